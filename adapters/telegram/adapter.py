@@ -1,0 +1,227 @@
+"""Telegram: one bot's connection, as the gateway's Adapter port."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+from aiohttp import web
+from telegram.error import BadRequest as Refused
+from telegram.error import ChatMigrated, NetworkError, TelegramError
+
+from adapters.telegram.receive import Receiver
+from adapters.telegram.render import render, render_draft
+from adapters.telegram.transport import AiohttpRequest, Flood, NotSent, RawBot
+from gateway import clock
+from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, Unsent
+from gateway.messages import Attachment, Conversation
+from gateway.ports import Accept
+from gateway.views import Abilities, View
+
+log = logging.getLogger("adapters.telegram")
+
+SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
+"""What a 400 says when the formatting is at fault and the bare text would pass."""
+MOST_BYTES = 20 << 20
+MOST_TOLD = 200
+EYES = [{"type": "emoji", "emoji": "👀"}]
+
+
+class TelegramAdapter:
+    """One bot. `webhook_url` (with `webhook_secret`) makes it receive by webhook, else by long
+    poll; `commands` are (name, description) for the menu. ValueError if a setting cannot work."""
+
+    platform = "telegram"
+    abilities = Abilities(drafts=True, edit_interval=1.0, send_timeout=20.0)
+
+    def __init__(
+        self,
+        token: str,
+        api_base_url: str = "https://api.telegram.org",
+        webhook_url: str = "",
+        webhook_secret: str = "",
+        commands: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        if bool(webhook_url) != bool(webhook_secret):
+            raise ValueError("a Telegram webhook needs both its URL and a secret")
+        if webhook_secret and not SECRET.fullmatch(webhook_secret):
+            raise ValueError("a Telegram webhook secret is 1-256 of A-Z a-z 0-9 _ -")
+        if not token.strip():
+            raise ValueError("the Telegram bot token is empty")
+        base = api_base_url.rstrip("/")
+        self.last_contact = 0.0
+        self._files = f"{base}/file/bot{token}"
+        self._wire = AiohttpRequest()
+        self._bot = RawBot(
+            token, base_url=f"{base}/bot", request=self._wire, get_updates_request=self._wire
+        )
+        webhook = (webhook_url, webhook_secret) if webhook_url else None
+        self._receiver = Receiver(self._bot, self._touch, webhook, commands)
+        self._hooked = webhook is not None
+        self._draft_failed = False
+
+    @property
+    def routes(self) -> Sequence[web.AbstractRouteDef]:
+        return [web.post("/telegram/webhook", self._receiver.hook)] if self._hooked else []
+
+    async def run(self, accept: Accept) -> None:
+        """Receive until cancelled; Rejected if Telegram refuses the token."""
+        try:
+            await self._receiver.run(accept)
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._wire.shutdown()
+
+    def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
+        """Bot API payloads, the same in every chat."""
+        return render(view)
+
+    async def send(self, conversation: Conversation, payload: bytes) -> str:
+        """The new message's id."""
+        data = _body(payload) | _where(conversation)
+        message = await self._formatted("sendMessage", data)
+        number = message.get("message_id") if isinstance(message, dict) else None
+        if not isinstance(number, int):
+            raise Ambiguous("the answer to sendMessage names no message")
+        return str(number)
+
+    async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
+        """Only inline keyboards survive an edit; without one, the buttons go."""
+        data = _body(payload) | _message(conversation, native)
+        markup = data.get("reply_markup")
+        if isinstance(markup, dict) and "inline_keyboard" not in markup:
+            del data["reply_markup"]
+        try:
+            await self._formatted("editMessageText", data)
+        except Rejected as error:
+            if "message is not modified" not in str(error).lower():
+                raise
+
+    async def draft(self, conversation: Conversation, key: int, text: str) -> None:
+        """Private chats only; a draft that fails costs nothing but the preview."""
+        if not conversation.private:
+            return
+        data = _where(conversation) | render_draft(text)
+        data["draft_id"] = (key & 0x7FFFFFFF) or 1
+        if self._receiver.stoppable:
+            data["can_stop"] = True
+        try:
+            await self._call("sendMessageDraft", data)
+        except RateLimited:
+            raise
+        except DeliveryError as error:
+            if not self._draft_failed:
+                self._draft_failed = True
+                log.warning("telegram_no_drafts", extra={"error": str(error)})
+
+    async def tell(self, conversation: Conversation, press: str, text: str) -> None:
+        """A press too old to be answered is let go."""
+        data: dict[str, object] = {"callback_query_id": press}
+        if text:
+            shown = text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 1]}…"
+            data |= {"text": shown, "show_alert": True}
+        try:
+            await self._call("answerCallbackQuery", data)
+        except (Rejected, Ambiguous) as error:
+            log.info("telegram_press_unanswered", extra={"error": str(error)})
+
+    async def receipt(self, conversation: Conversation, message: str) -> None:
+        """Eyes on the message, where reactions are allowed."""
+        try:
+            data = _message(conversation, message) | {"reaction": EYES}
+            await self._call("setMessageReaction", data)
+        except DeliveryError as error:
+            log.debug("telegram_no_receipt", extra={"error": str(error)})
+
+    async def fetch(self, attachment: Attachment, to: Path) -> None:
+        """At most 20 MB, which is what the Bot API hands out."""
+        file = await self._call("getFile", {"file_id": attachment.ref})
+        path = file.get("file_path") if isinstance(file, dict) else None
+        size = file.get("file_size") if isinstance(file, dict) else None
+        if not isinstance(path, str) or not path:
+            raise Rejected("Telegram does not hand out this file")
+        if max(attachment.size, size if isinstance(size, int) else 0) > MOST_BYTES:
+            raise Rejected("the file is larger than 20 MB")
+        try:
+            await self._download(f"{self._files}/{quote(path)}", to)
+        except (TelegramError, DeliveryError, OSError) as error:
+            to.unlink(missing_ok=True)
+            if isinstance(error, TelegramError) and not isinstance(error, Refused):
+                raise Unsent(error.message) from None  # a download may be made again
+            raise (self._decision(error) if isinstance(error, TelegramError) else error) from None
+
+    async def _download(self, url: str, to: Path) -> None:
+        taken = 0
+        file = await asyncio.to_thread(to.open, "wb")
+        with file:
+            async with self._wire.download(url) as chunks:
+                async for chunk in chunks:
+                    taken += len(chunk)
+                    if taken > MOST_BYTES:
+                        raise Rejected("the file is larger than 20 MB")
+                    file.write(chunk)
+
+    async def _formatted(self, method: str, data: dict[str, object]) -> object:
+        """`_call`; text whose formatting Telegram refuses is sent bare rather than lost."""
+        try:
+            return await self._call(method, data)
+        except Rejected as error:
+            if "entities" not in data or not FORMATTING.search(str(error)):
+                raise
+            log.warning("telegram_unformatted", extra={"error": str(error)})
+        return await self._call(method, {k: v for k, v in data.items() if k != "entities"})
+
+    async def _call(self, method: str, data: dict[str, object]) -> object:
+        try:
+            try:
+                return await self._bot.call(method, data)
+            except ChatMigrated as moved:  # a group became a supergroup: its messages go there
+                return await self._bot.call(method, {**data, "chat_id": moved.new_chat_id})
+        except TelegramError as error:
+            raise self._decision(error) from None
+
+    def _decision(self, error: TelegramError) -> DeliveryError:
+        match error:
+            case Flood():
+                return RateLimited(error.retry_after)
+            case NotSent():
+                return Unsent(error.message)
+            case Refused():  # a NetworkError to PTB
+                return Rejected(error.message)
+            case NetworkError():
+                return Ambiguous(error.message)
+        return Rejected(error.message)
+
+    def _touch(self) -> None:
+        self.last_contact = clock.monotonic()
+
+
+def _body(payload: bytes) -> dict[str, object]:
+    data: dict[str, object] = msgspec.json.decode(payload)
+    data.pop("method", None)
+    return data
+
+
+def _where(conversation: Conversation) -> dict[str, object]:
+    where: dict[str, object] = {"chat_id": _number(conversation.channel)}
+    if conversation.thread:
+        where["message_thread_id"] = _number(conversation.thread)
+    return where
+
+
+def _message(conversation: Conversation, native: str) -> dict[str, object]:
+    return {"chat_id": _number(conversation.channel), "message_id": _number(native)}
+
+
+def _number(native: str) -> int:
+    try:
+        return int(native)
+    except ValueError:
+        raise Rejected(f"not a Telegram id: {native!r}") from None

@@ -1,0 +1,264 @@
+"""Bot API updates to Inbound values. Pure, and total: odd payloads give None, never an error."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from gateway.messages import (
+    Attachment,
+    ButtonPressed,
+    CommandGiven,
+    Conversation,
+    Inbound,
+    MessageEdited,
+    MessageReceived,
+    Quote,
+    Sender,
+    StopPressed,
+)
+
+Json = Mapping[str, object]
+
+COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@(\w{1,64}))?(?:\s+(.*))?\Z", re.DOTALL)
+FILES = (
+    ("document", "file", "application/octet-stream"),
+    ("voice", "voice.ogg", "audio/ogg"),
+    ("audio", "audio.mp3", "audio/mpeg"),
+    ("video", "video.mp4", "video/mp4"),
+    ("video_note", "video.mp4", "video/mp4"),
+)
+NOTHING: Json = {}
+
+
+class Me(Struct, frozen=True, kw_only=True):
+    """The bot itself, as getMe tells."""
+
+    id: int
+    username: str = ""
+
+
+def read_me(user: object) -> Me | None:
+    """Me from getMe's answer, None if it is none."""
+    found = _map(user)
+    number = _int(found.get("id"))
+    return Me(id=number, username=_str(found.get("username"))) if number else None
+
+
+def update_id(update: object) -> int:
+    """The update's number, -1 if it has none."""
+    return _int(_map(update).get("update_id"), -1)
+
+
+def parse(update: Json, me: Me) -> Inbound | None:
+    """What `update` says to the agent; None if nothing."""
+    event = f"u{update_id(update)}"
+    if message := _map(update.get("message")):
+        return _message(message, me, event)
+    if message := _map(update.get("edited_message")):
+        return _edited(message, me, event)
+    if press := _map(update.get("callback_query")):
+        return _pressed(press, me, event)
+    if stopped := _map(update.get("stopped_message_generation")):
+        return _stopped(stopped, me, event)
+    return None
+
+
+def _message(message: Json, me: Me, event: str) -> Inbound | None:
+    conversation, sender = _where(message, me), _sender(message)
+    if conversation is None or sender is None:
+        return None
+    text, attachments = _text(message), tuple(_attachments(message))
+    number = str(_int(message.get("message_id")))
+    if not attachments and (given := COMMAND.match(text)):
+        name, bot, arguments = given.groups()
+        if bot and bot.casefold() != me.username.casefold():
+            return None
+        return CommandGiven(
+            conversation=conversation,
+            sender=sender,
+            event=event,
+            message=number,
+            name=name.lower(),
+            arguments=(arguments or "").strip(),
+        )
+    if not text and not attachments:
+        return None
+    quote = _quote(message, me)
+    return MessageReceived(
+        conversation=conversation,
+        sender=sender,
+        event=event,
+        message=number,
+        text=text,
+        attachments=attachments,
+        reply_to=quote,
+        addressed=conversation.private
+        or (quote is not None and quote.mine)
+        or _mentioned(message, me),
+        at=float(_int(message.get("date"))),
+    )
+
+
+def _edited(message: Json, me: Me, event: str) -> Inbound | None:
+    conversation, sender, text = _where(message, me), _sender(message), _text(message)
+    if conversation is None or sender is None or not text:
+        return None
+    number = str(_int(message.get("message_id")))
+    return MessageEdited(
+        conversation=conversation, sender=sender, event=event, message=number, text=text
+    )
+
+
+def _pressed(press: Json, me: Me, event: str) -> Inbound | None:
+    message, data = _map(press.get("message")), _str(press.get("data"))
+    conversation, sender = _where(message, me), _sender(press)
+    if conversation is None or sender is None or not data:
+        return None
+    return ButtonPressed(
+        conversation=conversation,
+        sender=sender,
+        event=event,
+        message=str(_int(message.get("message_id"))),
+        token=data,
+        press=_str(press.get("id")),
+    )
+
+
+def _stopped(stopped: Json, me: Me, event: str) -> Inbound | None:
+    """The update names no person; drafts exist in private chats only, where chat and person
+    have one id."""
+    chat = _map(stopped.get("chat"))
+    topic = _int(stopped.get("message_thread_id"))
+    conversation = _where({"chat": chat, "message_thread_id": topic, "is_topic_message": True}, me)
+    if conversation is None or not conversation.private:
+        return None
+    return StopPressed(conversation=conversation, sender=_person(chat), event=event)
+
+
+def _where(message: Json, me: Me) -> Conversation | None:
+    chat = _map(message.get("chat"))
+    number = _int(chat.get("id"))
+    if not number:
+        return None
+    topic = _int(message.get("message_thread_id")) if message.get("is_topic_message") else 0
+    return Conversation(
+        platform="telegram",
+        account=str(me.id),
+        channel=str(number),
+        thread=str(topic) if topic > 0 else "",
+        private=chat.get("type") == "private",
+    )
+
+
+def _sender(message: Json) -> Sender | None:
+    """The person; for anonymous admins and people writing as a channel that chat. None for bots
+    and for channel posts that Telegram copies into the discussion group."""
+    chat = _map(message.get("sender_chat"))
+    if message.get("is_automatic_forward"):
+        return None
+    if _int(chat.get("id")):
+        return _person(chat)
+    user = _map(message.get("from"))
+    return None if not _int(user.get("id")) or user.get("is_bot") is True else _person(user)
+
+
+def _person(user: Json) -> Sender:
+    return Sender(
+        platform="telegram",
+        id=str(_int(user.get("id"))),
+        name=_name(user),
+        handle=_str(user.get("username")),
+        language=_str(user.get("language_code")),
+    )
+
+
+def _name(user: Json) -> str:
+    names = (_str(user.get("first_name")), _str(user.get("last_name")))
+    return " ".join(filter(None, names)) or _str(user.get("title")) or _str(user.get("name"))
+
+
+def _text(message: Json) -> str:
+    sticker = _map(message.get("sticker"))
+    return _str(message.get("text")) or _str(message.get("caption")) or _str(sticker.get("emoji"))
+
+
+def _attachments(message: Json) -> Iterator[Attachment]:
+    photo = message.get("photo")
+    if isinstance(photo, list) and photo:
+        largest = max(map(_map, photo), key=lambda size: _int(size.get("width")))
+        name = f"photo_{_int(message.get('message_id'))}.jpg"
+        yield from _attachment(largest, name, "image/jpeg")
+    for field, name, mime in FILES:
+        yield from _attachment(_map(message.get(field)), name, mime, voice=field == "voice")
+
+
+def _attachment(file: Json, name: str, mime: str, *, voice: bool = False) -> Iterator[Attachment]:
+    if ref := _str(file.get("file_id")):
+        yield Attachment(
+            ref=ref,
+            name=_str(file.get("file_name")) or name,
+            mime=_str(file.get("mime_type")) or mime,
+            size=max(_int(file.get("file_size")), 0),
+            voice=voice,
+        )
+
+
+def _quote(message: Json, me: Me) -> Quote | None:
+    part = _str(_map(message.get("quote")).get("text"))
+    if replied := _map(message.get("reply_to_message")):
+        if "forum_topic_created" in replied:  # every message of a topic replies to its opening
+            return None
+        author = _map(replied.get("from"))
+        return Quote(
+            message=str(_int(replied.get("message_id"))),
+            author=_name(_map(replied.get("sender_chat")) or author),
+            text=part or _text(replied),
+            mine=_int(author.get("id")) == me.id,
+        )
+    if elsewhere := _map(message.get("external_reply")):
+        origin = _map(elsewhere.get("origin"))
+        who = next(
+            (w for k in ("sender_user", "sender_chat", "chat") if (w := _map(origin.get(k)))),
+            NOTHING,
+        )
+        author_name = _name(who) or _str(origin.get("sender_user_name"))
+        return Quote(message="", author=author_name, text=part)
+    return None
+
+
+def _mentioned(message: Json, me: Me) -> bool:
+    for text_field, field in (("text", "entities"), ("caption", "caption_entities")):
+        entities = message.get(field)
+        if not isinstance(entities, list):
+            continue
+        units = _str(message.get(text_field)).encode("utf-16-le")
+        for entity in map(_map, entities):
+            if _int(_map(entity.get("user")).get("id")) == me.id:
+                return True
+            start, length = _int(entity.get("offset")), _int(entity.get("length"))
+            if entity.get("type") != "mention" or start < 0 or length <= 0:
+                continue
+            name = units[2 * start : 2 * (start + length)].decode("utf-16-le", "replace")
+            if me.username and name.casefold() == f"@{me.username}".casefold():
+                return True
+    return False
+
+
+def _map(value: object) -> Json:
+    return value if isinstance(value, dict) else NOTHING
+
+
+def _int(value: object, default: int = 0) -> int:
+    if type(value) is int and -(1 << 53) < value < 1 << 53:
+        return value
+    return default
+
+
+def _str(value: object) -> str:
+    """A string that can be stored: lone surrogates become the replacement character."""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii():
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,204 @@
+"""Receiving from Telegram: the poll loop and the webhook. Owns the offset.
+
+The SDK's own Updater confirms updates before anything is stored. Here the offset moves, and a
+webhook call is answered with 200, only after `accept` returned; the rest comes again.
+"""
+
+import hmac
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from aiohttp import web
+from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
+
+from adapters.telegram.parse import Me, parse, read_me, update_id
+from adapters.telegram.transport import Flood, Lost, RawBot, decode
+from gateway import clock
+from gateway.errors import Rejected, StoreFailed
+from gateway.messages import Inbound
+from gateway.ports import Accept
+
+log = logging.getLogger("adapters.telegram")
+
+POLL = 30
+"""Seconds a poll stays open; one that is silent for GRACE more is deaf, and made anew."""
+GRACE = 10
+BATCH = 100
+LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
+CHECK_WEBHOOK = 60.0
+MOST_BODY = 1 << 20
+
+SURE_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
+STOP_UPDATE = "stopped_message_generation"  # Bot API 10.3
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
+
+
+class Receiver:
+    """One bot's incoming side. `contact` is called at each proof that inbound is live."""
+
+    def __init__(
+        self,
+        bot: RawBot,
+        contact: Callable[[], None],
+        webhook: tuple[str, str] | None,
+        commands: Sequence[tuple[str, str]],
+    ) -> None:
+        self.stoppable = True
+        self._bot = bot
+        self._contact = contact
+        self._webhook = webhook
+        self._commands = commands
+        self._me: Me | None = None
+        self._accept: Accept | None = None
+        self._offset = 0
+        self._opened = False
+        self._unhook = False
+
+    async def run(self, accept: Accept) -> None:
+        """Receive until cancelled. Rejected if Telegram refuses the token."""
+        await self._insist(self._identify)
+        self._accept = accept
+        if self._webhook is None:
+            while True:
+                await self._insist(self._poll)
+        while True:
+            await self._insist(self._keep_webhook)
+            await clock.wait(CHECK_WEBHOOK)
+
+    async def hook(self, request: web.Request) -> web.Response:
+        """POST of one update; 503 makes Telegram send it again."""
+        given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
+        if self._webhook is None or not hmac.compare_digest(given, self._webhook[1].encode()):
+            return web.Response(status=401)
+        body = await _read(request)
+        if body is None:
+            return web.Response(status=413)
+        try:
+            update = decode(body)
+        except ValueError:
+            return web.Response(status=400)
+        if not isinstance(update, dict):
+            return web.Response(status=400)
+        if self._accept is None:
+            return web.Response(status=503)
+        self._contact()
+        batch = self._parsed([update])
+        try:
+            if batch:
+                await self._accept(batch)
+        except StoreFailed:
+            return web.Response(status=503)
+        return web.Response()
+
+    async def _insist(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Make `step` again until it ends well, after pauses that double."""
+        pause = LEAST_PAUSE
+        while True:
+            try:
+                return await step()
+            except InvalidToken:
+                log.error("telegram_token_refused")
+                raise Rejected("Telegram refuses the bot token (401 or 404)") from None
+            except Flood as error:
+                await clock.wait(error.retry_after)
+                continue
+            except Conflict as error:
+                self._unhook = "webhook" in error.message.lower()
+                log.warning("telegram_conflict", extra={"pause": pause, "webhook": self._unhook})
+            except TelegramError as error:
+                self._doubt(error)
+                log.warning("telegram_unreachable", extra={"pause": pause, "error": repr(error)})
+            except StoreFailed:
+                log.error("telegram_not_stored", extra={"pause": pause})
+            except Exception:  # the border: whatever accept raises, the updates stay and come again
+                log.exception("telegram_not_accepted", extra={"pause": pause})
+            await clock.wait(pause)
+            pause = min(2 * pause, MOST_PAUSE)
+
+    def _doubt(self, error: TelegramError) -> None:
+        """A server that refuses our list of updates may be too old for the stop button."""
+        if isinstance(error, BadRequest) and "update" in error.message.lower():
+            self.stoppable = False
+
+    async def _identify(self) -> None:
+        self._me = read_me(await self._bot.call("getMe", {}))
+        if self._me is None:
+            raise Lost("getMe names no bot")
+
+    async def _poll(self) -> None:
+        if self._unhook:
+            await self._bot.call("deleteWebhook", {"drop_pending_updates": False})
+            self._unhook = False
+        seconds = POLL if self._opened else 0  # the first answers at once: proof of life
+        question: dict[str, object] = {
+            "timeout": seconds,
+            "limit": BATCH,
+            "allowed_updates": self._allowed(),
+        }
+        if self._offset:
+            question["offset"] = self._offset
+        updates = await self._bot.call("getUpdates", question, read_timeout=seconds + GRACE)
+        newest = max(map(update_id, updates), default=0) if isinstance(updates, list) else -1
+        if not isinstance(updates, list) or newest < 0:
+            raise Lost("getUpdates answers no updates")
+        self._contact()
+        batch = self._parsed(updates)
+        if batch and self._accept is not None:
+            await self._accept(batch)
+        # After an empty answer nothing is left to confirm; a kept offset would swallow updates
+        # when Telegram starts a new number range (after a quiet week).
+        self._offset = newest + 1 if updates else 0
+        await self._opening()
+
+    async def _keep_webhook(self) -> None:
+        url, secret = self._webhook or ("", "")
+        told = await self._bot.call("getWebhookInfo", {}) if self._opened else None
+        if not isinstance(told, dict) or told.get("url") != url:
+            asked: dict[str, object] = {
+                "url": url,
+                "secret_token": secret,
+                "allowed_updates": self._allowed(),
+            }
+            await self._bot.call("setWebhook", asked)
+        self._contact()
+        await self._opening()
+
+    async def _opening(self) -> None:
+        """Once, after the first contact: the menu of commands, which may fail."""
+        if self._opened:
+            return
+        self._opened = True
+        if not self._commands:
+            return
+        menu = [{"command": name, "description": text[:256]} for name, text in self._commands]
+        try:
+            await self._bot.call("setMyCommands", {"commands": menu[:100]})
+        except TelegramError as error:
+            log.warning("telegram_no_menu", extra={"error": repr(error)})
+
+    def _allowed(self) -> list[str]:
+        return [*SURE_UPDATES, *((STOP_UPDATE,) if self.stoppable else ())]
+
+    def _parsed(self, updates: Sequence[object]) -> list[Inbound]:
+        batch = []
+        for update in updates:
+            try:
+                inbound = parse(update, self._me) if isinstance(update, dict) and self._me else None
+            except Exception:  # the border: one poison update must not hold up the others
+                log.exception("telegram_poison_update", extra={"update": update_id(update)})
+                continue
+            if inbound is not None:
+                batch.append(inbound)
+        return batch
+
+
+async def _read(request: web.Request) -> bytes | None:
+    """The body, None if it is too large; no more than that is held."""
+    if (request.content_length or 0) > MOST_BODY:
+        return None
+    body = bytearray()
+    async for chunk in request.content.iter_chunked(1 << 16):
+        body += chunk
+        if len(body) > MOST_BODY:
+            return None
+    return bytes(body)

@@ -1,0 +1,155 @@
+"""Telegram text: a string and its entities, built from markdown and from fixed pieces. Pure.
+
+Entities and not HTML, so nothing that a model writes can break a parser. The converter is
+imported when the first text with markdown in it comes.
+"""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapters.text import split, utf16
+
+if TYPE_CHECKING:
+    from telegramify_markdown import MessageEntity, RenderConfig
+
+LIMIT = 4096
+MOST_ENTITIES = 100
+
+MARKED = re.compile(r"[*_`~|<>\[\]&\\$]|^(?: {4}|\t| *[-+=#])", re.MULTILINE)
+"""Text without any of these means the same with and without conversion."""
+
+LESS, BAR = "\ufdd0", "\ufdd1"
+"""Noncharacters that stand for `<` and `|` during the conversion, which drops HTML tags and
+takes `||` for a spoiler. As long as what they stand for, so offsets stay right, in code too."""
+TAGS = re.compile(r"<(?!https?://[^\s<>]+>)")
+SPOILERS = re.compile(r"^(?![ \t]*\|).*\|\|.*$", re.MULTILINE)
+RESTORE = str.maketrans({LESS: "<", BAR: "|"})
+WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+
+
+class Entity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A MessageEntity; `offset` and `length` in UTF-16 units."""
+
+    type: str
+    offset: int
+    length: int
+    url: str = ""
+    language: str = ""
+
+
+class Rich(msgspec.Struct, frozen=True):
+    """One text with its entities."""
+
+    text: str
+    entities: tuple[Entity, ...] = ()
+
+    def __add__(self, other: "Rich | str") -> "Rich":
+        if isinstance(other, str):
+            return Rich(self.text + other, self.entities)
+        shift = utf16(self.text)
+        moved = (
+            msgspec.structs.replace(entity, offset=entity.offset + shift)
+            for entity in other.entities
+        )
+        return Rich(self.text + other.text, (*self.entities, *moved))
+
+    @property
+    def size(self) -> int:
+        """UTF-16 units, which is what Telegram's limits count."""
+        return utf16(self.text)
+
+
+def styled(text: str, kind: str, language: str = "") -> Rich:
+    """`text` under one entity."""
+    if not text.strip():
+        return Rich(text)
+    return Rich(text, (Entity(type=kind, offset=0, length=utf16(text), language=language),))
+
+
+def joined(pieces: list[Rich], between: str = "\n") -> Rich:
+    """`pieces` that hold anything, in one text."""
+    whole = Rich("")
+    for piece in pieces:
+        if piece.text:
+            whole = whole + (Rich(between) + piece if whole.text else piece)
+    return whole
+
+
+def from_markdown(markdown: str) -> list[Rich]:
+    """`markdown` in as many texts as Telegram's limit asks for; none for an empty one."""
+    plain = Rich(markdown.strip())
+    if len(markdown) <= LIMIT // 2 and not MARKED.search(markdown):
+        return [plain] if plain.text else []
+    parts = split(markdown, LIMIT, utf16)
+    return [text for part in parts for text in cut(_converted(part))] or cut(plain)
+
+
+def one_markdown(markdown: str) -> Rich:
+    """`markdown` as one text, however long."""
+    return _converted(markdown) if MARKED.search(markdown) else Rich(markdown.strip())
+
+
+def cut(rich: Rich) -> list[Rich]:
+    """`rich` in texts within the limit, at line borders; entities go on in the next text."""
+    if rich.size <= LIMIT:
+        return [Rich(rich.text, rich.entities[:MOST_ENTITIES])] if rich.text.strip() else []
+    from telegramify_markdown import MessageEntity, split_entities
+
+    entities = [MessageEntity(**msgspec.to_builtins(entity)) for entity in rich.entities]
+    return [
+        Rich(text, tuple(_kept(found, LIMIT))[:MOST_ENTITIES])
+        for text, found in split_entities(rich.text, entities, LIMIT)
+    ]
+
+
+def _converted(markdown: str) -> Rich:
+    from telegramify_markdown import convert
+
+    guarded = SPOILERS.sub(
+        lambda line: line.group().replace("||", BAR + BAR), TAGS.sub(LESS, markdown)
+    )
+    text, entities = convert(guarded, config=_looks())
+    shown = text.rstrip().translate(RESTORE)
+    return Rich(shown, tuple(_kept(entities, utf16(shown))))
+
+
+def _kept(entities: "list[MessageEntity]", size: int) -> list[Entity]:
+    """Within `size` units; without what could ping a person, and links Telegram would refuse."""
+    kept = []
+    for entity in entities:
+        url = (entity.url or "").translate(RESTORE)
+        if entity.type in {"text_mention", "custom_emoji", "spoiler"}:
+            continue
+        if entity.type == "text_link" and not WEB.fullmatch(url):
+            continue
+        length = min(entity.length, size - entity.offset)
+        if length <= 0:
+            continue
+        language = (entity.language or "").translate(RESTORE)
+        kept.append(
+            Entity(
+                type=entity.type,
+                offset=entity.offset,
+                length=length,
+                url=url,
+                language=language,
+            )
+        )
+    return kept
+
+
+@cache
+def _looks() -> "RenderConfig":
+    """The converter's marks in our style: no decoration."""
+    from telegramify_markdown import RenderConfig
+
+    looks = RenderConfig.isolated()
+    symbols = looks.markdown_symbol
+    symbols.heading_level_1 = symbols.heading_level_2 = ""
+    symbols.heading_level_3 = symbols.heading_level_4 = ""
+    symbols.image, symbols.unordered_list_item = "[image] ", "•"
+    symbols.task_completed, symbols.task_uncompleted = "☑", "☐"
+    return looks

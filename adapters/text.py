@@ -1,0 +1,154 @@
+"""Splits markdown into parts that each read well, for platforms with short messages.
+
+Borders in order of liking: paragraph, line, sentence, word. A code fence that is cut is closed and
+opened again with its language, a table that is cut repeats its header. Nothing else is added and
+nothing is lost: the bodies of all pieces, joined, are the text.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+
+from msgspec import Struct
+
+Measure = Callable[[str], int]
+"""Length as the platform counts it; adds up over a text's parts."""
+
+FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$", re.MULTILINE)
+RULE = re.compile(r"\|?:?-+:?(\|:?-+:?)*\|?")
+"""The line under a table's header, without its blanks."""
+SENTENCE = re.compile(r"[.!?…。！？][\"')\]»”’]*\s+|[。！？]")
+SPACE = re.compile(r"\s+")
+
+PARAGRAPH, LINE, WITHIN = 3, 2, 1
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """One part: `body` is of the text, `opening` and `closing` were put around it."""
+
+    body: str
+    opening: str = ""
+    closing: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.opening + self.body + self.closing
+
+
+class _Border(Struct, frozen=True):
+    """A place before a line where the text may be cut, and what a cut there costs."""
+
+    at: int
+    rank: int
+    opening: str = ""
+    closing: str = ""
+
+
+def utf16(text: str) -> int:
+    """Length in UTF-16 code units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) >> 1
+
+
+def split(markdown: str, limit: int, measure: Measure = len) -> list[str]:
+    """`markdown` in parts of at most `limit` by `measure`; no part for an empty text."""
+    return [piece.text for piece in pieces(markdown, limit, measure)]
+
+
+def pieces(markdown: str, limit: int, measure: Measure = len) -> Iterator[Piece]:
+    """As `split`, with what was added told apart. ValueError if `limit` is under 2."""
+    if limit < 2:
+        raise ValueError("a part holds at least two units")
+    rest, opening = markdown, ""
+    while measure(opening) + measure(rest) > limit:
+        cut = _cut(rest, opening, limit, measure)
+        yield Piece(opening=opening, body=rest[: cut.at], closing=cut.closing)
+        rest, opening = rest[cut.at :], cut.opening
+    if rest:
+        yield Piece(opening=opening, body=rest)
+
+
+def _cut(rest: str, opening: str, limit: int, measure: Measure) -> _Border:
+    """The best border at which the text before it fits."""
+    room = limit - measure(opening)
+    fitting, before = [], _Border(0, 0, opening, _closing(opening))
+    for border in _borders(rest, opening, limit // 2, measure):
+        if measure(rest[before.at : border.at]) > room:
+            break
+        room -= measure(rest[before.at : border.at])
+        before = border
+        if measure(border.closing) <= room and border.rank:
+            fitting.append((limit - room, border))
+    roomy = [border for used, border in fitting if 2 * used >= limit]
+    if roomy:
+        return max(roomy, key=lambda border: (border.rank, border.at))
+    if fitting and (before.opening or _is_row(rest, before.at)):
+        return fitting[-1][1]  # code and rows are torn only when nothing else is left
+    closing = f"\n{before.closing}" if before.closing else ""
+    at = before.at + _within(rest[before.at :], room - measure(closing), measure)
+    if at == 0 or (before.closing and at == before.at):
+        return fitting[-1][1] if fitting else _Border(max(at, 1), 0)
+    reopened = before.opening if before.closing else ""
+    return _Border(at, 0, reopened, closing)
+
+
+def _borders(text: str, opening: str, most: int, measure: Measure) -> Iterator[_Border]:
+    """All line starts after the first, in order. Nothing over `most` is put around a cut."""
+    fence = opening if _closing(opening) else ""
+    header = "" if fence else opening
+    at, lines = 0, text.split("\n")
+    for index, line in enumerate(lines[:-1]):
+        fence, header, fresh = _after(line, lines[index + 1], fence, header)
+        at += len(line) + 1
+        if fence:
+            cost = measure(fence) + measure(_closing(fence))
+            around = (fence, _closing(fence)) if cost <= most else ("", "")
+            yield _Border(at, 0 if fresh else WITHIN, *around)
+        elif header or fresh:
+            around = (header, "") if measure(header) <= most else ("", "")
+            yield _Border(at, 0 if fresh else WITHIN, *around)
+        else:
+            blank = not line.strip() and lines[index + 1].strip()
+            yield _Border(at, PARAGRAPH if blank and not _headed(lines, index) else LINE)
+
+
+def _after(line: str, following: str, fence: str, header: str) -> tuple[str, str, bool]:
+    """(open fence, table header, whether this line began it) once `line` is read."""
+    if fence:
+        marker = _closing(fence)
+        ends = line.strip() and not line.strip().strip(marker[0]) and marker in line
+        return ("" if ends else fence), "", False
+    if opened := FENCE.match(line):
+        return f"{opened.group()}\n", "", True
+    if header.count("\n") == 1:
+        return "", f"{header}{line}\n", True
+    if header and "|" in following:
+        return "", header, False
+    if "|" in line and "|" in following and RULE.fullmatch("".join(following.split())):
+        return "", f"{line}\n", True
+    return "", "", False
+
+
+def _closing(opening: str) -> str:
+    """The line that closes the fence `opening`, "" if it opens none."""
+    found = FENCE.match(opening)
+    return found.group(1) if found else ""
+
+
+def _headed(lines: list[str], index: int) -> bool:
+    """The last words before the blank line `index` are a heading, which stays with its text."""
+    return index > 0 and lines[index - 1].lstrip().startswith("#")
+
+
+def _is_row(text: str, at: int) -> bool:
+    return text[at : at + 1] == "|"
+
+
+def _within(text: str, room: int, measure: Measure) -> int:
+    """How many characters of `text` to take: to a sentence's end, a word's end, or all that fit."""
+    sizes = accumulate(map(measure, text[: max(room, 0)]))
+    fit = sum(1 for size in sizes if size <= room)
+    for border in (SENTENCE, SPACE):
+        ends = [found.end() for found in border.finditer(text, 0, fit)]
+        if ends and 2 * ends[-1] >= fit:
+            return ends[-1]
+    return fit

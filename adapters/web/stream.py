@@ -1,0 +1,186 @@
+"""The live side of the API: one conversation's changes as server-sent events.
+
+Views carry their `rev` as the event's id: none is lost or sent twice, whatever the reader's last
+one was. Growing text, the standing (state and waiting messages) and private words have no id.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from adapters.web.render import draw
+from gateway import clock
+from gateway.ports import Desk, Growing, Live, Shown, Waiting
+
+PAGE = 100
+HEARTBEAT = 15.0
+BUSY_LOOK = 2.0
+"""Seconds after which the standing of a busy conversation is read again without any news."""
+
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """A private word about the press `press`."""
+
+    press: str
+    text: str
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What goes on in a conversation besides its views."""
+
+    title: str
+    state: Literal["idle", "running", "waiting"]
+    waiting: tuple[Waiting, ...]
+
+
+Sign: TypeAlias = Literal["look", "behind", "closed"]
+Item: TypeAlias = Live | Told | Sign
+Inbox: TypeAlias = asyncio.Queue[Item]
+
+
+async def standing(desk: Desk, conversation: str) -> Standing:
+    """What goes on in `conversation` now; a conversation that nobody began is idle."""
+    waiting = await desk.waiting(conversation)
+    for summary in await desk.conversations(conversation, 1):
+        return Standing(title=summary.title, state=summary.state, waiting=waiting)
+    return Standing(title="", state="idle", waiting=waiting)
+
+
+class Streams:
+    """The open streams of this process, by conversation."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, set[Inbox]] = {}
+
+    @contextlib.contextmanager
+    def join(self, conversation: str) -> Iterator[Inbox]:
+        """An inbox that hears of `conversation` while the body runs."""
+        inbox: Inbox = asyncio.Queue(PAGE)
+        self._open.setdefault(conversation, set()).add(inbox)
+        try:
+            yield inbox
+        finally:
+            self._open[conversation].discard(inbox)
+            if not self._open[conversation]:
+                del self._open[conversation]
+
+    def put(self, conversation: str, item: Told | Sign) -> None:
+        """Best effort: a full inbox looks by itself soon enough."""
+        for inbox in self._open.get(conversation, ()):
+            with contextlib.suppress(asyncio.QueueFull):
+                inbox.put_nowait(item)
+
+    def close(self) -> None:
+        """End every stream; its readers come back to the process that follows."""
+        for inboxes in self._open.values():
+            for inbox in inboxes:
+                while inbox.full():
+                    inbox.get_nowait()
+                inbox.put_nowait("closed")
+
+
+class Stream:
+    """One reader of one conversation that has seen every view up to rev `after`."""
+
+    def __init__(self, desk: Desk, conversation: str, after: int, write: Write) -> None:
+        self._desk = desk
+        self._conversation = conversation
+        self._last = after
+        self._write = write
+        self._wrote = clock.monotonic()
+        self._standing: Standing | None = None
+        self._grown = Growing(turn="", text="")
+
+    async def run(self, inbox: Inbox) -> None:
+        """Write events until closed. Ends too when the desk has nothing to watch: the reader
+        comes back with the id of its last event."""
+        await self._send(b"retry: 1000\n\n")
+        ended = 0
+        while ended < 2:
+            before = self._last
+            async with self._desk.watch(self._conversation) as live, asyncio.TaskGroup() as group:
+                pump = group.create_task(_pump(live, inbox))
+                await self._catch_up()
+                behind = await self._deliver(inbox)
+                pump.cancel()
+            if not behind:
+                return
+            ended = 0 if self._last > before else ended + 1
+
+    async def _catch_up(self) -> None:
+        while views := await self._desk.views(self._conversation, self._last, PAGE):
+            for shown in views:
+                await self._show(shown)
+
+    async def _deliver(self, inbox: Inbox) -> bool:
+        """Pass on what comes; True when the reader fell behind, False when all is over."""
+        await self._look()
+        while True:
+            try:
+                async with clock.limit(self._patience()):
+                    item = await inbox.get()
+            except TimeoutError:
+                item = "look"
+            match item:
+                case Shown() if item.rev > self._last:
+                    await self._show(item)
+                case Growing():
+                    await self._grow(item)
+                case Told():
+                    await self._event("told", item)
+                case "behind":
+                    return True
+                case "closed":
+                    return False
+                case _:
+                    pass
+            if inbox.empty() and not isinstance(item, Growing):
+                await self._look()
+
+    def _patience(self) -> float:
+        idle = self._standing is None or (
+            self._standing.state == "idle" and not self._standing.waiting
+        )
+        return HEARTBEAT if idle else BUSY_LOOK
+
+    async def _look(self) -> None:
+        """Send the standing if it is news, else a sign of life if none was sent for long."""
+        found = await standing(self._desk, self._conversation)
+        if found != self._standing:
+            self._standing = found
+            await self._event("standing", found)
+        elif clock.monotonic() - self._wrote >= HEARTBEAT - 1:
+            await self._send(b": still here\n\n")
+
+    async def _show(self, shown: Shown) -> None:
+        await self._event("view", await asyncio.to_thread(draw, shown), shown.rev)
+        self._last = shown.rev
+
+    async def _grow(self, growing: Growing) -> None:
+        """Only what is new, where the text goes on from what this reader has."""
+        known = self._grown.text if growing.turn == self._grown.turn else ""
+        more = bool(known) and growing.text.startswith(known)
+        text = growing.text[len(known) :] if more else growing.text
+        self._grown = growing
+        await self._event("growing", {"turn": growing.turn, "text": text, "more": more})
+
+    async def _event(self, name: str, data: object, rev: int | None = None) -> None:
+        mark = b"" if rev is None else b"id: %d\n" % rev
+        body = msgspec.json.encode(data)
+        await self._send(b"%sevent: %s\ndata: %s\n\n" % (mark, name.encode(), body))
+
+    async def _send(self, data: bytes) -> None:
+        await self._write(data)
+        self._wrote = clock.monotonic()
+
+
+async def _pump(live: AsyncIterator[Live], inbox: Inbox) -> None:
+    async for item in live:
+        await inbox.put(item)
+    await inbox.put("behind")

@@ -1,0 +1,94 @@
+"""Files that people attach: kept in one folder, named by a reference that cannot be guessed.
+
+A reference is `<person>/<secret>/<file name>`, which is also its path below the folder.
+"""
+
+import asyncio
+import mimetypes
+import re
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from adapters.web.gate import UPLOAD_BYTES, Refused
+from gateway import clock
+from gateway.messages import Attachment
+
+NAME_LENGTH = 100
+LIMIT = f"{UPLOAD_BYTES // 1024 // 1024} MB"
+
+
+class Uploads:
+    """The uploads folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def keep(self, person: str, name: str, chunks: AsyncIterator[bytes]) -> Attachment:
+        """Store a file. Refused when empty, over UPLOAD_BYTES, or when the disk does not take it;
+        nothing stays then."""
+        ref = f"{person}/{clock.secret_id()}/{file_name(name)}"
+        path = self._folder / ref
+        try:
+            await asyncio.to_thread(path.parent.mkdir, parents=True)
+            size = await _write(path, chunks)
+        except OSError as error:
+            await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
+            raise Refused(503, f"The file could not be kept ({error.strerror}). Free some disk "
+                          "space and send it again.") from error  # fmt: skip
+        except BaseException:
+            await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
+            raise
+        return _attachment(ref, size)
+
+    def find(self, person: str, ref: str) -> Attachment:
+        """The file that `person` uploaded as `ref`; refused if there is none."""
+        path = self._path(ref)
+        if path is None or not ref.startswith(f"{person}/") or not path.is_file():
+            raise Refused(400, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
+        return _attachment(ref, path.stat().st_size)
+
+    async def copy(self, ref: str, to: Path) -> None:
+        """Copy the file to `to`; FileNotFoundError if there is none."""
+        path = self._path(ref)
+        if path is None:
+            raise FileNotFoundError(ref)
+        await asyncio.to_thread(shutil.copyfile, path, to)
+
+    def _path(self, ref: str) -> Path | None:
+        parts = ref.split("/")
+        if len(parts) != 3 or "\0" in ref or any(part in ("", ".", "..") for part in parts):
+            return None
+        return self._folder / ref
+
+
+def file_name(name: str) -> str:
+    """`name` as one that every file system takes; its ending stays."""
+    last = re.split(r"[/\\]", name)[-1]
+    clean = re.sub(r"[^\w.@ ()+-]", "_", last).strip(" .") or "file"
+    stem, dot, ending = clean.rpartition(".")
+    if len(ending) > 12 or not stem:
+        stem, dot, ending = clean, "", ""
+    room = NAME_LENGTH - len(ending) - 1
+    while len(stem.encode()) > room:
+        stem = stem[:-1]
+    return stem + dot + ending
+
+
+def _attachment(ref: str, size: int) -> Attachment:
+    name = ref.rpartition("/")[2]
+    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Attachment(ref=ref, name=name, mime=mime, size=size)
+
+
+async def _write(path: Path, chunks: AsyncIterator[bytes]) -> int:
+    size = 0
+    with await asyncio.to_thread(path.open, "wb") as file:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > UPLOAD_BYTES:
+                raise Refused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
+            await asyncio.to_thread(file.write, chunk)
+    if not size:
+        raise Refused(400, "The file is empty (0 bytes). Choose another one.")
+    return size

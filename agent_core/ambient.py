@@ -1,0 +1,95 @@
+"""The clock, randomness and new ids: the only module that touches them.
+
+Tests put a manual clock in place with `use`; nothing else in the product reads time.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Protocol
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class Clock(Protocol):
+    """Wall-clock and monotonic seconds, and waiting for them."""
+
+    def now(self) -> float: ...
+    def monotonic(self) -> float: ...
+    async def wait(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+_clock: Clock = SystemClock()
+
+
+def use(clock: Clock) -> None:
+    """Put `clock` in place of the machine's (tests)."""
+    global _clock
+    _clock = clock
+
+
+def now() -> float:
+    """Seconds since 1970, UTC."""
+    return _clock.now()
+
+
+def monotonic() -> float:
+    """Seconds that never go back, for durations."""
+    return _clock.monotonic()
+
+
+def utc(seconds: float) -> datetime:
+    """`seconds` since 1970 as an aware datetime in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+async def wait(seconds: float) -> None:
+    """Wait until `seconds` have gone by on the clock."""
+    await _clock.wait(max(0.0, seconds))
+
+
+@contextlib.asynccontextmanager
+async def limit(seconds: float | None) -> AsyncIterator[None]:
+    """Raise TimeoutError in the body after `seconds`; no limit when None."""
+    async with asyncio.timeout(seconds):
+        yield
+
+
+def secret_id() -> str:
+    """128 random bits as 22 characters, for ids that must not be guessed."""
+    return _base62(secrets.randbits(128), 22)
+
+
+def new_id() -> str:
+    """A sortable id: milliseconds and 64 random bits, 19 characters."""
+    return _base62(int(now() * 1000), 8) + _base62(secrets.randbits(64), 11)
+
+
+def token(length: int) -> str:
+    """`length` random characters without those that people mix up."""
+    letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+    return "".join(secrets.choice(letters) for _ in range(length))
+
+
+def _base62(number: int, width: int) -> str:
+    digits = []
+    for _ in range(width):
+        number, rest = divmod(number, 62)
+        digits.append(ALPHABET[rest])
+    return "".join(reversed(digits))

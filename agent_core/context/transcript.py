@@ -1,0 +1,55 @@
+"""A turn's messages from its records: for turns that were stopped, and where code and journal
+parted."""
+
+from collections.abc import Iterable
+
+from agent_core.journal import Record, Replied, Steered, ToolFinished, ToolStarted
+from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, calls_of, user
+
+NOT_RUN = "Not run: the turn was stopped before."
+STOPPED = "Cancelled by the user. It was running when the turn was stopped; outcome unknown."
+
+
+def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Message, ...]:
+    """What the records say was said and done, as messages that a provider accepts: every call
+    has its result. `started` is the result of a call that began and has no end."""
+    known = tuple(records)
+    results = {record.call_id: record for record in known if isinstance(record, ToolFinished)}
+    begun = {record.call.id for record in known if isinstance(record, ToolStarted)}
+    messages: list[Message] = []
+    for record in known:
+        if isinstance(record, Replied):
+            reply = Message(role="assistant", parts=record.reply.parts)
+            messages.append(reply)
+            if calls := calls_of(reply):
+                parts = tuple(_result(call, results, begun, started) for call in calls)
+                messages.append(Message(role="tool", parts=parts))
+        elif isinstance(record, Steered) and record.texts:
+            messages.append(user("\n".join(record.texts)))
+    return tuple(messages)
+
+
+def _result(
+    call: ToolCall, results: dict[str, ToolFinished], begun: set[str], started: str
+) -> ToolResult:
+    record = results.get(call.id)
+    if record is not None:
+        content, error = record.content, record.outcome != "ok"
+    else:
+        content, error = (started if call.id in begun else NOT_RUN), True
+    return ToolResult(call_id=call.id, name=call.name, content=content, error=error)
+
+
+def settled(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """`messages` so that the next user message may follow: ends with words of the assistant."""
+    known = tuple(messages)
+    if known and known[-1].role != "assistant":
+        end: tuple[Part, ...] = (Text(text="(stopped)"),)
+        return (*known, Message(role="assistant", parts=end))
+    return known
+
+
+def without_thinking(message: Message) -> Message:
+    """`message` without reasoning, for a provider that did not make it."""
+    parts = tuple(part for part in message.parts if not isinstance(part, Thinking))
+    return message if len(parts) == len(message.parts) else Message(role=message.role, parts=parts)

@@ -1,0 +1,81 @@
+"""Every failure of the agent that a caller decides about.
+
+BaseException
+  Suspend                the turn stops here and is not at fault; only the session catches it
+    Parked               all branches wait for a person
+    Cancelled            a person stopped the turn
+    LeaseLost            another replica owns the conversation now
+    Drained              the process is shutting down, or its store refused a commit
+Exception
+  AgentError             recorded in the journal and raised the same on replay
+    ToolFailed           a tool could not do its work
+    ModelFailed          no provider gave an answer
+    BudgetExceeded       a limit of calls or money was reached
+    TimedOut             a limit of time was reached
+  Diverged               the journal holds another call under this key: a bug or an upgrade
+  Misuse                 the library was called in a way that cannot work
+"""
+
+from typing import Literal
+
+ModelFault = Literal[
+    "auth", "rate_limited", "overloaded", "timeout", "unreachable", "rejected", "malformed"
+]
+
+
+class Suspend(BaseException):
+    """The turn stops here without fault. Never recorded, never caught by turn code."""
+
+
+class Parked(Suspend):
+    """Every branch waits for an answer."""
+
+
+class Cancelled(Suspend):
+    """A person stopped the turn."""
+
+
+class LeaseLost(Suspend):
+    """Another holder owns the conversation: nothing may be written or sent any more."""
+
+
+class Drained(Suspend):
+    """The process ends, or the store refused a commit: the turn goes on at its next resume."""
+
+
+class AgentError(Exception):
+    """A failure that is part of the turn's history."""
+
+
+class ToolFailed(AgentError):
+    """A tool could not do its work; the text is for the model."""
+
+
+class ModelFailed(AgentError):
+    """No provider gave an answer.
+
+    `fault` says why; `retry_after` (seconds) is what the provider asked for, where it did.
+    """
+
+    def __init__(
+        self, text: str, fault: ModelFault = "unreachable", retry_after: float | None = None
+    ) -> None:
+        super().__init__(text)
+        self.fault: ModelFault = fault
+        self.retry_after = retry_after
+
+
+class BudgetExceeded(AgentError):
+    """A limit of calls or money was reached."""
+
+
+class TimedOut(AgentError):
+    """A limit of time was reached."""
+
+
+class Diverged(Exception):
+    """The journal holds something else under this key than the code now asks for."""
+
+
+class Misuse(Exception):
+    """The library was called in a way that cannot work; the text says what to do instead."""

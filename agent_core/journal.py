@@ -1,0 +1,227 @@
+"""One turn's records: what it did to the world and what came back, in the order of commits.
+
+Two kinds of record: *deferred* ones wait in the buffer and ride on the next commit; a *barrier*
+writes everything before it, in order, in one commit. The journal in memory changes in the same
+step in which the commit is queued, so nobody ever sees one without the other.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from agent_core.errors import Diverged
+from agent_core.events import AgentEvent
+from agent_core.messages import ToolCall
+from agent_core.models.port import Reply
+from agent_core.questions import Answer, Question
+
+Outcome = Literal["ok", "failed", "timed_out", "unknown", "cancelled", "denied"]
+
+
+class Began(Struct, frozen=True, kw_only=True, tag_field="kind", tag="began"):
+    """The turn's input and everything else it reads that is not an argument, as JSON."""
+
+    key: str
+    value: Raw
+
+
+class Noted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="noted"):
+    """The value of a `once`, as JSON."""
+
+    key: str
+    value: Raw
+
+
+class Emitted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="emitted"):
+    """An event that people may see."""
+
+    key: str
+    event: AgentEvent
+
+
+class Replied(Struct, frozen=True, kw_only=True, tag_field="kind", tag="replied"):
+    """A model's complete answer."""
+
+    key: str
+    reply: Reply
+
+
+class Failed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
+    """A model call that ended in a failure, raised the same on replay."""
+
+    key: str
+    error: Literal["model", "timeout", "budget"]
+    text: str
+    fault: str = ""
+
+
+class ToolStarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_started"):
+    """Stands before a side effect. `token` is the key for running an idempotent call again."""
+
+    key: str
+    call: ToolCall
+    digest: str
+    token: str
+
+
+class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_finished"):
+    """What a call gave. `unknown`: it began and nobody knows how it ended."""
+
+    key: str
+    call_id: str
+    name: str
+    digest: str
+    content: str
+    outcome: Outcome = "ok"
+
+
+class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
+    """A question to a person; `id` cannot be guessed; `at` in seconds since 1970."""
+
+    key: str
+    id: str
+    question: Question
+    at: float
+
+
+class Answered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answered"):
+    """The answer to the question asked under `asked`."""
+
+    key: str
+    asked: str
+    answer: Answer
+
+
+class Steered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="steered"):
+    """What people said while the turn ran, also when that was nothing. `rows` of the inbox."""
+
+    key: str
+    texts: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+
+
+class Broke(Struct, frozen=True, kw_only=True, tag_field="kind", tag="broke"):
+    """The code and the journal parted at `at`: from here the turn goes on from its records."""
+
+    key: str
+    at: str
+    text: str
+
+
+class Finished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="finished"):
+    """The turn's end with its final answer."""
+
+    key: str
+    text: str
+    finish: Literal["stop", "limit", "error"] = "stop"
+
+
+class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"):
+    """The turn was ended from outside. `partial`: the words already visible."""
+
+    key: str
+    reason: Literal["stop", "interrupt", "dead", "error"]
+    by: str = ""
+    text: str = ""
+    partial: str = ""
+
+
+Record: TypeAlias = (
+    Began
+    | Noted
+    | Emitted
+    | Replied
+    | Failed
+    | ToolStarted
+    | ToolFinished
+    | Asked
+    | Answered
+    | Steered
+    | Broke
+    | Finished
+    | Stopped
+)
+Write: TypeAlias = Callable[[tuple[Record, ...]], Awaitable[None]]
+"""Queues one commit of these records at once, and returns what is done when it stands."""
+
+R = TypeVar("R")
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Record)
+
+
+def encode(record: Record) -> bytes:
+    """The record as JSON."""
+    return _encoder.encode(record)
+
+
+def decode(body: bytes) -> Record:
+    """The record whose JSON is `body`."""
+    record: Record = _decoder.decode(body)
+    return record
+
+
+def call_digest(call: ToolCall) -> str:
+    """A fingerprint of what a call asks for: its name and arguments."""
+    return hashlib.sha256(f"{call.name}\0{call.arguments}".encode()).hexdigest()[:24]
+
+
+class Journal:
+    """The records of one turn in memory, and the buffer of those not yet queued."""
+
+    def __init__(self, records: Iterable[Record], write: Write) -> None:
+        self.records: list[Record] = list(records)
+        self._by_key: dict[str, Record] = {record.key: record for record in self.records}
+        self._used: set[str] = set()
+        self._buffer: list[Record] = []
+        self._write = write
+
+    def find(self, key: str, kind: type[R]) -> R | None:
+        """The record under `key` if it is there; Diverged if it is of another kind."""
+        record = self._by_key.get(key)
+        if record is None:
+            return None
+        if not isinstance(record, kind):
+            raise Diverged(f"{key!r} holds {type(record).__name__}, not {kind.__name__}")
+        return record
+
+    def claim(self, key: str) -> None:
+        """Note that the code asked for `key`; a second time in one run is a bug."""
+        if key in self._used:
+            raise Diverged(f"the key {key!r} is used twice")
+        self._used.add(key)
+
+    def defer(self, record: Record) -> None:
+        """Add a record that rides on the next commit."""
+        self._add(record)
+        self._buffer.append(record)
+
+    def put(self, *records: Record) -> Awaitable[None]:
+        """Add records and queue one commit of the buffer and them, in this very step."""
+        for record in records:
+            self._add(record)
+        batch = (*self._buffer, *records)
+        self._buffer.clear()
+        return self._write(batch)
+
+    async def barrier(self, record: Record) -> None:
+        """As `put`, and wait until the commit stands; the commit outlives a cancelled waiter."""
+        await asyncio.shield(asyncio.ensure_future(self.put(record)))  # noqa: TID251
+
+    def unasked(self) -> tuple[str, ...]:
+        """Keys of tool, model and question records that no code asked for in this run."""
+        kinds = Replied | ToolFinished | Asked | Noted
+        return tuple(
+            record.key
+            for record in self.records
+            if isinstance(record, kinds) and record.key not in self._used
+        )
+
+    def _add(self, record: Record) -> None:
+        if record.key in self._by_key:
+            raise Diverged(f"the key {record.key!r} is written twice")
+        self._by_key[record.key] = record
+        self.records.append(record)

@@ -1,0 +1,67 @@
+"""The conversation in provider-neutral form: messages made of parts.
+
+A transcript is a sequence of messages; it holds no system text (that is in the request).
+Roles alternate user / assistant / tool / assistant …; `models` renders it for each provider.
+"""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Role = Literal["user", "assistant", "tool"]
+
+
+class Text(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
+    """Words, in markdown."""
+
+    text: str
+
+
+class Thinking(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinking"):
+    """A model's reasoning; replayed to the provider that made it and to no other."""
+
+    text: str
+    provider: str
+    signature: str | None = None
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
+    """A call that the model wants; `arguments` is its JSON text as it was written."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result"):
+    """What a call gave, or why it failed."""
+
+    call_id: str
+    name: str
+    content: str
+    error: bool = False
+
+
+Part: TypeAlias = Text | Thinking | ToolCall | ToolResult
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One message of a transcript."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+def user(text: str) -> Message:
+    """A user message of one text."""
+    return Message(role="user", parts=(Text(text=text),))
+
+
+def text_of(message: Message) -> str:
+    """The words of `message`, without thinking and calls."""
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def calls_of(message: Message) -> tuple[ToolCall, ...]:
+    """The tool calls in `message`, in order."""
+    return tuple(part for part in message.parts if isinstance(part, ToolCall))

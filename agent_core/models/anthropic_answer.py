@@ -1,0 +1,231 @@
+"""How an answer of Anthropic's messages comes in, event by event or in one piece."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from agent_core.errors import ModelFault
+from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.port import (
+    Finish,
+    OnDelta,
+    Reply,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from agent_core.models.wire import Broken, said
+
+REDACTED = "redacted:"
+"""Begins the signature of thinking that came encrypted."""
+
+FINISH: dict[str, Finish] = {
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+FAULTS: dict[object, ModelFault] = {
+    "rate_limit_error": "rate_limited",
+    "authentication_error": "auth",
+    "permission_error": "auth",
+    "invalid_request_error": "rejected",
+    "timeout_error": "timeout",
+}
+
+
+class _Details(Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: _Details | None = None
+
+
+class _Block(Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    id: str = ""
+    name: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Delta(Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Message(Struct):
+    model: str = ""
+    usage: _Usage | None = None
+
+
+class _Event(Struct):
+    """One event; a whole answer in one piece is one of type `message`."""
+
+    type: str = ""
+    index: int = 0
+    message: _Message | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+    error: object = None
+    model: str = ""
+    content: list[_Block] = []
+    stop_reason: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Event, strict=False).decode
+
+
+class _Open(Struct):
+    """A block that is still coming in."""
+
+    start: _Block
+    text: list[str]
+    signature: str = ""
+
+
+class Answer:
+    """Folds the events of one answer."""
+
+    def __init__(self, request: Request, provider: str, show: OnDelta) -> None:
+        self.ended = False
+        self._provider = provider
+        self._show = show
+        self._made_id = f"call_{len(request.messages)}"
+        self._model = request.model
+        self._blocks: dict[int, _Open] = {}
+        self._stop = ""
+        self._usage: dict[str, int] = {}
+
+    def add(self, data: bytes) -> None:
+        """Take in one event; raises Broken."""
+        try:
+            event = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise Broken("sent something that is not a message event", "malformed") from None
+        match event.type:
+            case "message_start" if event.message:
+                self._model = event.message.model or self._model
+                self._count(event.message.usage)
+            case "content_block_start" if event.content_block:
+                self._start(event.index, event.content_block)
+            case "content_block_delta" if event.delta:
+                self._add_delta(event.index, event.delta)
+            case "message_delta":
+                self._count(event.usage)
+                self._stop = (event.delta and event.delta.stop_reason) or self._stop
+            case "message_stop":
+                self.ended = True
+            case "message":
+                self._add_whole(event)
+            case "error":
+                kind = event.error.get("type") if isinstance(event.error, dict) else ""
+                text = f"broke off with an error: {said(event.error)}"
+                raise Broken(text, FAULTS.get(kind, "overloaded"), pause=0.5)
+            case _:
+                pass
+
+    def _add_whole(self, event: _Event) -> None:
+        self._model = event.model or self._model
+        self._count(event.usage)
+        self._stop = event.stop_reason or "end_turn"
+        for index, block in enumerate(event.content):
+            self._start(index, block)
+
+    def _start(self, index: int, block: _Block) -> None:
+        opened = _Open(start=block, text=[], signature=block.signature)
+        self._blocks[index] = opened
+        self._grow(opened, block.text, block.thinking)
+
+    def _add_delta(self, index: int, delta: _Delta) -> None:
+        opened = self._blocks.get(index)
+        if not opened:
+            raise Broken("sent its events out of order", "malformed")
+        opened.signature += delta.signature
+        if delta.partial_json:
+            opened.text.append(delta.partial_json)
+        self._grow(opened, delta.text, delta.thinking)
+
+    def _grow(self, opened: _Open, text: str, thought: str) -> None:
+        if text:
+            opened.text.append(text)
+            self._show(TextDelta(text=text))
+        if thought:
+            opened.text.append(thought)
+            self._show(ThinkingDelta(text=thought))
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Later counts stand for the whole answer and replace earlier ones."""
+        if not usage:
+            return
+        details = usage.output_tokens_details
+        counts = {
+            "new": usage.input_tokens,
+            "read": usage.cache_read_input_tokens,
+            "written": usage.cache_creation_input_tokens,
+            "out": usage.output_tokens,
+            "thinking": details.thinking_tokens if details else None,
+        }
+        self._usage |= {name: count for name, count in counts.items() if count is not None}
+
+    def reply(self) -> Reply:
+        """The whole answer; raises Broken if it was cut or says nothing."""
+        if not self._stop and not self.ended:
+            raise Broken("broke off its answer")
+        parts = tuple(self._parts())
+        finish = FINISH.get(self._stop, "stop")
+        says = any(isinstance(part, Text | ToolCall) for part in parts)
+        if not says and finish in ("stop", "tool_calls"):
+            raise Broken("gave an empty answer", "malformed")
+        return Reply(
+            parts=parts,
+            model=self._model,
+            provider=self._provider,
+            finish=finish,
+            usage=self._used(),
+        )
+
+    def _used(self) -> Usage:
+        counts = self._usage
+        read = counts.get("read", 0)
+        return Usage(
+            input_tokens=counts.get("new", 0) + read + counts.get("written", 0),
+            output_tokens=counts.get("out", 0),
+            cached_tokens=read,
+            reasoning_tokens=counts.get("thinking", 0),
+        )
+
+    def _parts(self) -> Iterator[Part]:
+        for index, opened in sorted(self._blocks.items()):
+            start, text = opened.start, "".join(opened.text)
+            match start.type:
+                case "text" if text:
+                    yield Text(text=text)
+                case "thinking":
+                    signature = opened.signature or None
+                    yield Thinking(text=text, provider=self._provider, signature=signature)
+                case "redacted_thinking":
+                    signature = REDACTED + start.data
+                    yield Thinking(text="", provider=self._provider, signature=signature)
+                case "tool_use":
+                    whole = bytes(start.input).decode()
+                    made = f"{self._made_id}_{index}"
+                    name = start.name or "unnamed"
+                    yield ToolCall(id=start.id or made, name=name, arguments=text or whole or "{}")
+                case _:
+                    pass

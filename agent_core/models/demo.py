@@ -1,0 +1,137 @@
+"""A scripted model that needs no key: it shows what the product does and says that it is a demo."""
+
+import msgspec
+
+from agent_core import ambient
+from agent_core.messages import (
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    calls_of,
+    text_of,
+)
+from agent_core.models.port import OnDelta, Reply, Request, TextDelta, Usage
+
+LABEL = "(demo model: scripted, no key set)"
+HELP = """I am a script, not a language model: I show what the gateway does and answer nothing else.
+
+Try a message with one of these words:
+
+- **plan**: a plan as a checklist
+- **list**: the files in the workspace (a tool call)
+- **write**: a note in the workspace
+- **run**: a command in the sandbox (asks for your approval)
+- **choose**: a question with options
+
+For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `MAX_MODEL=provider/model` to \
+choose the model yourself. Then start the gateway again."""
+PLAN = """Here is a plan:
+
+- [x] Read your message
+- [ ] Look at the files in the workspace
+- [ ] Write down what was found
+- [ ] Show the result"""
+QUESTION: dict[str, object] = {
+    "question": "Which way shall I go on?",
+    "options": ["Short answer", "Long answer", "Stop here"],
+    "kind": "decision",
+}
+SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
+    (("list", "files"), "list_files", "I will look at the files.", {}),
+    (
+        ("write", "note"),
+        "write_file",
+        "I will write a note.",
+        {"path": "note.txt", "content": "A note from the demo model.\n"},
+    ),
+    (
+        ("run", "command"),
+        "run_command",
+        "I will run a command.",
+        {"command": "echo hello from the sandbox"},
+    ),
+    (("choose",), "ask_user", "I have a question.", QUESTION),
+)
+"""Words that start it, the tool, what is said, the arguments."""
+QUOTED = 1000
+
+
+class DemoModel:
+    """Answers from a script keyed on the last words of the person. `delay` is seconds a word."""
+
+    provider = "demo"
+
+    def __init__(self, delay: float = 0.02) -> None:
+        self._delay = delay
+
+    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+        """The scripted answer, streamed word by word."""
+        parts = _answer(request)
+        words = 0
+        for part in parts:
+            if isinstance(part, Text):
+                for word in part.text.split(" "):
+                    gap = " " if words else ""
+                    on_delta(TextDelta(text=gap + word))
+                    words += 1
+                    await ambient.wait(self._delay)
+        calls = any(isinstance(part, ToolCall) for part in parts)
+        return Reply(
+            parts=parts,
+            model="demo",
+            provider=self.provider,
+            finish="tool_calls" if calls else "stop",
+            usage=Usage(output_tokens=words),
+        )
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def _answer(request: Request) -> tuple[Part, ...]:
+    last = request.messages[-1] if request.messages else None
+    if last and last.role == "tool":
+        return _say(_quote(last))
+    said = next((text_of(m) for m in reversed(request.messages) if m.role == "user"), "")
+    words = {word.strip(".,;:!?()'\"`") for word in said.lower().split()}
+    if "plan" in words:
+        return _say(PLAN)
+    offered = {tool.name for tool in request.tools}
+    for triggers, tool, text, arguments in SCRIPT:
+        if words.isdisjoint(triggers):
+            continue
+        if tool not in offered or request.tool_choice == "none":
+            return _say(f"This would call the tool `{tool}`, which is not offered here.")
+        return (*_say(text), _call(request, tool, arguments))
+    return _say(HELP)
+
+
+def _call(request: Request, tool: str, arguments: dict[str, object]) -> ToolCall:
+    number = sum(len(calls_of(message)) for message in request.messages)
+    text = msgspec.json.encode(arguments).decode()
+    return ToolCall(id=f"demo_{number + 1}", name=tool, arguments=text)
+
+
+def _quote(message: Message) -> str:
+    """A short final answer around the results."""
+    lines = []
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            what = "failed" if part.error else "gave"
+            text = part.content.strip() or "(nothing)"
+            text = text if len(text) <= QUOTED else text[:QUOTED] + "…"
+            lines.append(f"`{part.name}` {what}:\n\n{_fenced(text)}")
+    return "\n\n".join(lines)
+
+
+def _fenced(text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _say(text: str) -> tuple[Text]:
+    return (Text(text=f"{text}\n\n{LABEL}"),)

@@ -1,0 +1,85 @@
+"""What the agent asks of a model, and what a model answers."""
+
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from agent_core.messages import Message, Part
+
+ToolChoice = Literal["auto", "none", "required"]
+Finish = Literal["stop", "tool_calls", "length", "refused"]
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as the model sees it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One model call. Each request of a conversation begins with the whole of the one before it."""
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    max_tokens: int | None = None
+    cache_key: str = ""
+    """Same for all calls of a conversation: routes them to the provider's same prompt cache."""
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens of one call. `input_tokens` counts cached ones too."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """A complete answer: thinking, text and tool calls in the order they came."""
+
+    parts: tuple[Part, ...]
+    model: str
+    provider: str
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+
+
+class TextDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
+    """More words of the answer."""
+
+    text: str
+
+
+class ThinkingDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinking"):
+    """More words of the reasoning."""
+
+    text: str
+
+
+class Restarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="restarted"):
+    """What was streamed so far is void: the answer begins anew."""
+
+
+Delta: TypeAlias = TextDelta | ThinkingDelta | Restarted
+OnDelta: TypeAlias = Callable[[Delta], None]
+
+
+class Model(Protocol):
+    """One provider.
+
+    `complete` returns the whole answer and calls `on_delta` while it comes in. It raises
+    ModelFailed and nothing else; retries of a call that gave nothing yet are its own business.
+    """
+
+    provider: str
+
+    async def complete(self, request: Request, on_delta: OnDelta) -> Reply: ...
+
+    async def close(self) -> None: ...

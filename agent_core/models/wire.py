@@ -1,0 +1,212 @@
+"""What all HTTP providers share: tries, server-sent events, and failures in plain words.
+
+The SDKs retry what failed before the first byte (429, 5xx, connection); `Line` retries an answer
+that broke later. Both draw on the same allowance of tries.
+"""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+import httpx2
+
+from agent_core import ambient
+from agent_core.errors import ModelFailed, ModelFault
+from agent_core.models.port import Delta, OnDelta, Reply, Restarted
+from agent_core.settings import Endpoint
+
+Send: TypeAlias = Callable[[int], Awaitable[httpx2.Response]]
+"""Starts the call; the argument is how many tries the SDK may add."""
+
+Read: TypeAlias = Callable[[httpx2.Response, OnDelta], Awaitable[Reply]]
+
+UNANSWERED = "No result: this call was not run."
+"""Stands for a result that the transcript lacks: every provider wants one for each call."""
+
+DETAIL = 200
+DRAIN = 0.1
+_SECRET = re.compile(
+    r"\b(?:(?:sk|pk|key|xai|gsk)[-_]|AIza)[-_A-Za-z0-9]{8,}|Bearer\s+\S+", re.IGNORECASE
+)
+
+
+class Broken(Exception):
+    """The answer ended early or says nothing: worth another try."""
+
+    def __init__(self, text: str, fault: ModelFault = "unreachable", pause: float = 0.0) -> None:
+        super().__init__(text)
+        self.fault = fault
+        self.pause = pause
+
+
+class Line:
+    """The connection to one provider."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
+
+    async def ask(self, send: Send, read: Read, on_delta: OnDelta) -> Reply:
+        """The answer, after as many tries as are allowed; raises ModelFailed."""
+        left = self._endpoint.retries
+        senseless = False
+        while True:
+            shown = False
+
+            def show(delta: Delta) -> None:
+                nonlocal shown
+                shown = True
+                on_delta(delta)
+
+            try:
+                response = await self._start(send, left)
+                left -= int(response.request.headers.get("x-stainless-retry-count", 0))
+                return await self._read(response, read, show)
+            except Broken as broken:
+                hopeless = broken.fault in ("auth", "rejected")
+                again = broken.fault == "malformed" and senseless
+                if left <= 0 or hopeless or again:
+                    raise ModelFailed(self._broken_text(broken), broken.fault) from None
+                left, senseless = left - 1, broken.fault == "malformed"
+                if shown:
+                    on_delta(Restarted())
+                await ambient.wait(broken.pause)
+
+    async def _start(self, send: Send, retries: int) -> httpx2.Response:
+        try:
+            return await send(retries)
+        except (OSError, ValueError) as error:
+            why = self.clean(str(error))
+            text = f"{self._endpoint.provider} cannot be called: {why}. Check key and base URL."
+            raise ModelFailed(text, "rejected") from None
+
+    async def _read(self, response: httpx2.Response, read: Read, show: OnDelta) -> Reply:
+        try:
+            return await read(response, show)
+        except httpx2.ReadTimeout:
+            raise Broken("stopped sending", "timeout") from None
+        except httpx2.HTTPError:
+            raise Broken("broke off its answer") from None
+        finally:
+            await response.aclose()
+
+    def refused(self, response: httpx2.Response) -> ModelFailed:
+        """What an answer with an error status means."""
+        name, status = self._endpoint.provider, response.status_code
+        match status:
+            case 401 | 403:
+                text = f"{name} refused the key ({status}). Check {self._endpoint.key_setting}."
+                return ModelFailed(text, "auth")
+            case 429:
+                text = f"{name} limits the rate (429). Try again later or use another model."
+                return ModelFailed(text, "rate_limited", _retry_after(response))
+            case 408:
+                return ModelFailed(f"{name} took too long (408). Try again.", "timeout")
+            case _ if status >= 500:
+                text = f"{name} is overloaded or down ({status}). Try again later."
+                return ModelFailed(text, "overloaded", _retry_after(response))
+            case _:
+                detail = self.clean(_detail(response))
+                text = f"{name} did not accept the request ({status}): {detail}"
+                return ModelFailed(text, "rejected")
+
+    def unreachable(self, error: Exception) -> ModelFailed:
+        """What an SDK's connection error means; it is the cause that tells."""
+        name, cause = self._endpoint.provider, error.__cause__
+        late = isinstance(cause, httpx2.TimeoutException | TimeoutError)
+        if late and not isinstance(cause, httpx2.ConnectTimeout):
+            seconds = f"{self._endpoint.timeout:g} s"
+            return ModelFailed(f"{name} sent nothing for {seconds}. Try again later.", "timeout")
+        host = httpx2.URL(self._endpoint.base_url).host
+        text = f"{name} cannot be reached at {host}. Check the network and the base URL."
+        return ModelFailed(text, "unreachable")
+
+    def clean(self, text: str) -> str:
+        """`text` on one line, short, without anything like a key."""
+        key = self._endpoint.api_key
+        text = text.replace(key, "[key]") if len(key) > 4 else text
+        text = " ".join(_SECRET.sub("[key]", text).split())
+        return text if len(text) <= DETAIL else text[: DETAIL - 1] + "…"
+
+    def _broken_text(self, broken: Broken) -> str:
+        mend = "Try again, or use another model."
+        return f"{self._endpoint.provider} {self.clean(str(broken))}. {mend}"
+
+
+class Fold(Protocol):
+    """What takes in the events of an answer; `ended` when no more are to come."""
+
+    ended: bool
+
+    def add(self, data: bytes) -> None: ...
+
+
+async def feed(response: httpx2.Response, fold: Fold) -> None:
+    """Give `fold` all events; a provider may answer in one piece although a stream was asked for."""
+    if str(response.headers.get("content-type", "")).startswith("application/json"):
+        fold.add(await response.aread())
+        return
+    async with contextlib.aclosing(events(response)) as stream:
+        async for data in stream:
+            fold.add(data)
+            if fold.ended:
+                await drain(stream)
+                return
+
+
+async def events(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The data of each server-sent event; the names are not needed."""
+    data: list[bytes] = []
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            line = line.rstrip(b"\r")
+            if line.startswith(b"data:"):
+                data.append(line[5:].strip())
+            elif not line and data:
+                yield b"\n".join(data)
+                data.clear()
+    if rest.startswith(b"data:"):
+        data.append(rest[5:].strip())
+    if data:
+        yield b"\n".join(data)
+
+
+async def drain(stream: AsyncIterator[bytes]) -> None:
+    """Read to the end of a finished answer, so that its connection can be used again."""
+    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
+        async with ambient.limit(DRAIN):
+            async for _ in stream:
+                pass
+
+
+def raw(response: object) -> httpx2.Response:
+    """What the SDKs return when `cast_to` is a response, whatever their annotations say."""
+    assert isinstance(response, httpx2.Response)
+    return response
+
+
+def said(error: object) -> str:
+    """The message of a provider's error object, whatever its form."""
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+def _detail(response: httpx2.Response) -> str:
+    """The message in an error body, whatever its form."""
+    try:
+        body = response.json()
+    except ValueError:
+        return response.text
+    error = body.get("error", body) if isinstance(body, dict) else body
+    return said(error)
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return float(response.headers[header]) * unit
+        except (KeyError, ValueError):
+            continue
+    return None

@@ -1,0 +1,248 @@
+"""The ReAct loop: reason, act, wait, complete. Plain code over a scope."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
+from agent_core.events import ErrorMet, OutputAdded
+from agent_core.journal import Outcome
+from agent_core.messages import (
+    Message,
+    ToolCall,
+    ToolResult,
+    calls_of,
+    text_of,
+    user,
+)
+from agent_core.models.port import OnDelta, Reply, Request, ToolChoice
+from agent_core.policy import Verdict
+from agent_core.questions import Answer, Approval, Proposal
+from agent_core.scope import Scope
+from agent_core.tools.contract import ToolContext
+from agent_core.tools.toolbox import Prepared, Toolbox, Unfit, run
+
+Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
+Judge: TypeAlias = Callable[[Prepared], Verdict]
+Live: TypeAlias = Callable[[OutputAdded], None]
+
+
+class Brief(Struct, frozen=True, kw_only=True):
+    """Everything that a turn reads and that is not an argument, recorded at its start.
+
+    `model`: a tier or `provider/model`. `tools`: names that are offered. `limit`: seconds a
+    model call may take.
+    """
+
+    text: str
+    system: str
+    model: str
+    tools: tuple[str, ...]
+    workspace: str
+    max_rounds: int = 30
+    limit: float = 600.0
+    cache_key: str = ""
+
+
+class Hands(Struct, frozen=True, kw_only=True):
+    """What a turn works with, live: the models, the tools, the policy."""
+
+    complete: Complete
+    toolbox: Toolbox
+    judge: Judge
+    live: Live
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a turn ends with: the answer, and what it adds to the transcript."""
+
+    text: str
+    messages: tuple[Message, ...]
+    finish: Literal["stop", "limit", "error"] = "stop"
+
+
+async def react(
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    history: tuple[Message, ...],
+    past: tuple[Message, ...] = (),
+) -> Result:
+    """Answer `brief.text` after `history`. `past`: what this turn did already, where it goes on
+    from its records instead of from its code."""
+    new = [user(brief.text), *past]
+    for n in range(1, brief.max_rounds + 1):
+        turn_round = scope.child(f"round-{n}")
+        try:
+            reply = await _think(turn_round, brief, hands, (*history, *new))
+        except (ModelFailed, TimedOut, BudgetExceeded) as error:
+            turn_round.emit(ErrorMet(text=str(error)))
+            return Result(text="", messages=tuple(new), finish="error")
+        answer = Message(role="assistant", parts=reply.parts)
+        new.append(answer)
+        calls = calls_of(answer)
+        if calls:
+            results = await act(turn_round, brief, hands, calls)
+            new.append(Message(role="tool", parts=results))
+        said = await turn_round.steer()
+        if said:
+            new.append(user("\n".join(said)))
+        elif not calls:
+            return Result(text=text_of(answer), messages=tuple(new))
+    reply = await _think(scope.child("summary"), brief, hands, (*history, *new), "none")
+    answer = Message(role="assistant", parts=reply.parts)
+    return Result(text=text_of(answer), messages=(*new, answer), finish="limit")
+
+
+async def _think(
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    messages: tuple[Message, ...],
+    choice: ToolChoice = "auto",
+) -> Reply:
+    request = Request(
+        model=brief.model,
+        system=brief.system,
+        messages=messages,
+        tools=hands.toolbox.specs(brief.tools),
+        tool_choice=choice,
+        cache_key=brief.cache_key,
+    )
+    return await scope.model(partial(hands.complete, brief.model, request), limit=brief.limit)
+
+
+async def act(
+    scope: Scope, brief: Brief, hands: Hands, calls: tuple[ToolCall, ...]
+) -> tuple[ToolResult, ...]:
+    """Run the calls of one answer: at once where the policy allows, together where it can be,
+    after a person's word where it must be. Results in call order."""
+    ready = tuple(hands.toolbox.prepare(call, brief.tools) for call in calls)
+    fit = [item for item in ready if isinstance(item, Prepared)]
+    verdicts = dict(
+        zip(
+            (item.call.id for item in fit),
+            await scope.once(
+                "policy", lambda: [hands.judge(item) for item in fit], kind=list[Verdict]
+            ),
+            strict=True,
+        )
+    )
+    worker = _Worker(scope, brief, hands, verdicts)
+    results = {item.call.id: worker.refuse(item) for item in ready if isinstance(item, Unfit)}
+    asked = [item for item in fit if _ruling(item, verdicts) == "ask"]
+    branches: dict[str, Callable[[Scope], Awaitable[dict[str, ToolResult]]]] = {}
+    for item in fit:
+        if item not in asked:
+            branches[f"call-{item.call.id}"] = partial(worker.one, item)
+    if asked:
+        branches["approval"] = partial(worker.after_approval, asked)
+    if any(item.tool.interactive for item in fit):
+        for name, branch in branches.items():
+            results |= await branch(scope.child(name))
+    else:
+        for part in (await scope.parallel(branches)).values():
+            results |= part
+    return tuple(results[call.id] for call in calls)
+
+
+def _ruling(item: Prepared, verdicts: dict[str, Verdict]) -> str:
+    return "allow" if item.tool.question is not None else verdicts[item.call.id].ruling
+
+
+class _Worker:
+    """Runs the calls of one round; `scope` is the round's."""
+
+    def __init__(
+        self, scope: Scope, brief: Brief, hands: Hands, verdicts: dict[str, Verdict]
+    ) -> None:
+        self._scope = scope
+        self._brief = brief
+        self._hands = hands
+        self._verdicts = verdicts
+
+    def refuse(self, item: Unfit) -> ToolResult:
+        """The result of a call that cannot run."""
+        return self._scope.settle(item.call, item.text)
+
+    async def one(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
+        """A call that needs no approval: a question, a refusal, or a run."""
+        verdict = self._verdicts[item.call.id]
+        if item.tool.question is not None:
+            answer = await scope.ask(item.tool.question(item.arguments))
+            content, outcome = _heard(answer)
+            result = scope.settle(item.call, content, outcome)
+        elif verdict.ruling == "deny":
+            result = scope.settle(item.call, f"Denied: {verdict.reason}", "denied")
+        else:
+            result = await self._run(item, scope, "")
+        return {item.call.id: result}
+
+    async def after_approval(self, items: list[Prepared], scope: Scope) -> dict[str, ToolResult]:
+        """The calls of a batch that need a person, on one card."""
+        answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
+        if answer.allowed:
+            branches = {
+                f"call-{item.call.id}": partial(
+                    self._approved, item, self._verdicts[item.call.id].digest
+                )
+                for item in items
+            }
+            done = await scope.parallel(branches)
+            return {item.call.id: done[f"call-{item.call.id}"] for item in items}
+        return {item.call.id: scope.settle(item.call, _denied(answer), "denied") for item in items}
+
+    async def _approved(self, item: Prepared, digest: str, scope: Scope) -> ToolResult:
+        return await self._run(item, scope, digest)
+
+    async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
+        workspace = Path(self._brief.workspace)
+        limit = item.tool.limit
+
+        async def work(token: str) -> str:
+            context = ToolContext(
+                workspace=workspace,
+                key=token,
+                limit=limit,
+                output=lambda text: self._hands.live(OutputAdded(call_id=item.call.id, text=text)),
+            )
+            return await run(item, context, approved)
+
+        return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0)
+
+    def _proposal(self, item: Prepared) -> Proposal:
+        verdict = self._verdicts[item.call.id]
+        return Proposal(
+            call_id=item.call.id,
+            tool=item.tool.name,
+            arguments=item.call.arguments,
+            digest=verdict.digest,
+            risk=verdict.risk,
+            reason=verdict.reason,
+            rule=verdict.always,
+            detail=verdict.detail,
+        )
+
+
+def _denied(answer: Answer) -> str:
+    match answer.choice:
+        case "expired":
+            return "Denied: nobody answered in time. Say what you would need."
+        case "cancelled":
+            return "Denied: the question was withdrawn."
+        case _:
+            why = f": {answer.text}" if answer.text else "."
+            return f"Denied by {answer.name or answer.by}{why}"
+
+
+def _heard(answer: Answer) -> tuple[str, Outcome]:
+    match answer.choice:
+        case "expired":
+            return "Nobody answered in time.", "failed"
+        case "cancelled" | "deny":
+            return "The question was withdrawn.", "failed"
+        case _:
+            return answer.text, "ok"

@@ -1,0 +1,70 @@
+"""What an agent may ask a person, and what a person may answer."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Risk = Literal["low", "medium", "high"]
+Choice = Literal["once", "conversation", "always", "deny", "expired", "cancelled"]
+
+
+class Proposal(Struct, frozen=True, kw_only=True):
+    """One call that waits for approval. `digest` binds the answer to what will run."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    digest: str
+    risk: Risk
+    reason: str
+    rule: str = ""
+    """The narrowest rule that 'always' would store, in words that a person can check."""
+    detail: str = ""
+    """What else a person must see: working folder, isolation, a diff."""
+
+
+class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):
+    """May these calls run? One question for all calls of a batch."""
+
+    proposals: tuple[Proposal, ...]
+    expires: float = 0.0
+    """Seconds until the question expires; 0: the session's default."""
+
+
+class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
+    """Which of these?"""
+
+    text: str
+    options: tuple[str, ...]
+    expires: float = 0.0
+
+
+class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):
+    """Please write something."""
+
+    text: str
+    expires: float = 0.0
+
+
+Question: TypeAlias = Approval | Decision | Input
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """A person's answer, or what stands for it when none came.
+
+    Approval: `choice` is once / conversation / always / deny; `text` the reason of a denial.
+    Decision and Input: `choice` is once and `text` the option or the words.
+    No answer: `choice` is expired or cancelled. `by` and `at` (seconds since 1970) go into the
+    audit and the card.
+    """
+
+    choice: Choice
+    text: str = ""
+    by: str = ""
+    name: str = ""
+    at: float = 0.0
+
+    @property
+    def allowed(self) -> bool:
+        """True if the calls may run."""
+        return self.choice in ("once", "conversation", "always")

@@ -1,0 +1,56 @@
+"""What a tool is: a name, typed arguments, a class of repetition, a risk, and a call."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from pydantic import BaseModel
+
+from agent_core.questions import Question
+
+Repetition = Literal["pure", "idempotent", "effect"]
+"""pure: run again freely. idempotent: run again with the same key. effect: never run twice."""
+
+Access = Literal["read", "write", "shell", "network", "person"]
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """What a running tool may use.
+
+    `key` is the same if an idempotent call is run again. `limit` is in seconds.
+    `output` shows live text to people.
+    """
+
+    workspace: Path
+    key: str
+    limit: float
+    output: Callable[[str], None]
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """Something that the model may call.
+
+    `call` gets validated `arguments` and returns the text for the model; it raises ToolFailed
+    with a text for the model. `bind` returns what an approval is bound to besides name and
+    arguments (working folder, contents of scripts named); it is computed when the person is
+    asked and again just before the call.
+    """
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    repetition: Repetition
+    access: Access
+    call: "ToolCallable"
+    bind: "Callable[[BaseModel, Path], str] | None" = None
+    limit: float = 30.0
+    interactive: bool = False
+    """Its batch runs one after the other."""
+    question: "Callable[[BaseModel], Question] | None" = None
+    """Set: the call is a question to the person; `call` is never made."""
+    isolated: bool = True
+    """False: nothing isolates what it runs, so a person is always asked."""
+
+
+ToolCallable: TypeAlias = Callable[[BaseModel, ToolContext], Awaitable[str]]

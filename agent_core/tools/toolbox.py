@@ -1,0 +1,128 @@
+"""Looks tools up, validates what the model wrote, binds approvals, and runs calls."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import ToolCall
+from agent_core.models.port import ToolSpec
+from agent_core.tools.contract import Tool, ToolContext
+
+MAX_OBSERVE = 10_000
+"""Characters of a result that the model sees; the whole is kept as a file."""
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that can run: its tool and validated arguments."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: BaseModel
+
+
+class Unfit(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that cannot run; `text` tells the model why and how to mend it."""
+
+    call: ToolCall
+    text: str
+
+
+class Toolbox:
+    """The tools of one agent, by name."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._specs = {name: _spec(tool) for name, tool in self._tools.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order they were given."""
+        return tuple(self._tools)
+
+    def specs(self, names: Iterable[str]) -> tuple[ToolSpec, ...]:
+        """What the model is shown of the tools `names`; unknown ones are left out."""
+        return tuple(self._specs[name] for name in names if name in self._specs)
+
+    def prepare(self, call: ToolCall, offered: Iterable[str]) -> Prepared | Unfit:
+        """Look the call's tool up and validate its arguments."""
+        tool = self._tools.get(call.name)
+        if tool is None or call.name not in offered:
+            known = ", ".join(offered) or "none"
+            return Unfit(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
+        try:
+            raw = msgspec.json.decode(call.arguments or "{}")
+            return Prepared(call=call, tool=tool, arguments=tool.arguments.model_validate(raw))
+        except (msgspec.DecodeError, ValidationError) as error:
+            schema = msgspec.json.encode(self._specs[call.name].parameters).decode()
+            return Unfit(
+                call=call,
+                text=f"The arguments of {call.name} do not fit: {_why(error)}. Schema: {schema}",
+            )
+
+
+def bind(prepared: Prepared, workspace: Path) -> str:
+    """The digest that an approval is bound to: tool, canonical arguments, working folder, and
+    what the tool adds (environment, the content of scripts named)."""
+    canonical = prepared.arguments.model_dump_json()
+    extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
+    text = "\0".join((prepared.tool.name, canonical, str(workspace), extra))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def run(prepared: Prepared, context: ToolContext, approved: str) -> str:
+    """Run the call. `approved`: the digest a person approved, checked in this last instant;
+    "" where nobody was asked."""
+    if approved and bind(prepared, context.workspace) != approved:
+        raise ToolFailed(
+            "Not run: the call or a script it names was changed after it was approved. "
+            "Ask again if it is still wanted."
+        )
+    content = await prepared.tool.call(prepared.arguments, context)
+    return observe(content, context.workspace, prepared.call.id)
+
+
+def observe(content: str, workspace: Path, call_id: str) -> str:
+    """`content`, cut for the model if it is too long; then the whole is kept as a file."""
+    if len(content) <= MAX_OBSERVE:
+        return content
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in call_id)
+    path = workspace / ".turnkeeper" / "outputs" / f"{name}.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    half = MAX_OBSERVE // 2
+    left_out = len(content) - 2 * half
+    where = path.relative_to(workspace)
+    return f"{content[:half]}\n[… {left_out} characters left out; the whole is in {where}]\n{content[-half:]}"
+
+
+def _spec(tool: Tool) -> ToolSpec:
+    schema = tool.arguments.model_json_schema()
+    return ToolSpec(name=tool.name, description=tool.description, parameters=_plain(schema))
+
+
+def _plain(schema: dict[str, object]) -> dict[str, object]:
+    """The schema without the titles that pydantic adds: fewer tokens, same meaning."""
+    slim: dict[str, object] = {}
+    for key, value in schema.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key == "properties" and isinstance(value, dict):
+            slim[key] = {name: _plain(inner) for name, inner in value.items()}
+        elif isinstance(value, dict):
+            slim[key] = _plain(value)
+        else:
+            slim[key] = value
+    return slim
+
+
+def _why(error: msgspec.DecodeError | ValidationError) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+            for item in error.errors()[:5]
+        )
+    return f"not valid JSON ({error})"

@@ -1,0 +1,61 @@
+"""What a session needs of the agent: a brief for a turn, and the hands it works with."""
+
+from pathlib import Path
+from typing import Protocol
+
+from agent_core.events import OutputAdded
+from agent_core.messages import Message
+from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.policy import Mode
+from agent_core.scope import Scope
+from gateway.messages import Conversation
+from gateway.store.rows import ConversationSettings
+
+
+class Circumstances(Protocol):
+    """What the policy reads live while a turn runs."""
+
+    conversation: Conversation
+
+    def settings(self) -> ConversationSettings:
+        """What the conversation's people chose, as of now."""
+
+    def asker(self) -> tuple[str, str]:
+        """(sender key, role) of the person whose message started the turn."""
+
+    def output(self, event: OutputAdded) -> None:
+        """Live output of a running tool."""
+
+
+class Agent(Protocol):
+    """Makes turns for conversations."""
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        """What a turn begins with; recorded at its start."""
+
+    def workspace(self, conversation: Conversation) -> Path:
+        """The conversation's own folder."""
+
+    def permission(
+        self, conversation: Conversation, settings: ConversationSettings, role: str
+    ) -> Mode:
+        """The mode in force for a person of this role."""
+
+    def model_name(self, settings: ConversationSettings) -> str:
+        """The model in use, in words."""
+
+    def check_model(self, name: str) -> str:
+        """Why `name` cannot be used, "" if it can."""
+
+    def hands(self, circumstances: Circumstances) -> Hands:
+        """Models, tools and policy for a turn."""
+
+    async def code(
+        self,
+        scope: Scope,
+        brief: Brief,
+        hands: Hands,
+        history: tuple[Message, ...],
+        past: tuple[Message, ...],
+    ) -> Result:
+        """The turn's code over its scope."""

@@ -1,0 +1,44 @@
+"""What adapters and stores raise, and what the caller decides by it.
+
+Exception
+  DeliveryError
+    RateLimited      the platform said 'not now': wait `retry_after` seconds, then the same call
+    Unsent           nothing reached the platform: the same call may be made again
+    Ambiguous        the call may have been carried out: reconcile or label
+    Rejected         the platform will never take this payload
+  StoreFailed        the store did not keep what it was given: nothing was written
+  Fenced             another holder owns the conversation: nothing was written
+  SettingsError      (agent_core.settings) a setting cannot work
+"""
+
+
+class DeliveryError(Exception):
+    """A call to a platform did not end well."""
+
+
+class RateLimited(DeliveryError):
+    """The platform limits us; `retry_after` in seconds."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"rate limited for {retry_after:g} s")
+        self.retry_after = retry_after
+
+
+class Unsent(DeliveryError):
+    """Nothing reached the platform."""
+
+
+class Ambiguous(DeliveryError):
+    """The platform may have carried the call out; its answer was lost."""
+
+
+class Rejected(DeliveryError):
+    """The platform refuses this payload for good; the text is its reason."""
+
+
+class StoreFailed(Exception):
+    """The store did not keep what it was given (disk full, Redis away). Nothing was written."""
+
+
+class Fenced(Exception):
+    """The lease's token is not the newest: another holder owns the conversation."""

@@ -1,0 +1,51 @@
+"""Live changes for readers in this process: who watches a conversation hears of its views."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gateway.ports import Growing, Live
+
+MOST_BEHIND = 256
+
+
+class Feed:
+    """Watchers by conversation. Nothing is kept for conversations that nobody watches."""
+
+    def __init__(self) -> None:
+        self._watchers: dict[str, set[asyncio.Queue[Live | None]]] = {}
+
+    def watched(self, conversation: str) -> bool:
+        """Somebody watches."""
+        return conversation in self._watchers
+
+    def publish(self, conversation: str, live: Live) -> None:
+        """Tell the watchers. One that is too far behind is let go: it asks for views again."""
+        for queue in tuple(self._watchers.get(conversation, ())):
+            if queue.qsize() < MOST_BEHIND:
+                queue.put_nowait(live)
+            elif not isinstance(live, Growing):
+                self._drop(conversation, queue)
+                queue.put_nowait(None)
+
+    @asynccontextmanager
+    async def watch(self, conversation: str) -> AsyncIterator[AsyncIterator[Live]]:
+        """What changes from now on."""
+        queue: asyncio.Queue[Live | None] = asyncio.Queue()
+        self._watchers.setdefault(conversation, set()).add(queue)
+        try:
+            yield _drain(queue)
+        finally:
+            self._drop(conversation, queue)
+
+    def _drop(self, conversation: str, queue: asyncio.Queue[Live | None]) -> None:
+        watchers = self._watchers.get(conversation)
+        if watchers is not None:
+            watchers.discard(queue)
+            if not watchers:
+                del self._watchers[conversation]
+
+
+async def _drain(queue: asyncio.Queue[Live | None]) -> AsyncIterator[Live]:
+    while (live := await queue.get()) is not None:
+        yield live

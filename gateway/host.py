@@ -1,0 +1,236 @@
+"""All sessions of this process: wakes them, renews their leases, keeps the timers, drains."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack, suppress
+
+from agent_core import ambient
+from agent_core.errors import Drained, LeaseLost
+from gateway.access import wanted
+from gateway.errors import Fenced, StoreFailed
+from gateway.messages import (
+    Inbound,
+    MessageReceived,
+    QuestionExpired,
+    read_conversation,
+)
+from gateway.services import Services
+from gateway.session import Session
+
+log = logging.getLogger("turnkeeper.host")
+
+LONGEST_NAP = 60.0
+
+
+class Host:
+    """Runs a session for each conversation that has work. Nothing is held for a quiet one."""
+
+    def __init__(self) -> None:
+        self.services: Services = None  # type: ignore[assignment]  # set by `attach`
+        self.sessions: dict[str, Session] = {}
+        self._starting: dict[str, bool] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._timer = asyncio.Event()
+        self._draining = False
+        self._changed = asyncio.Event()
+        self._next_due: float | None = None
+
+    def attach(self, services: Services) -> None:
+        """What the sessions share; before `run`."""
+        self.services = services
+        services.alarm = self._alarm
+
+    def _alarm(self, when: float) -> None:
+        if when and (self._next_due is None or when < self._next_due):
+            self._timer.set()
+
+    def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
+        """Run `work` in the host's task group."""
+        if self._group is None:
+            work.close()
+            return
+        self._group.create_task(self._guard(work), name=name)
+
+    async def _guard(self, work: Coroutine[object, object, None]) -> None:
+        """A bug in one conversation ends nothing else."""
+        try:
+            await work
+        except Exception:
+            log.exception("work_failed")
+            self.services.count("work_failed")
+
+    async def run(self, ready: asyncio.Event | None = None) -> None:
+        """Take up what was left, then serve until cancelled."""
+        async with AsyncExitStack() as stack:
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            self._group = group
+            stack.callback(self._forget_group)
+            for conversation in await self.services.store.work(self.services.owner):
+                self.wake(conversation)
+            group.create_task(self._renew(), name="renew")
+            group.create_task(self._expire(), name="expire")
+            group.create_task(self._look_for_work(), name="look")
+            if ready is not None:
+                ready.set()
+            await asyncio.Event().wait()
+
+    def _forget_group(self) -> None:
+        self._group = None
+
+    # ---- inbound -------------------------------------------------------------------------
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> None:
+        """Store inbound values, then wake their conversations. Returns when they are kept."""
+        kept = [i for i in inbounds if not isinstance(i, MessageReceived) or wanted(i)]
+        if not kept:
+            return
+        accepted = await self.services.store.accept(kept)
+        fresh = sum(one.fresh for one in accepted)
+        self.services.count("accepted", fresh)
+        self.services.count("redelivered", len(accepted) - fresh)
+        for conversation in dict.fromkeys(inbound.conversation.id for inbound in kept):
+            self.wake(conversation)
+
+    def wake(self, conversation: str) -> None:
+        """The conversation has work, or may have."""
+        session = self.sessions.get(conversation)
+        if session is not None:
+            session.wake()
+        elif conversation in self._starting:
+            self._starting[conversation] = True
+        elif not self._draining:
+            self._starting[conversation] = False
+            self.spawn(self._serve(conversation), f"session:{conversation}")
+
+    async def _serve(self, conversation: str) -> None:
+        again = True
+        pause = 0.0
+        while again and not self._draining:
+            if pause:
+                await ambient.wait(pause)
+            again, failed = False, False
+            try:
+                session = await self._open(conversation)
+                if session is None:
+                    break
+                await session.run()
+                failed = isinstance(session.ended, Drained)
+                again = session.woken or failed
+            except (StoreFailed, Fenced) as error:
+                log.error("session_not_opened", extra={"why": str(error)})
+                again = failed = True
+            except Exception:
+                log.exception("session_failed", extra={"conversation": conversation})
+                self.services.count("sessions_failed")
+                again = failed = True
+            finally:
+                self.sessions.pop(conversation, None)
+                again = self._starting.get(conversation, False) or again
+                self._starting[conversation] = False
+            pause = min(30.0, max(0.5, pause * 2)) if failed else 0.0
+        self._starting.pop(conversation, None)
+        self._changed.set()
+
+    async def _open(self, conversation: str) -> Session | None:
+        opened = await self.services.store.acquire(
+            conversation, self.services.owner, self.services.ttl
+        )
+        if opened is None:
+            return None
+        where = read_conversation(conversation)
+        if where.platform not in self.services.adapters:
+            await self.services.store.give_back(opened.lease)
+            return None
+        session = Session(self.services, where, opened)
+        self._starting[conversation] = False
+        self.sessions[conversation] = session
+        return session
+
+    # ---- leases --------------------------------------------------------------------------
+
+    async def _renew(self) -> None:
+        """Renew all leases at a third of their time; one that is lost ends its session."""
+        ttl = self.services.ttl
+        while True:
+            await ambient.wait(ttl / 3)
+            sessions = [s for s in self.sessions.values() if s.ended is None]
+            if not sessions:
+                continue
+            began = ambient.monotonic()
+            try:
+                held = await self.services.store.renew([s.lease for s in sessions], ttl)
+            except StoreFailed as error:
+                log.error("not_renewed", extra={"why": str(error)})
+                self._end_overdue(sessions, ttl)
+                continue
+            for session in sessions:
+                if session.lease.conversation in held:
+                    session.deadline = began + ttl
+                elif self.sessions.get(session.lease.conversation) is session:
+                    session.end(LeaseLost(), "renewal refused")
+
+    def _end_overdue(self, sessions: list[Session], ttl: float) -> None:
+        """Two thirds of the time without success: stop before another can own it."""
+        for session in sessions:
+            if session.deadline - ambient.monotonic() <= ttl / 3:
+                session.end(LeaseLost(), "not renewed in time")
+
+    async def _look_for_work(self) -> None:
+        """What another replica left, and what a hint did not reach."""
+        while True:
+            await ambient.wait(self.services.ttl / 2)
+            with suppress(StoreFailed):
+                for conversation in await self.services.store.work(self.services.owner):
+                    if conversation not in self.sessions:
+                        self.wake(conversation)
+                await self.services.store.sweep(ambient.now())
+
+    # ---- timers --------------------------------------------------------------------------
+
+    async def _expire(self) -> None:
+        """Append `expired` rows for questions whose time has come; replay looks at no clock."""
+        while True:
+            try:
+                now = ambient.now()
+                due = await self.services.store.due(now, 100)
+                await self.accept(
+                    [
+                        QuestionExpired(
+                            conversation=read_conversation(where),
+                            event=f"expired:{question.id}",
+                            question=question.id,
+                        )
+                        for where, question in due
+                    ]
+                )
+                self._next_due = await self.services.store.next_due()
+            except StoreFailed as error:
+                log.error("timers_failed", extra={"why": str(error)})
+                self._next_due, due = None, ()
+            following = self._next_due
+            nap = LONGEST_NAP if following is None else following - ambient.now()
+            with suppress(TimeoutError):
+                async with ambient.limit(max(1.0 if due else 0.05, min(LONGEST_NAP, nap))):
+                    await self._timer.wait()
+            self._timer.clear()
+
+    # ---- end -----------------------------------------------------------------------------
+
+    async def drain(self, patience: float) -> None:
+        """Let running turns end for `patience` seconds, then suspend and give back the rest."""
+        self._draining = True
+        try:
+            async with ambient.limit(patience):
+                while self.sessions:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            log.info("drain_suspends", extra={"sessions": len(self.sessions)})
+        for session in list(self.sessions.values()):
+            session.end(Drained(), "shutting down")
+        with suppress(TimeoutError):
+            async with ambient.limit(10.0):
+                while self.sessions or self._starting:
+                    self._changed.clear()
+                    await self._changed.wait()

@@ -1,0 +1,477 @@
+"""What each inbox row does to its conversation. The lease holder applies rows in order; the
+first row decides, later ones change nothing and get a private word."""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.context.prompt import attributed
+from agent_core.journal import Answered, Asked, Record, Stopped
+from agent_core.questions import Answer, Approval, Choice, Decision, Input
+from gateway.access import refusal
+from gateway.commands.registry import run_command
+from gateway.errors import DeliveryError
+from gateway.messages import (
+    ButtonPressed,
+    CommandGiven,
+    FormSubmitted,
+    JobFired,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    QuestionExpired,
+    Sender,
+    StopPressed,
+    WebhookCalled,
+    read_token,
+)
+from gateway.store.rows import (
+    AuditRow,
+    Changes,
+    InboxRow,
+    QuestionRow,
+    QuestionStatus,
+    Rule,
+    TurnRow,
+)
+from gateway.texts import Key, say
+from gateway.turns import OpenTurn
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+log = logging.getLogger("turnkeeper.intake")
+
+_STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
+Startable = MessageReceived | JobFired | WebhookCalled
+
+
+class Intake:
+    """Handles the inbox rows of one session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._told_full = False
+
+    async def take(self, row: InboxRow) -> None:
+        """Handle one row: now, or by leaving it queued for a turn of its own."""
+        inbound = row.inbound
+        match inbound:
+            case MessageReceived():
+                await self._message(row, inbound)
+            case JobFired() | WebhookCalled():
+                self._session.queue.append(row)
+            case CommandGiven():
+                await self._command(row, inbound)
+            case ButtonPressed() | FormSubmitted():
+                await self._press(row, inbound)
+            case QuestionExpired():
+                await self._expired(row, inbound)
+            case StopPressed():
+                await self._stop_pressed(row, inbound)
+            case MessageEdited():
+                self._edited(row, inbound)
+            case MessageDeleted():
+                self._deleted(row, inbound)
+            case _:
+                assert_never(inbound)
+
+    # ---- messages ------------------------------------------------------------------------
+
+    async def _message(self, row: InboxRow, message: MessageReceived) -> None:
+        session = self._session
+        session.language = message.sender.language or session.language
+        role = session.services.access.role(message.sender)
+        if role is None or role == "viewer":
+            text = await self._unknown(message.sender) if role is None else say("not_allowed")
+            session.notice(row.seq, text, "warning")
+            return
+        question = self._open_input(message)
+        if question is not None:
+            answer = self._answer(message.sender, "once", message.text)
+            await self.decide(question, answer, row.seq)
+            return
+        session.queue.append(row)
+        if session.active is None:
+            return
+        self._receipt(row, message)
+        if (session.row.settings.arrival or "queue") == "interrupt":
+            await self.stop(message.sender, "interrupt", ())
+
+    async def _unknown(self, sender: Sender) -> str:
+        pairing = self._session.services.pairing
+        code = await pairing.code_for(sender) if pairing is not None else "—"
+        return say("stranger", sender.language, code=code)
+
+    def _open_input(self, message: MessageReceived) -> QuestionRow | None:
+        """The open input question that this plain message answers: in private the oldest, in a
+        group the one it replies to; only the asked person's words count."""
+        for question in self._session.questions.values():
+            if question.status != "open" or not isinstance(question.question, Input):
+                continue
+            if message.sender.key not in question.entitled:
+                continue
+            if message.conversation.private or self._replies_to(message, question):
+                return question
+        return None
+
+    def _replies_to(self, message: MessageReceived, question: QuestionRow) -> bool:
+        if message.reply_to is None:
+            return False
+        row = self._session.outbox.rows.get((question.turn, f"ask:{question.key}"))
+        if row is None:
+            return message.reply_to.mine and len(self._session.questions) == 1
+        return any(native.id == message.reply_to.message for native in row.natives)
+
+    def _receipt(self, row: InboxRow, message: MessageReceived) -> None:
+        """A visible sign that a waiting message was received; told once when too many wait."""
+        session = self._session
+        if len(session.queue) > session.services.most_waiting and not self._told_full:
+            self._told_full = True
+            text = say("joined", session.language, n=session.services.most_waiting)
+            session.notice(row.seq, text, keep=True)
+
+        async def give() -> None:
+            try:
+                await session.adapter.receipt(session.conversation, message.message)
+            except DeliveryError as error:
+                log.info("no_receipt", extra={"why": str(error)})
+
+        session.services.spawn(give(), "receipt")
+
+    def _edited(self, row: InboxRow, edit: MessageEdited) -> None:
+        session = self._session
+        for n, waiting in enumerate(session.queue):
+            known = waiting.inbound
+            if isinstance(known, MessageReceived) and known.message == edit.message:
+                session.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
+                return  # its row stays, so that a resumed holder applies the edit again
+        self._steer_or_drop(row, edit.message, edit.sender, say("edited", "", text=edit.text))
+
+    def _deleted(self, row: InboxRow, deleted: MessageDeleted) -> None:
+        session = self._session
+        for waiting in list(session.queue):
+            known = waiting.inbound
+            if isinstance(known, MessageReceived) and known.message == deleted.message:
+                session.queue.remove(waiting)
+                session.submit(Changes(done=(waiting.seq, row.seq)))
+                return
+        self._steer_or_drop(row, deleted.message, deleted.sender, say("deleted", ""))
+
+    def _steer_or_drop(self, row: InboxRow, message: str, sender: Sender, text: str) -> None:
+        """A change of the running turn's message steers it; of an older one it changes nothing."""
+        session = self._session
+        active = session.active
+        if active is not None and not active.closed and active.row.message == message:
+            where = session.conversation
+            said = MessageReceived(
+                conversation=where, sender=sender, event="", message="", text=text
+            )
+            active.steers.append(replace(row, inbound=said))
+            return
+        session.submit(Changes(done=(row.seq,)))
+
+    def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
+        """What the running turn is told between its rounds; each row is handed over once."""
+        session = self._session
+        taken = list(open_turn.steers)
+        open_turn.steers.clear()
+        if (session.row.settings.arrival or "queue") == "steer":
+            for row in list(session.queue):
+                if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
+                    taken.append(row)
+                    session.queue.remove(row)
+        return tuple((row.seq, self._words(row)) for row in taken)
+
+    # ---- new turns -----------------------------------------------------------------------
+
+    async def begin(self) -> OpenTurn | None:
+        """A turn for what waits longest, None if nothing waits."""
+        session = self._session
+        if not session.queue:
+            return None
+        rows = [session.queue.popleft()]
+        surplus = len(session.queue) + 1 - session.services.most_waiting
+        while surplus > 0 and session.queue and self._same_person(rows[0], session.queue[0]):
+            rows.append(session.queue.popleft())
+            surplus -= 1
+        self._told_full = self._told_full and bool(session.queue)
+        text = "\n\n".join([await self._text(row) for row in rows])
+        waiting = [q for q in session.questions.values() if q.status == "open"]
+        if waiting:
+            what = "; ".join(map(describe, waiting))
+            text = f"{text}\n\n{say('still_waiting', '', what=what)}"
+        return await session.start(self._turn_row(rows, text), text, tuple(r.seq for r in rows))
+
+    def _turn_row(self, rows: list[InboxRow], text: str) -> TurnRow:
+        session, inbound = self._session, rows[0].inbound
+        message = inbound if isinstance(inbound, MessageReceived) else None
+        sender = message.sender if message else Sender(platform="", id="")
+        role = session.services.access.role(sender) if message else "user"
+        if not session.row.title:
+            session.row = replace(session.row, title=text[:80])
+        session.language = sender.language or session.language
+        return TurnRow(
+            id=ambient.new_id(),
+            status="running",
+            sender=sender.key,
+            sender_name=sender.name or sender.handle or sender.id,
+            language=sender.language,
+            role=role or "user",
+            inbox=tuple(row.seq for row in rows),
+            message=message.message if message else "",
+            begun=ambient.now(),
+            code=session.services.version,
+            history=(0, 0),
+            text=text[:80],
+        )
+
+    def _same_person(self, first: InboxRow, second: InboxRow) -> bool:
+        one, other = first.inbound, second.inbound
+        both = isinstance(one, MessageReceived) and isinstance(other, MessageReceived)
+        return both and one.sender.key == other.sender.key  # type: ignore[union-attr]  # both are
+
+    async def _text(self, row: InboxRow) -> str:
+        """The words for the model: who wrote, what is quoted, which files came along."""
+        text = self._words(row)
+        message = row.inbound
+        if not isinstance(message, MessageReceived):
+            return text
+        if message.reply_to is not None and message.reply_to.text and not message.reply_to.mine:
+            quote = "\n".join(f"> {line}" for line in message.reply_to.text[:2000].splitlines())
+            text = f"> {message.reply_to.author}:\n{quote}\n{text}"
+        for attachment in message.attachments:
+            folder = self._session.services.agent.workspace(self._session.conversation)
+            name = Path(attachment.name).name.lstrip(".") or "file"
+            path = folder / "incoming" / name
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                await self._session.adapter.fetch(attachment, path)
+                size = path.stat().st_size
+                text += f"\n[file: incoming/{name}, {size} bytes]"
+            except (DeliveryError, OSError) as error:
+                text += "\n" + say("lost_file", "", name=name, why=str(error))
+        return text
+
+    def _words(self, row: InboxRow) -> str:
+        inbound = row.inbound
+        if isinstance(inbound, MessageReceived):
+            group = not self._session.conversation.private
+            return attributed(inbound.sender.name, inbound.text, group)
+        return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
+
+    # ---- decisions -----------------------------------------------------------------------
+
+    async def _press(self, row: InboxRow, press: ButtonPressed | FormSubmitted) -> None:
+        session = self._session
+        token = read_token(press.token)
+        question, where = None, session.conversation.id
+        if token is not None:
+            question = session.questions.get(token[0])
+            if question is None and (found := await session.services.store.find(token[0])):
+                where, question = found
+        if token is None or question is None:
+            self._done(row.seq, press.press, say("unknown_button", press.sender.language))
+            return
+        role = session.services.access.role(press.sender)
+        no = refusal(question, where, session.conversation, press.sender, role)
+        answer = None if no else self._read(question, press, token[1])
+        if answer is None:
+            key: Key = no or "unknown_button"
+            log.info("press_refused", extra={"question": question.id, "why": key})
+            audit = session.audit(press.sender.key, "press_refused", f"{question.id} {key}")
+            self._done(row.seq, press.press, say(key, press.sender.language), audit)
+            return
+        await self.decide(question, answer, row.seq)
+        self._tell(press.press, "")
+
+    def _read(
+        self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str
+    ) -> Answer | None:
+        match question.question:
+            case Approval(proposals=proposals):
+                if option == "always" and not all(proposal.rule for proposal in proposals):
+                    return None
+                if option in ("once", "conversation", "always", "deny"):
+                    return self._answer(press.sender, option, press.text)  # type: ignore[arg-type]
+                return None
+            case Decision(options=options):
+                if option.isdecimal() and int(option) < len(options):
+                    return self._answer(press.sender, "once", options[int(option)])
+                return None
+            case Input():
+                return self._answer(press.sender, "once", press.text) if press.text else None
+
+    def _answer(self, sender: Sender, choice: Choice, text: str) -> Answer:
+        name = sender.name or sender.handle or sender.id
+        return Answer(choice=choice, text=text, by=sender.key, name=name, at=ambient.now())
+
+    async def decide(self, question: QuestionRow, answer: Answer, seq: int) -> None:
+        """Record the answer; its turn becomes runnable in the same commit."""
+        session = self._session
+        open_turn = await session.open_turn(question.turn)
+        if open_turn.closed:
+            self._done(seq, "", "")
+            return
+        self._remember(open_turn, question, answer)
+        open_turn.done += (seq,)
+        record = Answered(key=f"{question.key}#answer", asked=question.key, answer=answer)
+        session.turns[open_turn.id] = open_turn.row
+        open_turn.journal.put(record)
+        session.turns[open_turn.id] = open_turn.row
+        if open_turn.turn is not None:
+            open_turn.turn.answered(question.key, answer)
+
+    def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
+        """'For this conversation' and 'always' store the narrowest rules that cover the calls."""
+        asked = question.question
+        if not isinstance(asked, Approval) or answer.choice not in ("conversation", "always"):
+            return
+        lasting = answer.choice == "always"
+        rules = tuple(
+            Rule(
+                tool=proposal.tool,
+                pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
+                person=open_turn.row.sender,
+                lasting=lasting,
+            )
+            for proposal in asked.proposals
+        )
+        settings = self._session.row.settings
+        new = tuple(rule for rule in rules if rule not in settings.rules)
+        self._session.configure(replace(settings, rules=(*settings.rules, *new)))
+
+    async def _expired(self, row: InboxRow, expired: QuestionExpired) -> None:
+        question = self._session.questions.get(expired.question)
+        if question is None or question.status != "open":
+            self._done(row.seq, "", "")
+            return
+        answer = Answer(choice="expired", at=ambient.now())
+        await self.decide(question, answer, row.seq)
+
+    def questions_of(
+        self, open_turn: OpenTurn, records: Iterable[Record]
+    ) -> tuple[QuestionRow, ...]:
+        """Question rows that these records make or close."""
+        session, rows = self._session, []
+        for record in records:
+            if isinstance(record, Asked):
+                row = self._question(open_turn, record)
+                session.questions[row.id] = row
+                rows.append(row)
+            elif isinstance(record, Answered | Stopped):
+                for question in list(session.questions.values()):
+                    if question.turn != open_turn.id or question.status != "open":
+                        continue
+                    if isinstance(record, Answered) and record.asked != question.key:
+                        continue
+                    choice = record.answer.choice if isinstance(record, Answered) else "cancelled"
+                    closed = replace(question, status=_STATUS.get(choice, "answered"))
+                    session.questions.pop(question.id)
+                    rows.append(closed)
+        return tuple(rows)
+
+    def _question(self, open_turn: OpenTurn, record: Asked) -> QuestionRow:
+        seconds = record.question.expires or self._session.services.question_expires
+        expires = record.at + seconds if seconds else 0.0
+        self._session.services.alarm(expires)
+        return QuestionRow(
+            id=record.id,
+            turn=open_turn.id,
+            key=record.key,
+            status="open",
+            question=record.question,
+            entitled=(open_turn.row.sender,),
+            asked=record.at,
+            expires=expires,
+        )
+
+    def audit_of(self, open_turn: OpenTurn, records: Iterable[Record]) -> tuple[AuditRow, ...]:
+        """Lines of the audit that these records make."""
+        lines = []
+        for record in records:
+            if isinstance(record, Answered):
+                answer = record.answer
+                detail = f"{open_turn.id} {record.asked} {answer.choice}"
+                lines.append(self._session.audit(answer.by, "answered", detail))
+            elif isinstance(record, Asked) and isinstance(record.question, Approval):
+                for proposal in record.question.proposals:
+                    detail = (
+                        f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
+                    )
+                    lines.append(self._session.audit(open_turn.row.sender, "asked", detail))
+        return tuple(lines)
+
+    # ---- stop and commands ---------------------------------------------------------------
+
+    async def _stop_pressed(self, row: InboxRow, stop: StopPressed) -> None:
+        role = self._session.services.access.role(stop.sender)
+        active = self._session.active
+        mine = active is not None and active.row.sender == stop.sender.key
+        if role is None or role == "viewer" or not (mine or role == "admin" or active is None):
+            self._done(row.seq, stop.press, say("not_yours", stop.sender.language))
+            return
+        if not await self.stop(stop.sender, "stop", (row.seq,)):
+            self._session.submit(Changes(done=(row.seq,)))
+        self._tell(stop.press, "")
+
+    async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
+        """End the running turn; False if none runs. A stop after the final commit is late."""
+        active = self._session.active
+        if active is None or active.closed or active.turn is None:
+            return False
+        record = Stopped(key="stopped", reason=reason, by=sender.key)  # type: ignore[arg-type]
+        self._session.close_turn(active, record, done)
+        return True
+
+    async def stop_parked(self, sender: Sender) -> int:
+        """End all parked turns; how many."""
+        parked = [turn.id for turn in self._session.turns.values() if turn.status == "parked"]
+        for turn_id in parked:
+            open_turn = await self._session.open_turn(turn_id)
+            record = Stopped(key="stopped", reason="stop", by=sender.key)
+            self._session.close_turn(open_turn, record)
+        return len(parked)
+
+    async def _command(self, row: InboxRow, command: CommandGiven) -> None:
+        session = self._session
+        session.language = command.sender.language or session.language
+        role = session.services.access.role(command.sender)
+        if role is None:
+            session.notice(row.seq, await self._unknown(command.sender), "warning")
+            return
+        text = await run_command(session, self, command, role, row.seq)
+        if text:
+            session.notice(row.seq, text)
+
+    def _done(self, seq: int, press: str, word: str, audit: AuditRow | None = None) -> None:
+        self._session.submit(Changes(done=(seq,), audit=(audit,) if audit else ()))
+        self._tell(press, word)
+
+    def _tell(self, press: str, word: str) -> None:
+        """A private word to who pressed, best effort."""
+        session = self._session
+        if not press:
+            return
+
+        async def tell() -> None:
+            try:
+                await session.adapter.tell(session.conversation, press, word)
+            except DeliveryError as error:
+                log.info("not_told", extra={"why": str(error)})
+
+        session.services.spawn(tell(), "tell")
+
+
+def describe(question: QuestionRow) -> str:
+    """A question in one line."""
+    match question.question:
+        case Approval(proposals=proposals):
+            calls = ", ".join(f"{item.tool} {item.arguments}" for item in proposals)
+            return f"approval of {calls}"[:200]
+        case Decision(text=text) | Input(text=text):
+            return text[:200]

@@ -1,0 +1,234 @@
+"""What comes in: the closed set of inbound values that adapters parse platform payloads into.
+
+Vocabulary: imports nothing of ours. `event` is the platform's id of the delivery (the same on
+a redelivery); `message` is the platform's id of the message within its channel.
+"""
+
+import hashlib
+from typing import TypeAlias
+from urllib.parse import quote, unquote
+
+from msgspec import Struct
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """Where one line of talk happens. `id` is its address as one string."""
+
+    platform: str
+    account: str
+    workspace: str = ""
+    channel: str
+    thread: str = ""
+    private: bool = False
+    """One person and the agent, nobody else."""
+
+    @property
+    def id(self) -> str:
+        """`platform:account:workspace:channel:thread`, each part percent-encoded."""
+        parts = (self.platform, self.account, self.workspace, self.channel, self.thread)
+        return ":".join(quote(part, safe="@-_.~") for part in parts) + (
+            ":p" if self.private else ""
+        )
+
+
+def read_conversation(address: str) -> Conversation:
+    """The Conversation whose `id` is `address`; ValueError if it is none."""
+    parts = address.split(":")
+    private = len(parts) == 6 and parts.pop() == "p"
+    if len(parts) != 5:
+        raise ValueError(f"not a conversation address: {address!r}")
+    platform, account, workspace, channel, thread = map(unquote, parts)
+    return Conversation(
+        platform=platform,
+        account=account,
+        workspace=workspace,
+        channel=channel,
+        thread=thread,
+        private=private,
+    )
+
+
+class Sender(Struct, frozen=True, kw_only=True):
+    """Who wrote or pressed. `id` is the platform's, never a name."""
+
+    platform: str
+    id: str
+    name: str = ""
+    handle: str = ""
+    language: str = ""
+
+    @property
+    def key(self) -> str:
+        """`platform:id`, as allowlists and the directory name people."""
+        return f"{self.platform}:{self.id}"
+
+
+class Attachment(Struct, frozen=True, kw_only=True):
+    """A file by reference; fetched when its turn starts. `size` in bytes, 0 if unknown."""
+
+    ref: str
+    name: str
+    mime: str = ""
+    size: int = 0
+    voice: bool = False
+
+
+class Quote(Struct, frozen=True, kw_only=True):
+    """What a message replies to."""
+
+    message: str
+    author: str = ""
+    text: str = ""
+    mine: bool = False
+    """The quoted message is the agent's own."""
+
+
+class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="message"):
+    """A person wrote. `addressed`: in private, or by mention, or in reply to the agent."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    message: str
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+    reply_to: Quote | None = None
+    addressed: bool = True
+    at: float = 0.0
+
+
+class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):
+    """A person changed a message."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    message: str
+    text: str
+
+
+class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="delete"):
+    """A person removed a message."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    message: str
+
+
+class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
+    """A person gave a command: `/name arguments`."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    message: str
+    name: str
+    arguments: str = ""
+
+
+class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):
+    """A person pressed a button. `token` is what `button_token` made; `press` what the platform
+    wants back in its acknowledgement; `message` the native id of the message that bears it."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    message: str
+    token: str
+    press: str = ""
+    text: str = ""
+    """Words given along, e.g. the reason of a denial."""
+
+
+class FormSubmitted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
+    """A person filled in a form."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    token: str
+    text: str
+    press: str = ""
+
+
+class StopPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stop"):
+    """A person stopped the running turn (native stop button or a view's)."""
+
+    conversation: Conversation
+    sender: Sender
+    event: str
+    press: str = ""
+
+
+class QuestionExpired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="expired"):
+    """Nobody answered in time."""
+
+    conversation: Conversation
+    event: str
+    question: str
+
+
+class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
+    """A job's due moment came."""
+
+    conversation: Conversation
+    event: str
+    job: str
+    due: float
+    text: str
+
+
+class WebhookCalled(Struct, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
+    """A signed call from outside that starts a turn."""
+
+    conversation: Conversation
+    event: str
+    name: str
+    text: str
+
+
+Inbound: TypeAlias = (
+    MessageReceived
+    | MessageEdited
+    | MessageDeleted
+    | CommandGiven
+    | ButtonPressed
+    | FormSubmitted
+    | StopPressed
+    | QuestionExpired
+    | JobFired
+    | WebhookCalled
+)
+
+
+def dedupe_keys(inbound: Inbound) -> tuple[str, str]:
+    """(by event, by workspace + channel + message) of `inbound`; the second is "" where one
+    message may rightly come more than once (an edit, a press)."""
+    where = inbound.conversation
+    first = f"{where.platform}:{where.account}:{inbound.event}"
+    if isinstance(inbound, MessageReceived | CommandGiven) and inbound.message:
+        second = (
+            f"{where.platform}:{where.account}:{where.workspace}:{where.channel}:m{inbound.message}"
+        )
+    else:
+        second = ""
+    return first, second
+
+
+def button_token(question: str, option: str) -> str:
+    """What a button carries: the question's id and the option pressed (≤ 64 bytes)."""
+    return f"q:{question}:{option}"
+
+
+def read_token(token: str) -> tuple[str, str] | None:
+    """(question, option) of a button's token, None if it is none of ours."""
+    parts = token.split(":", 2)
+    if len(parts) != 3 or parts[0] != "q" or not parts[1] or not parts[2]:
+        return None
+    return parts[1], parts[2]
+
+
+def digest(data: bytes) -> str:
+    """A short name for `data`: 22 hex digits of its SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:22]

@@ -1,0 +1,128 @@
+"""What the gateway asks of an adapter, and what an adapter may ask of the gateway.
+
+Vocabulary: imports nothing of ours but messages and views.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from gateway.messages import Attachment, Conversation, Inbound, Sender
+from gateway.views import Abilities, View
+
+if TYPE_CHECKING:
+    from aiohttp.web import AbstractRouteDef
+
+Accept: TypeAlias = Callable[[Sequence[Inbound]], Awaitable[None]]
+"""Stores inbound values; returns when they are kept, raises StoreFailed if they are not.
+Only then may a platform get its acknowledgement. Redeliveries are welcome: they are dropped."""
+
+
+class Adapter(Protocol):
+    """Our connection to one account on one platform.
+
+    `last_contact`: `ambient.monotonic()` of the last proof that inbound is live, 0 before it.
+    `routes`: HTTP routes that it serves (webhooks, the page); may be empty.
+
+    Calls raise RateLimited, Unsent, Ambiguous or Rejected (gateway.errors) and nothing else.
+    """
+
+    platform: str
+    abilities: Abilities
+    last_contact: float
+
+    @property
+    def routes(self) -> "Sequence[AbstractRouteDef]": ...
+
+    async def run(self, accept: Accept) -> None:
+        """Connect and receive until cancelled; reconnects by itself."""
+
+    def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
+        """Native payloads, one a message, in order. Pure: same view, same bytes."""
+
+    async def send(self, conversation: Conversation, payload: bytes) -> str:
+        """Send one payload as a new message; its native id."""
+
+    async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
+        """Make the message `native` show `payload`. Doing it twice is harmless."""
+
+    async def draft(self, conversation: Conversation, key: int, text: str) -> None:
+        """Show `text` as growing under `key` (abilities.drafts)."""
+
+    async def tell(self, conversation: Conversation, press: str, text: str) -> None:
+        """Acknowledge a press with a private word; best effort."""
+
+    async def receipt(self, conversation: Conversation, message: str) -> None:
+        """A visible sign on a waiting message that it was received; best effort."""
+
+    async def fetch(self, attachment: Attachment, to: Path) -> None:
+        """Write the attachment's bytes to the file `to`."""
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A view as the store holds it. `rev` grows with each change within the conversation;
+    `position` orders views for people; `at` seconds since 1970 of its first appearance."""
+
+    rev: int
+    turn: str
+    name: str
+    position: int
+    at: float
+    view: View
+
+
+class Growing(Struct, frozen=True, kw_only=True):
+    """Live text of a reply under way; `text` is the whole so far."""
+
+    turn: str
+    text: str
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """A conversation in a list. `state` is what goes on in it now."""
+
+    conversation: str
+    title: str
+    at: float
+    state: Literal["idle", "running", "waiting"]
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A message that waits for its turn."""
+
+    seq: int
+    name: str
+    text: str
+    at: float
+
+
+Live: TypeAlias = Shown | Growing
+
+
+class Desk(Protocol):
+    """What the HTTP API may ask of the gateway: the same that every chat has, as values."""
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> None:
+        """As `Accept`."""
+
+    async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
+        """Views whose `rev` is above `after`, by `rev`; the oldest `limit` of them."""
+
+    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+        """The newest `limit` views by `position`, oldest first: a page of history."""
+
+    async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
+        """Messages accepted and not begun."""
+
+    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
+        """Conversations whose address begins with `prefix`, newest first."""
+
+    def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
+        """What changes from now on. Growing text may be skipped over, views never are: a reader
+        that falls behind gets an end of the iterator and asks `views` again."""
+
+    def person(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
+        """The sender's role, None for a stranger."""

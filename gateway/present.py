@@ -1,0 +1,303 @@
+"""Views as a pure fold over a turn's journal records, in commit order.
+
+The version of a view is the number of records that changed it, so a resume needs nothing but
+the records: same views, same versions.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace as with_
+
+from agent_core import ambient
+from agent_core.events import ErrorMet
+from agent_core.journal import (
+    Answered,
+    Asked,
+    Began,
+    Emitted,
+    Finished,
+    Outcome,
+    Record,
+    Replied,
+    Stopped,
+    ToolFinished,
+    ToolStarted,
+)
+from agent_core.messages import Message, ToolCall, calls_of, text_of
+from agent_core.questions import Answer, Approval, Decision, Input
+from gateway.messages import button_token
+from gateway.texts import say
+from gateway.views import (
+    Activity,
+    ApprovalCard,
+    Button,
+    CardState,
+    ChoiceCard,
+    FormCard,
+    LineState,
+    Notice,
+    ProposalLine,
+    Reply,
+    Said,
+    ToolLine,
+    View,
+)
+
+SUMMARY = 120
+OUTPUT = 2_000
+_LINE: dict[Outcome, LineState] = {
+    "ok": "done",
+    "failed": "failed",
+    "timed_out": "failed",
+    "unknown": "unknown",
+    "cancelled": "stopped",
+    "denied": "denied",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One view of a turn and how often it changed."""
+
+    view: View
+    version: int
+    final: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Fold:
+    """The views of one turn so far. `said`: the surface does not show what people wrote."""
+
+    asker: str = ""
+    language: str = ""
+    said: bool = False
+    max_rounds: int = 30
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    _cards: dict[str, str] = field(default_factory=dict)
+
+    def add(self, record: Record) -> tuple[str, ...]:
+        """Take one more record; the names of the views it changed."""
+        match record:
+            case Began() if self.said:
+                text = msgspec.json.decode(record.value, type=dict[str, object]).get("text", "")
+                return self._set("said", Said(name=self.asker, text=str(text)), final=True)
+            case Replied():
+                return self._replied(Message(role="assistant", parts=record.reply.parts))
+            case ToolStarted():
+                return self._line(record.call.id, "running")
+            case ToolFinished():
+                return self._line(record.call_id, _LINE[record.outcome], record.content)
+            case Asked():
+                return self._asked(record)
+            case Answered():
+                return self._answered(record.asked, record.answer)
+            case Emitted(event=ErrorMet() as event):
+                return self._set(
+                    f"notice:{record.key}", Notice(text=event.text, tone="error"), True
+                )
+            case Finished():
+                return self._finished(record)
+            case Stopped():
+                return self._stopped(record)
+            case _:
+                return ()
+
+    def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
+        old = self.shapes.get(name)
+        version = old.version + 1 if old else 1
+        self.shapes[name] = Shape(view=view, version=version, final=final)
+        return (name,)
+
+    def _replied(self, message: Message) -> tuple[str, ...]:
+        calls = calls_of(message)
+        if not calls:
+            return ()
+        activity = self._activity()
+        lines = tuple(
+            ToolLine(call_id=call.id, tool=call.name, summary=_summary(call), state="running")
+            for call in calls
+        )
+        words = text_of(message) or activity.words
+        return self._set("activity", Activity(lines=(*activity.lines, *lines), words=words))
+
+    def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
+        activity = self._activity()
+        lines = tuple(
+            with_(line, state=state, output=_cut(output)) if line.call_id == call_id else line
+            for line in activity.lines
+        )
+        if lines == activity.lines:
+            return ()
+        return self._set("activity", with_(activity, lines=lines))
+
+    def _activity(self) -> Activity:
+        shape = self.shapes.get("activity")
+        return shape.view if shape and isinstance(shape.view, Activity) else Activity(lines=())
+
+    def _asked(self, record: Asked) -> tuple[str, ...]:
+        name = f"ask:{record.key}"
+        self._cards[record.key] = name
+        question = record.question
+        changed: tuple[str, ...] = ()
+        card: View
+        match question:
+            case Approval():
+                for proposal in question.proposals:
+                    changed = self._line(proposal.call_id, "waiting") or changed
+                card = self._approval(record.id, question)
+            case Decision():
+                card = ChoiceCard(
+                    question=record.id,
+                    text=question.text,
+                    buttons=tuple(
+                        Button(label=option, token=button_token(record.id, str(n)))
+                        for n, option in enumerate(question.options)
+                    ),
+                )
+            case Input():
+                token = button_token(record.id, "text")
+                card = FormCard(question=record.id, text=question.text, token=token)
+        return (*changed, *self._set(name, card))
+
+    def _approval(self, question: str, approval: Approval) -> ApprovalCard:
+        rules = tuple(proposal.rule for proposal in approval.proposals if proposal.rule)
+        offers = [
+            ("approve_once", "once", "good"),
+            ("approve_conversation", "conversation", "plain"),
+        ]
+        if len(rules) == len(approval.proposals):
+            offers.append(("approve_always", "always", "plain"))
+        offers.append(("deny", "deny", "bad"))
+        return ApprovalCard(
+            question=question,
+            asker=self.asker,
+            proposals=tuple(
+                ProposalLine(
+                    tool=proposal.tool,
+                    arguments=proposal.arguments,
+                    reason=proposal.reason,
+                    risk=proposal.risk,
+                    detail=proposal.detail,
+                )
+                for proposal in approval.proposals
+            ),
+            buttons=tuple(
+                Button(
+                    label=say(label, self.language),  # type: ignore[arg-type]  # keys of texts
+                    token=button_token(question, choice),
+                    style=style,  # type: ignore[arg-type]
+                )
+                for label, choice, style in offers
+            ),
+            rule="\n".join(rules),
+        )
+
+    def _answered(self, asked: str, answer: Answer) -> tuple[str, ...]:
+        name = self._cards.get(asked, f"ask:{asked}")
+        shape = self.shapes.get(name)
+        if shape is None:
+            return ()
+        changed: tuple[str, ...] = ()
+        state, outcome = _outcome(answer, self.language)
+        view = shape.view
+        match view:
+            case ApprovalCard():
+                state = "approved" if answer.allowed else state
+                if answer.allowed:
+                    changed = self._resumed()
+                view = with_(view, state=state, buttons=(), outcome=outcome)
+            case ChoiceCard():
+                view = with_(view, state=state, buttons=(), outcome=outcome)
+            case FormCard():
+                view = with_(view, state=state, outcome=outcome)
+            case _:
+                pass
+        return (*changed, *self._set(name, view, True))
+
+    def _resumed(self) -> tuple[str, ...]:
+        activity = self._activity()
+        lines = tuple(
+            with_(line, state="running") if line.state == "waiting" else line
+            for line in activity.lines
+        )
+        return (
+            () if lines == activity.lines else self._set("activity", with_(activity, lines=lines))
+        )
+
+    def _finished(self, record: Finished) -> tuple[str, ...]:
+        changed = self._seal("stopped")
+        if record.finish == "error" and not record.text:
+            return changed
+        note = (
+            say("limit_note", self.language, n=self.max_rounds) if record.finish == "limit" else ""
+        )
+        text = record.text or say("empty", self.language)
+        return (*changed, *self._set("reply", Reply(text=text, note=note), True))
+
+    def _stopped(self, record: Stopped) -> tuple[str, ...]:
+        changed = self._seal("stopped")
+        for asked, name in self._cards.items():
+            view = self.shapes[name].view
+            if isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open":
+                changed = (*changed, *self._answered(asked, Answer(choice="cancelled")))
+        if record.partial:
+            interrupted = record.reason == "interrupt"
+            note = record.text or say(
+                "interrupted_note" if interrupted else "stopped_note", self.language
+            )
+            reply = Reply(text=record.partial, state="stopped", note=note)
+            return (*changed, *self._set("reply", reply, True))
+        if record.reason == "interrupt":
+            return changed
+        text = record.text or say("stopped", self.language)
+        tone = "info" if record.reason == "stop" else "error"
+        return (*changed, *self._set("stopped", Notice(text=text, tone=tone), True))  # type: ignore[arg-type]
+
+    def _seal(self, state: LineState) -> tuple[str, ...]:
+        """No line stays running when the turn has ended."""
+        activity = self._activity()
+        lines = tuple(
+            with_(line, state=state) if line.state in ("running", "waiting") else line
+            for line in activity.lines
+        )
+        shape = self.shapes.get("activity")
+        if shape is None:
+            return ()
+        if lines == activity.lines:
+            self.shapes["activity"] = replace(shape, final=True)
+            return ()
+        return self._set("activity", with_(activity, lines=lines), True)
+
+
+def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
+    name = answer.name or answer.by
+    when = f"{ambient.utc(answer.at):%Y-%m-%d %H:%M} UTC"
+    match answer.choice:
+        case "expired":
+            return "expired", say("expired", language)
+        case "cancelled":
+            return "cancelled", say("cancelled", language)
+        case "deny":
+            why = f" {answer.text}" if answer.text else ""
+            return "denied", say("denied", language, name=name, when=when, why=why)
+        case _ if answer.text:
+            return "answered", say("answered", language, name=name, text=answer.text)
+        case _:
+            return "answered", say("approved", language, name=name, when=when)
+
+
+def _summary(call: ToolCall) -> str:
+    """The call in one line: its first argument's value, or all of them."""
+    try:
+        arguments = msgspec.json.decode(call.arguments or "{}")
+    except msgspec.DecodeError:
+        arguments = call.arguments
+    if isinstance(arguments, dict):
+        arguments = next((value for value in arguments.values() if isinstance(value, str)), "")
+    line = str(arguments).strip().replace("\n", " ⏎ ")
+    return line if len(line) <= SUMMARY else line[: SUMMARY - 1] + "…"
+
+
+def _cut(output: str) -> str:
+    return output if len(output) <= OUTPUT else f"{output[:OUTPUT]}\n… (+{len(output) - OUTPUT})"

@@ -1,0 +1,72 @@
+"""What every session shares: the store, the adapters, the agent, access, and background work."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent_core import ambient
+from gateway.access import Access
+from gateway.agent import Agent
+from gateway.feed import Feed
+from gateway.messages import Sender
+from gateway.pace import Gate
+from gateway.ports import Adapter
+from gateway.store.port import Store
+
+
+class Spawn(Protocol):
+    """Runs something beside the session, owned by the host's task group."""
+
+    def __call__(self, work: Coroutine[object, object, None], name: str) -> None: ...
+
+
+class Pairing(Protocol):
+    """How strangers get in: they are shown a code, an admin enters it."""
+
+    async def code_for(self, sender: Sender) -> str:
+        """The code that the stranger shows to an admin."""
+
+    async def enter(self, code: str, by: str, language: str) -> str:
+        """Let in who was shown `code`; what to tell the person `by` who entered it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    """Shared by all sessions of this process.
+
+    `owner`: this replica's stable id. `ttl`: seconds a lease lasts. `question_expires`: seconds
+    after which an open question counts as denied, 0 = never. `version`: of this code.
+    """
+
+    store: Store
+    adapters: Mapping[str, Adapter]
+    agent: Agent
+    access: Access
+    spawn: Spawn
+    owner: str
+    feed: Feed = field(default_factory=Feed)
+    ttl: float = 30.0
+    question_expires: float = 7 * 86_400.0
+    version: str = ""
+    most_waiting: int = 50
+    most_parked: int = 20
+    give_up_after: int = 3
+    cancel_patience: float = 5.0
+    alarm: Callable[[float], None] = lambda when: None
+    """Told of each new question's `expires` (seconds since 1970)."""
+    counters: dict[str, int] = field(default_factory=dict)
+    pairing: Pairing | None = None
+    _gates: dict[str, Gate] = field(default_factory=dict)
+
+    def gate(self, platform: str) -> Gate:
+        """The gate of first sends of a platform's account."""
+        return self._gates.setdefault(platform, Gate())
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter that /metrics shows."""
+        self.counters[name] = self.counters.get(name, 0) + by
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return ambient.now()

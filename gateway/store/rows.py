@@ -1,0 +1,202 @@
+"""The store's rows as values. JSON by msgspec; `body` fields are typed where they are read."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from agent_core.journal import Record, encode
+from agent_core.messages import Message
+from agent_core.questions import Question
+from gateway.messages import Inbound
+from gateway.ports import Shown
+from gateway.views import View
+
+TurnStatus = Literal["running", "parked", "done", "cancelled", "dead"]
+QuestionStatus = Literal["open", "answered", "expired", "cancelled"]
+RowState = Literal["waiting", "done", "dead"]
+
+
+class Lease(Struct, frozen=True, kw_only=True):
+    """The right to write one conversation. Every write carries `token`; an older one is refused."""
+
+    conversation: str
+    owner: str
+    token: int
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """What became of an inbound value: its place in the inbox, or that it was known already."""
+
+    seq: int
+    fresh: bool
+
+
+class InboxRow(Struct, frozen=True, kw_only=True):
+    """A stored inbound value. `seq` orders the rows of a conversation."""
+
+    seq: int
+    at: float
+    inbound: Inbound
+
+
+class TurnRow(Struct, frozen=True, kw_only=True):
+    """A turn without its records. `code` is the version that began it (for logs, never a gate);
+    `resumes` counts resumes since the last progress."""
+
+    id: str
+    status: TurnStatus
+    sender: str
+    sender_name: str
+    language: str
+    role: str
+    inbox: tuple[int, ...]
+    message: str
+    begun: float
+    code: str
+    history: tuple[int, int]
+    """First and end position of the transcript that the turn began with."""
+    resumes: int = 0
+    text: str = ""
+    """The first words, for lists."""
+
+
+class RecordRow(Struct, frozen=True, kw_only=True):
+    """One journal record; `n` orders the records of a turn. Encoded where it is written."""
+
+    turn: str
+    n: int
+    record: Record
+
+    def body(self) -> bytes:
+        """The record as JSON."""
+        return encode(self.record)
+
+
+class Native(Struct, frozen=True, kw_only=True):
+    """One native message: its id and the digest of the payload it shows."""
+
+    id: str
+    digest: str
+
+
+class OutboxRow(Struct, frozen=True, kw_only=True):
+    """The desired state of one view and what the platform has of it.
+
+    `version` is wanted, `sent` is there. `sending` is the index of the part whose first send is
+    under way (-1: none): found after a crash it means 'perhaps sent'. `final`: no newer version
+    will come.
+    """
+
+    turn: str
+    name: str
+    position: int
+    version: int
+    view: View
+    at: float
+    final: bool = False
+    sent: int = 0
+    natives: tuple[Native, ...] = ()
+    sending: int = -1
+    doubtful: bool = False
+    """A first send was cut off: it may stand there twice, and says so."""
+    rev: int = 0
+
+
+class QuestionRow(Struct, frozen=True, kw_only=True):
+    """A question to a person. `id` cannot be guessed; `entitled` are the sender keys that may
+    decide besides admins; `expires` seconds since 1970, 0 = never."""
+
+    id: str
+    turn: str
+    key: str
+    status: QuestionStatus
+    question: Question
+    entitled: tuple[str, ...]
+    asked: float
+    expires: float
+    reminded: bool = False
+
+
+class TranscriptRow(Struct, frozen=True, kw_only=True):
+    """What one ended turn adds to the conversation."""
+
+    n: int
+    turn: str
+    messages: tuple[Message, ...]
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A stored 'allow': for this tool and these exact words, asked by this person."""
+
+    tool: str
+    pattern: str
+    person: str
+    lasting: bool = False
+    """True: kept over /new ('always'); False: until /new ('for this conversation')."""
+
+
+class ConversationSettings(Struct, frozen=True, kw_only=True):
+    """What a conversation's people chose. "" = the gateway's default."""
+
+    permission: Literal["", "ask", "auto"] = ""
+    arrival: Literal["", "queue", "steer", "interrupt"] = ""
+    model: str = ""
+    rules: tuple[Rule, ...] = ()
+    workspace: str = ""
+
+
+class ConversationRow(Struct, frozen=True, kw_only=True):
+    """A conversation's own state. `head`..`end`: the part of the transcript that is sent to the
+    model; `settings` are chosen in the chat; `position` and `rev` are the last ones given."""
+
+    head: int = 0
+    end: int = 0
+    position: int = 0
+    rev: int = 0
+    title: str = ""
+    crashes: int = 0
+    """Holders in a row that ended without any progress."""
+    settings: ConversationSettings = ConversationSettings()
+
+
+class Opened(Struct, frozen=True, kw_only=True):
+    """What a new lease holder needs: all of it small, nothing that grows with history."""
+
+    lease: Lease
+    row: ConversationRow
+    inbox: tuple[InboxRow, ...]
+    turns: tuple[TurnRow, ...]
+    views: tuple[OutboxRow, ...]
+    questions: tuple[QuestionRow, ...]
+    crashed: bool
+    """The holder before did not release: what it began may be half done."""
+
+
+class AuditRow(Struct, frozen=True, kw_only=True):
+    """One line of the append-only audit."""
+
+    at: float
+    who: str
+    what: str
+    detail: str
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """One atomic write to a conversation."""
+
+    turns: tuple[TurnRow, ...] = ()
+    records: tuple[RecordRow, ...] = ()
+    done: tuple[int, ...] = ()
+    dead: tuple[int, ...] = ()
+    views: tuple[OutboxRow, ...] = ()
+    questions: tuple[QuestionRow, ...] = ()
+    transcript: tuple[TranscriptRow, ...] = ()
+    row: ConversationRow | None = None
+    audit: tuple[AuditRow, ...] = ()
+
+
+def shown(row: OutboxRow) -> Shown:
+    """The row's view as people see it."""
+    return Shown(
+        rev=row.rev, turn=row.turn, name=row.name, position=row.position, at=row.at, view=row.view
+    )

@@ -1,0 +1,37 @@
+CREATE TABLE IF NOT EXISTS conversations(
+  id TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0, owner TEXT, expires REAL NOT NULL DEFAULT 0,
+  seen INTEGER NOT NULL DEFAULT 0, last INTEGER NOT NULL DEFAULT 0, work INTEGER NOT NULL DEFAULT 0,
+  at REAL NOT NULL DEFAULT 0, body BLOB
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS conversations_work ON conversations(id) WHERE work = 1 OR last > seen;
+CREATE TABLE IF NOT EXISTS inbox(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, conversation TEXT NOT NULL, event TEXT NOT NULL UNIQUE,
+  message TEXT UNIQUE, state INTEGER NOT NULL DEFAULT 0, at REAL NOT NULL, body BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS inbox_waiting ON inbox(conversation, seq) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS inbox_dead ON inbox(seq) WHERE state = 2;
+CREATE TABLE IF NOT EXISTS turns(
+  id TEXT PRIMARY KEY, conversation TEXT NOT NULL, status TEXT NOT NULL, ended REAL, body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS turns_open ON turns(conversation) WHERE status IN ('running', 'parked');
+CREATE INDEX IF NOT EXISTS turns_ended ON turns(ended) WHERE ended IS NOT NULL;
+CREATE TABLE IF NOT EXISTS records(
+  turn TEXT NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(turn, n)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS outbox(
+  turn TEXT NOT NULL, name TEXT NOT NULL, conversation TEXT NOT NULL, rev INTEGER NOT NULL,
+  position INTEGER NOT NULL, unsent INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(turn, name)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS outbox_rev ON outbox(conversation, rev);
+CREATE INDEX IF NOT EXISTS outbox_unsent ON outbox(conversation) WHERE unsent = 1;
+CREATE TABLE IF NOT EXISTS questions(
+  id TEXT PRIMARY KEY, conversation TEXT NOT NULL, status TEXT NOT NULL, expires REAL NOT NULL, body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS questions_open ON questions(conversation) WHERE status = 'open';
+CREATE INDEX IF NOT EXISTS questions_due ON questions(expires) WHERE status = 'open' AND expires > 0;
+CREATE TABLE IF NOT EXISTS transcript(
+  conversation TEXT NOT NULL, n INTEGER NOT NULL, turn TEXT NOT NULL, body BLOB NOT NULL,
+  PRIMARY KEY(conversation, n)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS directory(key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS audit(n INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, body BLOB NOT NULL);

@@ -1,0 +1,441 @@
+"""The embedded store: SQLite with WAL, one writing connection, group commit, full sync."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from agent_core import ambient
+from agent_core.journal import Record
+from agent_core.journal import decode as decode_record
+from agent_core.messages import Message
+from gateway.errors import Fenced, StoreFailed
+from gateway.messages import Inbound, dedupe_keys
+from gateway.ports import Shown, Summary
+from gateway.store.rows import (
+    Accepted,
+    AuditRow,
+    Changes,
+    ConversationRow,
+    InboxRow,
+    Lease,
+    Opened,
+    OutboxRow,
+    QuestionRow,
+    TurnRow,
+    shown,
+)
+from gateway.store.writer import Writer
+
+T = TypeVar("T")
+SCHEMA = Path(__file__).with_name("schema.sql")
+DAY = 86_400.0
+
+_encode = msgspec.json.Encoder().encode
+_inbound = msgspec.json.Decoder(Inbound).decode
+_row = msgspec.json.Decoder(ConversationRow).decode
+_turn = msgspec.json.Decoder(TurnRow).decode
+_view = msgspec.json.Decoder(OutboxRow).decode
+_question = msgspec.json.Decoder(QuestionRow).decode
+_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
+_audit = msgspec.json.Decoder(AuditRow).decode
+
+
+class SqliteStore:
+    """All store ports over one file. Open it with `await SqliteStore.open(path)`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer = Writer(self._connect)
+        self._reader = ThreadPoolExecutor(1, "store-reader")
+        self._reading: sqlite3.Connection | None = None
+        self._broken: set[tuple[str, int]] = set()
+
+    @classmethod
+    async def open(cls, path: Path) -> "SqliteStore":
+        """The store in the file `path`, made if missing; StoreFailed if it cannot be."""
+        store = cls(path)
+        await store._writer.started()
+        return store
+
+    async def close(self) -> None:
+        """Finish what is queued and close the file."""
+        await self._writer.close()
+        self._reader.shutdown()
+        if self._reading is not None:
+            self._reading.close()
+
+    @property
+    def commits(self) -> int:
+        """Commits so far (each may hold many requests)."""
+        return self._writer.commits
+
+    # ---- inbox ---------------------------------------------------------------------------
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
+        now = ambient.now()
+        return await self._writer.submit(
+            lambda c: tuple(_accept(c, inbound, now) for inbound in inbounds)
+        )
+
+    async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
+        return await self._read(lambda c: _arrivals(c, conversation, after))
+
+    async def dead_letters(self, limit: int) -> tuple[InboxRow, ...]:
+        return await self._read(
+            lambda c: tuple(
+                InboxRow(seq=seq, at=at, inbound=_inbound(body))
+                for seq, at, body in c.execute(
+                    "SELECT seq, at, body FROM inbox WHERE state = 2 ORDER BY seq DESC LIMIT ?",
+                    (limit,),
+                )
+            )
+        )
+
+    async def resubmit(self, seq: int) -> str | None:
+        return await self._writer.submit(lambda c: _resubmit(c, seq))
+
+    # ---- leases and commits --------------------------------------------------------------
+
+    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+        now = ambient.now()
+
+        def work(c: sqlite3.Connection) -> Opened | None:
+            opened = _acquire(c, conversation, owner, now, ttl)
+            if opened is not None:
+                self._broken.discard((conversation, opened.lease.token - 1))
+            return opened
+
+        return await self._writer.submit(work)
+
+    async def renew(self, leases: Sequence[Lease], ttl: float) -> frozenset[str]:
+        until = ambient.now() + ttl
+
+        def work(c: sqlite3.Connection) -> frozenset[str]:
+            sql = "UPDATE conversations SET expires = ? WHERE id = ? AND token = ? AND owner = ?"
+            return frozenset(
+                lease.conversation
+                for lease in leases
+                if c.execute(sql, (until, lease.conversation, lease.token, lease.owner)).rowcount
+            )
+
+        return await self._writer.submit(work)
+
+    def release(self, lease: Lease, seen: int, changes: Changes) -> asyncio.Future[bool]:
+        def work(c: sqlite3.Connection) -> bool:
+            self._apply(c, lease, changes)
+            return bool(c.execute(_RELEASE, (seen, lease.conversation, seen)).rowcount)
+
+        return self._writer.submit(work)
+
+    async def give_back(self, lease: Lease) -> None:
+        def work(c: sqlite3.Connection) -> None:
+            self._broken.discard((lease.conversation, lease.token))
+            c.execute(
+                "UPDATE conversations SET owner = NULL, expires = 0 WHERE id = ? AND token = ?",
+                (lease.conversation, lease.token),
+            )
+
+        await self._writer.submit(work)
+
+    async def work(self, owner: str) -> tuple[str, ...]:
+        now = ambient.now()
+        return await self._read(
+            lambda c: tuple(
+                row[0]
+                for row in c.execute(
+                    "SELECT id FROM conversations WHERE (work = 1 OR last > seen)"
+                    " AND (owner IS NULL OR owner = ? OR expires < ?) ORDER BY last",
+                    (owner, now),
+                )
+            )
+        )
+
+    def submit(self, lease: Lease, changes: Changes) -> asyncio.Future[None]:
+        return self._writer.submit(lambda c: self._apply(c, lease, changes))
+
+    def _apply(self, c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
+        holder = (lease.conversation, lease.token)
+        if holder in self._broken:
+            raise StoreFailed("an earlier commit of this lease failed")
+        try:
+            apply_changes(c, lease, changes)
+        except sqlite3.Error as error:
+            self._broken.add(holder)
+            raise StoreFailed(f"the store could not be written: {error}") from error
+
+    # ---- reads ---------------------------------------------------------------------------
+
+    async def records(self, turn: str) -> tuple[Record, ...]:
+        sql = "SELECT body FROM records WHERE turn = ? ORDER BY n"
+        return await self._read(
+            lambda c: tuple(decode_record(body) for (body,) in c.execute(sql, (turn,)))
+        )
+
+    async def turn(self, turn: str) -> TurnRow | None:
+        def work(c: sqlite3.Connection) -> TurnRow | None:
+            row = c.execute("SELECT body FROM turns WHERE id = ?", (turn,)).fetchone()
+            return _turn(row[0]) if row else None
+
+        return await self._read(work)
+
+    async def outbox(self, turn: str) -> tuple[OutboxRow, ...]:
+        sql = "SELECT body FROM outbox WHERE turn = ? ORDER BY position"
+        return await self._read(lambda c: tuple(_view(body) for (body,) in c.execute(sql, (turn,))))
+
+    async def transcript(
+        self, conversation: str, start: int, end: int
+    ) -> tuple[tuple[Message, ...], ...]:
+        sql = "SELECT body FROM transcript WHERE conversation = ? AND n >= ? AND n < ? ORDER BY n"
+        if start >= end:
+            return ()
+        return await self._read(
+            lambda c: tuple(
+                _messages(body) for (body,) in c.execute(sql, (conversation, start, end))
+            )
+        )
+
+    async def views(
+        self, conversation: str, after: int, limit: int, *, latest: bool = False
+    ) -> tuple[Shown, ...]:
+        order = "position DESC" if latest else "rev"
+        sql = f"SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY {order} LIMIT ?"
+
+        def work(c: sqlite3.Connection) -> tuple[Shown, ...]:
+            rows = [_view(body) for (body,) in c.execute(sql, (conversation, after, limit))]
+            return tuple(map(shown, reversed(rows) if latest else rows))
+
+        return await self._read(work)
+
+    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
+        sql = (
+            "SELECT id, at, body, owner, EXISTS(SELECT 1 FROM turns WHERE conversation = c.id"
+            " AND status = 'parked') FROM conversations c"
+            " WHERE id >= ? AND id < ? ORDER BY at DESC LIMIT ?"
+        )
+        return await self._read(
+            lambda c: tuple(
+                _summary(*row) for row in c.execute(sql, (prefix, prefix + "\U0010ffff", limit))
+            )
+        )
+
+    async def audit(self, limit: int) -> tuple[AuditRow, ...]:
+        sql = "SELECT body FROM audit ORDER BY n DESC LIMIT ?"
+        return await self._read(
+            lambda c: tuple(_audit(body) for (body,) in c.execute(sql, (limit,)))
+        )
+
+    # ---- questions -----------------------------------------------------------------------
+
+    async def find(self, question: str) -> tuple[str, QuestionRow] | None:
+        def work(c: sqlite3.Connection) -> tuple[str, QuestionRow] | None:
+            sql = "SELECT conversation, body FROM questions WHERE id = ?"
+            row = c.execute(sql, (question,)).fetchone()
+            return (row[0], _question(row[1])) if row else None
+
+        return await self._read(work)
+
+    async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
+        sql = (
+            "SELECT conversation, body FROM questions WHERE status = 'open' AND expires > 0"
+            " AND expires <= ? ORDER BY expires LIMIT ?"
+        )
+        return await self._read(
+            lambda c: tuple((row[0], _question(row[1])) for row in c.execute(sql, (now, limit)))
+        )
+
+    async def next_due(self) -> float | None:
+        sql = "SELECT min(expires) FROM questions WHERE status = 'open' AND expires > 0"
+        return await self._read(lambda c: c.execute(sql).fetchone()[0])
+
+    # ---- directory -----------------------------------------------------------------------
+
+    async def get(self, key: str) -> bytes | None:
+        def work(c: sqlite3.Connection) -> bytes | None:
+            row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
+            return row[0] if row else None
+
+        return await self._read(work)
+
+    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
+        return await self._writer.submit(lambda c: _put(c, key, body, expected))
+
+    async def keys(self, prefix: str) -> tuple[str, ...]:
+        sql = "SELECT key FROM directory WHERE key >= ? AND key < ? ORDER BY key"
+        return await self._read(
+            lambda c: tuple(row[0] for row in c.execute(sql, (prefix, prefix + "\U0010ffff")))
+        )
+
+    async def sweep(self, now: float) -> int:
+        return await self._writer.submit(lambda c: _sweep(c, now))
+
+    # ---- connections ---------------------------------------------------------------------
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = _open(self._path)
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -4096"):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        connection.executescript(SCHEMA.read_text())
+        return connection
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._reader, self._reading_do, work
+        )
+
+    def _reading_do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            if self._reading is None:
+                self._reading = _open(self._path)
+                self._reading.execute("PRAGMA cache_size = -2048")
+            return work(self._reading)
+        except sqlite3.Error as error:
+            raise StoreFailed(f"the store could not be read: {error}") from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=10, cached_statements=256
+    )
+
+
+_RELEASE = """UPDATE conversations SET owner = NULL, expires = 0, work = 0, seen = ?1
+WHERE id = ?2 AND last <= ?3
+AND NOT EXISTS (SELECT 1 FROM outbox WHERE conversation = ?2 AND unsent = 1)
+AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation = ?2 AND status = 'running')"""
+
+
+def _accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
+    conversation = inbound.conversation.id
+    event, message = dedupe_keys(inbound)
+    done = c.execute(
+        "INSERT OR IGNORE INTO inbox(conversation, event, message, at, body) VALUES(?, ?, ?, ?, ?)",
+        (conversation, event, message or None, now, _encode(inbound)),
+    )
+    if not done.rowcount:
+        return Accepted(seq=0, fresh=False)
+    seq = done.lastrowid or 0
+    c.execute(
+        "INSERT INTO conversations(id, last, at) VALUES(?1, ?2, ?3)"
+        " ON CONFLICT(id) DO UPDATE SET last = ?2, at = ?3",
+        (conversation, seq, now),
+    )
+    return Accepted(seq=seq, fresh=True)
+
+
+def _arrivals(c: sqlite3.Connection, conversation: str, after: int) -> tuple[InboxRow, ...]:
+    sql = "SELECT seq, at, body FROM inbox WHERE conversation = ? AND state = 0 AND seq > ? ORDER BY seq"
+    return tuple(
+        InboxRow(seq=seq, at=at, inbound=_inbound(body))
+        for seq, at, body in c.execute(sql, (conversation, after))
+    )
+
+
+def _resubmit(c: sqlite3.Connection, seq: int) -> str | None:
+    row = c.execute("SELECT conversation FROM inbox WHERE seq = ? AND state = 2", (seq,)).fetchone()
+    if row is None:
+        return None
+    c.execute("UPDATE inbox SET state = 0 WHERE seq = ?", (seq,))
+    c.execute("UPDATE conversations SET work = 1 WHERE id = ?", row)
+    return str(row[0])
+
+
+def _acquire(
+    c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
+) -> Opened | None:
+    row = c.execute(
+        "SELECT token, owner, expires, body FROM conversations WHERE id = ?", (conversation,)
+    ).fetchone()
+    token, holder, expires, body = row or (0, None, 0.0, None)
+    if holder is not None and holder != owner and expires > now:
+        return None
+    c.execute(
+        "INSERT INTO conversations(id, token, owner, expires, work, at) VALUES(?1, ?2, ?3, ?4, 1, ?5)"
+        " ON CONFLICT(id) DO UPDATE SET token = ?2, owner = ?3, expires = ?4, work = 1",
+        (conversation, token + 1, owner, now + ttl, now),
+    )
+    of_it = (conversation,)
+    turns = "SELECT body FROM turns WHERE conversation = ? AND status IN ('running', 'parked')"
+    views = "SELECT body FROM outbox WHERE conversation = ? AND unsent = 1"
+    questions = "SELECT body FROM questions WHERE conversation = ? AND status = 'open'"
+    return Opened(
+        lease=Lease(conversation=conversation, owner=owner, token=token + 1),
+        row=_row(body) if body else ConversationRow(),
+        inbox=_arrivals(c, conversation, 0),
+        turns=tuple(_turn(b) for (b,) in c.execute(turns, of_it)),
+        views=tuple(_view(b) for (b,) in c.execute(views, of_it)),
+        questions=tuple(_question(b) for (b,) in c.execute(questions, of_it)),
+        crashed=holder is not None,
+    )
+
+
+def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
+    """Write `changes` in the running transaction; Fenced if the lease's token is not the newest."""
+    conversation = lease.conversation
+    held = c.execute("SELECT token FROM conversations WHERE id = ?", (conversation,)).fetchone()
+    if held is None or held[0] != lease.token:
+        raise Fenced(f"{conversation} is held under a newer token")
+    for turn in changes.turns:
+        ended = None if turn.status in ("running", "parked") else ambient.now()
+        c.execute(
+            "INSERT OR REPLACE INTO turns(id, conversation, status, ended, body) VALUES(?, ?, ?, ?, ?)",
+            (turn.id, conversation, turn.status, ended, _encode(turn)),
+        )
+    for record in changes.records:
+        c.execute("INSERT INTO records VALUES(?, ?, ?)", (record.turn, record.n, record.body()))
+    for state, rows in ((1, changes.done), (2, changes.dead)):
+        for seq in rows:
+            c.execute("UPDATE inbox SET state = ? WHERE seq = ?", (state, seq))
+    for view in changes.views:
+        unsent = view.version > view.sent or view.sending >= 0
+        c.execute(
+            "INSERT OR REPLACE INTO outbox VALUES(?, ?, ?, ?, ?, ?, ?)",
+            (view.turn, view.name, conversation, view.rev, view.position, unsent, _encode(view)),
+        )
+    for question in changes.questions:
+        c.execute(
+            "INSERT OR REPLACE INTO questions VALUES(?, ?, ?, ?, ?)",
+            (question.id, conversation, question.status, question.expires, _encode(question)),
+        )
+    for entry in changes.transcript:
+        c.execute(
+            "INSERT INTO transcript VALUES(?, ?, ?, ?)",
+            (conversation, entry.n, entry.turn, _encode(entry.messages)),
+        )
+    if changes.row is not None:
+        c.execute(
+            "UPDATE conversations SET body = ? WHERE id = ?", (_encode(changes.row), conversation)
+        )
+    for line in changes.audit:
+        c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (line.at, _encode(line)))
+
+
+def _summary(
+    address: str, at: float, body: bytes | None, owner: str | None, parked: int
+) -> Summary:
+    title = _row(body).title if body else ""
+    state = "running" if owner is not None else "waiting" if parked else "idle"
+    return Summary(conversation=address, title=title, at=at, state=state)  # type: ignore[arg-type]
+
+
+def _put(c: sqlite3.Connection, key: str, body: bytes | None, expected: bytes | None) -> bool:
+    if expected is not None:
+        row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
+        if row is None or row[0] != expected:
+            return False
+    if body is None:
+        c.execute("DELETE FROM directory WHERE key = ?", (key,))
+    else:
+        c.execute("INSERT OR REPLACE INTO directory VALUES(?, ?)", (key, body))
+    return True
+
+
+def _sweep(c: sqlite3.Connection, now: float) -> int:
+    gone = c.execute("DELETE FROM inbox WHERE state = 1 AND at < ?", (now - DAY,)).rowcount
+    ended = "SELECT id FROM turns WHERE ended IS NOT NULL AND ended < ?"
+    gone += c.execute(f"DELETE FROM records WHERE turn IN ({ended})", (now - 30 * DAY,)).rowcount
+    return gone

@@ -1,0 +1,119 @@
+"""One writer thread over one SQLite connection, with group commit: requests that come while a
+commit is on its way share the next one and its fsync."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TypeAlias, TypeVar, cast
+
+from gateway.errors import Fenced, StoreFailed
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[sqlite3.Connection], object]
+_Item: TypeAlias = "tuple[Work, asyncio.Future[object]]"
+_Outcome: TypeAlias = "tuple[asyncio.Future[object], object, Exception | None]"
+
+MOST_AT_ONCE = 512
+
+
+class Writer:
+    """Runs work on the writing connection, in order. A request that fails does not take the
+    others of its commit along; a failed commit fails them all."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], group: bool = True) -> None:
+        self._connect = connect
+        self._grouped = group
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[object] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread.start()
+        self.commits = 0
+
+    async def started(self) -> None:
+        """Wait for the connection; raises what opening it raised."""
+        await self._ready
+
+    def submit(self, work: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
+        """Queue `work` in this very step; the future is done when its commit stands."""
+        future: asyncio.Future[object] = self._loop.create_future()
+        self._queue.put((work, future))
+        return cast("asyncio.Future[T]", future)
+
+    async def close(self) -> None:
+        """Finish what is queued and end the thread."""
+        self._queue.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+
+    def _run(self) -> None:
+        try:
+            connection = self._connect()
+        except sqlite3.Error as error:
+            self._tell([(self._ready, None, StoreFailed(f"cannot open the store: {error}"))])
+            return
+        self._tell([(self._ready, None, None)])
+        going = True
+        while going:
+            batch: list[_Item] = []
+            item = self._queue.get()
+            while item is not None:
+                batch.append(item)
+                if not self._grouped or len(batch) >= MOST_AT_ONCE or self._queue.empty():
+                    break
+                item = self._queue.get()
+            going = item is not None
+            if batch:
+                self._tell(self._commit(connection, batch))
+        connection.close()
+
+    def _commit(self, connection: sqlite3.Connection, batch: list[_Item]) -> list[_Outcome]:
+        outcomes: list[_Outcome] = []
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            outcomes.extend(_one(connection, work, future) for work, future in batch)
+            connection.execute("COMMIT")
+            self.commits += 1
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            failed = StoreFailed(f"the store could not be written: {error}")
+            return [(future, None, failed) for _, future in batch]
+        return outcomes
+
+    def _tell(self, outcomes: list[_Outcome]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(_resolve, outcomes)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits any more
+
+
+def _one(connection: sqlite3.Connection, work: Work, future: "asyncio.Future[object]") -> _Outcome:
+    connection.execute("SAVEPOINT one")
+    try:
+        value = work(connection)
+    except (Fenced, StoreFailed, sqlite3.IntegrityError) as error:
+        connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+        if isinstance(error, sqlite3.IntegrityError):
+            return future, None, StoreFailed(f"refused by the store: {error}")
+        return future, None, error
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001  # a bug in one request must not end the writer
+        connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+        return future, None, error
+    connection.execute("RELEASE one")
+    return future, value, None
+
+
+def _resolve(outcomes: list[_Outcome]) -> None:
+    for future, value, error in outcomes:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)

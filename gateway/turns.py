@@ -1,0 +1,112 @@
+"""One turn as its session holds it: its row, its journal, its views, and what its next commit
+takes along."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from agent_core.context.transcript import messages_of, settled
+from agent_core.errors import Suspend
+from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record, Stopped
+from agent_core.messages import Message, Text, user
+from agent_core.orchestration.executor import Brief, Result
+from agent_core.scope import Turn
+from gateway.present import Fold
+from gateway.store.rows import InboxRow, TranscriptRow, TurnRow, TurnStatus
+
+Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
+Outcome: TypeAlias = Result | Suspend | Exception
+
+
+class OpenTurn:
+    """A turn in memory. `done`: inbox rows that its next commit marks as done."""
+
+    def __init__(
+        self, row: TurnRow, brief: Brief, fold: Fold, records: Iterable[Record], write: Writer
+    ) -> None:
+        self.row = row
+        self.brief = brief
+        self.fold = fold
+        self.journal = Journal(records, lambda batch: write(self, batch))
+        self.count = len(self.journal.records)
+        self.done: tuple[int, ...] = ()
+        self.ending: tuple[Message, ...] | None = None
+        self.stored = False
+        self.turn: Turn | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.outcome: Outcome | None = None
+        self.steers: list[InboxRow] = []
+        self.words = ""
+        """The live text of the answer under way."""
+        for record in self.journal.records:
+            fold.add(record)
+
+    @property
+    def id(self) -> str:
+        """The turn's id."""
+        return self.row.id
+
+    @property
+    def closed(self) -> bool:
+        """Its last commit is queued."""
+        return self.row.status not in ("running", "parked")
+
+    def open_questions(self) -> tuple[Asked, ...]:
+        """Questions asked and not answered, in order."""
+        answered = {r.asked for r in self.journal.records if isinstance(r, Answered)}
+        return tuple(
+            record
+            for record in self.journal.records
+            if isinstance(record, Asked) and record.key not in answered
+        )
+
+    def status_after(self, records: Iterable[Record]) -> TurnStatus:
+        """The status is a function of the journal, never set later."""
+        status = self.row.status
+        for record in records:
+            if isinstance(record, Answered):
+                status = "running"
+            elif isinstance(record, Finished):
+                status = "done"
+            elif isinstance(record, Stopped):
+                status = "dead" if record.reason in ("dead", "error") else "cancelled"
+        return status
+
+    def advance(self, records: Iterable[Record]) -> TurnRow | None:
+        """The row to write with these records, None if it stays as it is stored."""
+        status = self.status_after(records)
+        if self.stored and status == self.row.status and not self.row.resumes:
+            return None
+        self.row = replace(self.row, status=status, resumes=0)
+        self.stored = True
+        return self.row
+
+    def stopped_messages(self) -> tuple[Message, ...]:
+        """What an ended turn adds to the transcript when it has no answer."""
+        facts = (user(self.brief.text), *messages_of(self.journal.records))
+        if self.words and facts[-1].role != "assistant":
+            said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
+            return (*facts, said)
+        return settled(facts)
+
+    def transcript_row(self, n: int) -> TranscriptRow | None:
+        """What the conversation's transcript gains with the turn's end."""
+        if self.ending is None:
+            return None
+        return TranscriptRow(n=n, turn=self.id, messages=self.ending)
+
+
+def began(brief: Brief) -> Began:
+    """The record that stands at the start of each turn."""
+    return Began(key="began", value=msgspec.Raw(msgspec.json.encode(brief)))
+
+
+def read_brief(records: Iterable[Record]) -> Brief:
+    """The brief that a turn began with."""
+    for record in records:
+        if isinstance(record, Began):
+            return msgspec.json.decode(record.value, type=Brief)
+    raise ValueError("a turn without a start")

@@ -1,0 +1,238 @@
+"""Bot API updates to Inbound values."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.telegram.parse import Me, parse, read_me
+from gateway.messages import (
+    Attachment,
+    ButtonPressed,
+    CommandGiven,
+    Conversation,
+    MessageEdited,
+    MessageReceived,
+    Quote,
+    Sender,
+    StopPressed,
+)
+
+ME = Me(id=42, username="Test_Bot")
+ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee", "username": "ann"}
+SENDER = Sender(platform="telegram", id="7", name="Ann Lee", handle="ann")
+PRIVATE = {"id": 7, "type": "private", "first_name": "Ann"}
+GROUP = {"id": -1007, "type": "supergroup", "title": "Team"}
+HERE = Conversation(platform="telegram", account="42", channel="7", private=True)
+THERE = Conversation(platform="telegram", account="42", channel="-1007")
+BOT = {"id": 42, "is_bot": True, "first_name": "Test", "username": "Test_Bot"}
+
+
+def message(chat: dict[str, Any] = PRIVATE, **more: Any) -> dict[str, Any]:
+    return {"message_id": 5, "from": ANN, "chat": chat, "date": 1700000000} | more
+
+
+def said(chat: dict[str, Any] = PRIVATE, **more: Any) -> Any:
+    return parse({"update_id": 9, "message": message(chat, **more)}, ME)
+
+
+def test_a_private_message() -> None:
+    assert said(text="hello") == MessageReceived(
+        conversation=HERE,
+        sender=SENDER,
+        event="u9",
+        message="5",
+        text="hello",
+        addressed=True,
+        at=1700000000.0,
+    )
+
+
+def test_a_group_message_is_addressed_by_mention_or_reply_only() -> None:
+    assert said(GROUP, text="hello").conversation == THERE
+    assert not said(GROUP, text="hello @test_bot").addressed  # no entity: not a mention
+    entity = {"type": "mention", "offset": 3, "length": 9}
+    assert said(GROUP, text="👋 @test_bot hi", entities=[entity]).addressed
+    assert not said(GROUP, text="👋 @fest_bot hi", entities=[entity]).addressed
+    named = {"type": "text_mention", "offset": 0, "length": 2, "user": BOT}
+    assert said(GROUP, text="hi", entities=[named]).addressed
+    photo = [{"file_id": "p", "width": 1}]
+    caption = {"caption": "👋 @test_bot hi", "caption_entities": [entity], "photo": photo}
+    assert said(GROUP, **caption).addressed
+
+
+def test_a_reply_quotes_its_message_and_author() -> None:
+    mine = said(GROUP, text="yes", reply_to_message={"message_id": 3, "from": BOT, "text": "Sure?"})
+    assert mine.addressed
+    assert mine.reply_to == Quote(message="3", author="Test", text="Sure?", mine=True)
+    other = {"message_id": 3, "from": ANN, "caption": "a long story"}
+    part = said(GROUP, text="why", reply_to_message=other, quote={"text": "story", "position": 7})
+    assert part.reply_to == Quote(message="3", author="Ann Lee", text="story")
+    assert not part.addressed
+
+
+def test_forum_topics_are_threads_and_their_opening_is_no_reply() -> None:
+    opening = {"message_id": 4, "from": BOT, "forum_topic_created": {"name": "x"}}
+    inside = {"message_thread_id": 4, "is_topic_message": True, "reply_to_message": opening}
+    topic = said(GROUP, text="hi", **inside)
+    assert topic.conversation.thread == "4"
+    assert topic.reply_to is None
+    assert not topic.addressed
+    assert said(GROUP, text="hi", message_thread_id=4).conversation.thread == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("/Plan on", "plan", "on"),
+        ("/new", "new", ""),
+        ("/mode@test_bot  steer \n now", "mode", "steer \n now"),
+    ],
+)
+def test_commands(text: str, name: str, arguments: str) -> None:
+    assert said(GROUP, text=text) == CommandGiven(
+        conversation=THERE,
+        sender=SENDER,
+        event="u9",
+        message="5",
+        name=name,
+        arguments=arguments,
+    )
+
+
+def test_what_is_not_a_command_for_us() -> None:
+    assert said(GROUP, text="/new@other_bot") is None
+    assert isinstance(said(text="/usr/bin/env"), MessageReceived)
+    assert isinstance(said(text="/ new"), MessageReceived)
+
+
+def test_files_are_references() -> None:
+    sizes = [{"file_id": "s", "width": 90}, {"file_id": "l", "width": 800, "file_size": 9}]
+    assert said(caption="see", photo=sizes).attachments == (
+        Attachment(ref="l", name="photo_5.jpg", mime="image/jpeg", size=9),
+    )
+    voice = said(voice={"file_id": "v", "mime_type": "audio/ogg", "duration": 2})
+    assert voice.text == ""
+    assert voice.attachments == (
+        Attachment(ref="v", name="voice.ogg", mime="audio/ogg", voice=True),
+    )
+    document = said(document={"file_id": "d", "file_name": "a.pdf", "mime_type": "application/pdf"})
+    assert document.attachments == (Attachment(ref="d", name="a.pdf", mime="application/pdf"),)
+
+
+def test_an_edit() -> None:
+    edited = parse({"update_id": 9, "edited_message": message(text="better")}, ME)
+    assert edited == MessageEdited(
+        conversation=HERE, sender=SENDER, event="u9", message="5", text="better"
+    )
+
+
+@pytest.mark.parametrize("more", [{"date": 1, "text": "?", "from": BOT}, {"date": 0}])
+def test_a_press_also_on_a_message_that_is_gone(more: dict[str, Any]) -> None:
+    query = {"id": "77", "from": ANN, "data": "q:a:yes", "chat_instance": "1"}
+    query["message"] = {"message_id": 6, "chat": PRIVATE} | more
+    assert parse({"update_id": 9, "callback_query": query}, ME) == ButtonPressed(
+        conversation=HERE, sender=SENDER, event="u9", message="6", token="q:a:yes", press="77"
+    )
+
+
+def test_the_native_stop_button() -> None:
+    stopped = {"chat": PRIVATE, "message_thread_id": 3, "draft_id": 1}
+    found = parse({"update_id": 9, "stopped_message_generation": stopped}, ME)
+    assert isinstance(found, StopPressed)
+    assert found.sender.id == "7"
+    assert found.conversation == msgspec.structs.replace(HERE, thread="3")
+
+
+def test_people_who_write_as_a_chat() -> None:
+    fake = {
+        "id": 1087968824,
+        "is_bot": True,
+        "first_name": "Group",
+        "username": "GroupAnonymousBot",
+    }
+    admin = said(GROUP, text="hi", **{"from": fake}, sender_chat=GROUP)
+    assert admin.sender == Sender(platform="telegram", id="-1007", name="Team")
+    assert said(GROUP, text="post", sender_chat=GROUP, is_automatic_forward=True) is None
+
+
+def test_what_says_nothing() -> None:
+    assert said(text="hi", **{"from": BOT}) is None
+    assert said(new_chat_members=[ANN]) is None
+    assert said(migrate_to_chat_id=-5) is None
+    assert parse({"update_id": 9, "my_chat_member": {}}, ME) is None
+    assert parse({"update_id": 9, "channel_post": message(text="x")}, ME) is None
+    assert read_me({"id": "x"}) is None
+
+
+def test_lone_surrogates_can_be_stored() -> None:
+    assert said(text="a\ud800b").text == "a\ufffdb"
+
+
+KEYS = st.sampled_from(
+    [
+        "update_id",
+        "message",
+        "edited_message",
+        "callback_query",
+        "stopped_message_generation",
+        "from",
+        "chat",
+        "id",
+        "type",
+        "text",
+        "caption",
+        "entities",
+        "offset",
+        "length",
+        "user",
+        "sender_chat",
+        "date",
+        "photo",
+        "document",
+        "voice",
+        "file_id",
+        "width",
+        "reply_to_message",
+        "quote",
+        "external_reply",
+        "origin",
+        "data",
+        "message_id",
+        "message_thread_id",
+        "sticker",
+        "is_topic_message",
+        "first_name",
+        "username",
+        "title",
+        "is_bot",
+        "file_size",
+    ]
+)
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+    | st.sampled_from(["private", "mention", "/new@x y", "\ud83d", 7, -1007, 10**400])
+)  # fmt: skip
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=8)
+    ),
+    max_leaves=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.dictionaries(KEYS, JSON, max_size=5),
+    st.dictionaries(KEYS, JSON, max_size=8),
+    st.sampled_from(["message", "edited_message", "callback_query", "stopped_message_generation"]),
+)
+def test_odd_payloads_never_raise(update: Any, body: Any, kind: str) -> None:
+    for one in (update, {"update_id": 1, kind: body}, {"update_id": 1, kind: message() | body}):
+        found = parse(one, ME)
+        if found is not None:
+            assert found.conversation.id
+            msgspec.json.encode(found)

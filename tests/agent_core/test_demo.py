@@ -1,0 +1,93 @@
+"""The demo model: labelled, scripted, and bound by the tools that are offered."""
+
+import json
+
+import pytest
+
+from agent_core.messages import Message, Text, ToolCall, ToolResult, user
+from agent_core.models.demo import LABEL, DemoModel
+from agent_core.models.port import Delta, Reply, Request, TextDelta, ToolSpec
+
+TOOLS = tuple(
+    ToolSpec(name=name, description="", parameters={"type": "object"})
+    for name in ("list_files", "write_file", "run_command", "ask_user")
+)
+
+
+async def say(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS) -> Reply:
+    deltas: list[Delta] = []
+    request = Request(model="demo", system="", messages=messages, tools=tools)
+    reply = await DemoModel(delay=0).complete(request, deltas.append)
+    text = "".join(part.text for part in reply.parts if isinstance(part, Text))
+    streamed = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+    assert streamed == text
+    assert text.endswith(LABEL)
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "arguments"),
+    [
+        ("List my things", "list_files", {}),
+        ("which files?", "list_files", {}),
+        (
+            "write something",
+            "write_file",
+            {"path": "note.txt", "content": "A note from the demo model.\n"},
+        ),
+        ("run it", "run_command", {"command": "echo hello from the sandbox"}),
+    ],
+)
+async def test_words_start_tools(text: str, tool: str, arguments: dict[str, str]) -> None:
+    reply = await say(user(text))
+    call = reply.parts[-1]
+    assert isinstance(call, ToolCall)
+    assert (call.name, json.loads(call.arguments)) == (tool, arguments)
+    assert reply.finish == "tool_calls"
+
+
+async def test_choose_asks() -> None:
+    call = (await say(user("Let me choose!"))).parts[-1]
+    assert isinstance(call, ToolCall)
+    arguments = json.loads(call.arguments)
+    assert call.name == "ask_user"
+    assert set(arguments) == {"question", "options", "kind"}
+    assert arguments["kind"] == "decision"
+    assert len(arguments["options"]) > 1
+
+
+async def test_only_offered_tools_are_called() -> None:
+    reply = await say(user("run a command"), tools=TOOLS[:1])
+    assert reply.finish == "stop"
+    assert "`run_command`" in _text(reply)
+
+
+async def test_a_plan_is_a_checklist() -> None:
+    assert "- [ ] " in _text(await say(user("make a plan")))
+
+
+async def test_anything_else_explains() -> None:
+    text = _text(await say(user("hello")))
+    assert "OPENAI_API_KEY" in text
+    assert "ANTHROPIC_API_KEY" in text
+    assert "MAX_MODEL" in text
+
+
+async def test_results_are_quoted_and_call_ids_differ() -> None:
+    call = ToolCall(id="demo_1", name="run_command", arguments="{}")
+    result = ToolResult(call_id="demo_1", name="run_command", content="hello ```")
+    history = (
+        user("run"),
+        Message(role="assistant", parts=(call,)),
+        Message(role="tool", parts=(result,)),
+    )
+    done = await say(*history)
+    assert "`run_command` gave:\n\n````\nhello ```\n````" in _text(done)
+    again = await say(*history, Message(role="assistant", parts=done.parts), user("run"))
+    last = again.parts[-1]
+    assert isinstance(last, ToolCall)
+    assert last.id == "demo_2"
+
+
+def _text(reply: Reply) -> str:
+    return "".join(part.text for part in reply.parts if isinstance(part, Text))

@@ -1,0 +1,169 @@
+"""Settings of models, and which model serves a tier."""
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from agent_core.models.demo import DemoModel
+from agent_core.models.tiers import Models
+from agent_core.settings import ModelSettings, SettingsError
+from tests.fakes.model_server import Json
+
+KEYS = {"OPENAI_API_KEY": "sk-o", "ANTHROPIC_API_KEY": "sk-a"}
+
+
+def compatible(**more: object) -> Json:
+    return {"name": "local", "base_url": "http://127.0.0.1:1/v1", "api_key": "sk-c"} | more
+
+
+def providers(*entries: object) -> dict[str, str]:
+    return {"OPENAI_COMPATIBLE_PROVIDERS": json.dumps(entries)}
+
+
+def described(env: dict[str, str]) -> list[str]:
+    models = Models(ModelSettings.read(env))
+    models.check()
+    return [models.describe(tier) for tier in ("max", "pro", "flash")]
+
+
+def test_nothing_set_is_the_demo() -> None:
+    models = Models(ModelSettings.read({}))
+    models.check()
+    assert models.demo
+    model, name = models.pick("max")
+    assert isinstance(model, DemoModel)
+    assert name == "demo"
+
+
+def test_a_key_is_enough() -> None:
+    assert described(KEYS) == [
+        "openai/gpt-5.6-sol",
+        "openai/gpt-5.6-terra",
+        "openai/gpt-5.6-luna",
+    ]
+    assert described({"ANTHROPIC_API_KEY": "k"})[2] == "anthropic/claude-haiku-5-5"
+    assert described({"GEMINI_API_KEY": "k"})[1] == "gemini/gemini-3.8-flash"
+
+
+def test_a_model_is_stronger_than_a_provider() -> None:
+    env = KEYS | {"MAX_MODEL": "openai/gpt-x", "MAX_MODEL_PROVIDER": "anthropic"}
+    assert described(env)[0] == "openai/gpt-x"
+    assert described(KEYS | {"PRO_MODEL_PROVIDER": "anthropic"}) == [
+        "anthropic/claude-opus-5-5",
+        "anthropic/claude-sonnet-5-5",
+        "anthropic/claude-haiku-5-5",
+    ]
+
+
+def test_a_tier_that_is_not_set_follows_the_first_that_is() -> None:
+    env = KEYS | {"MAX_MODEL": "anthropic/claude-x"}
+    assert described(env) == [
+        "anthropic/claude-x",
+        "anthropic/claude-sonnet-5-5",
+        "anthropic/claude-haiku-5-5",
+    ]
+    env = providers(compatible()) | {"MAX_MODEL": "local/llama"}
+    assert described(env) == ["local/llama"] * 3
+
+
+def test_a_model_with_a_slash_of_its_own() -> None:
+    env = providers(compatible()) | {"MAX_MODEL": "qwen/qwen3", "MAX_MODEL_PROVIDER": "local"}
+    assert described(env)[0] == "local/qwen/qwen3"
+    assert described(providers(compatible()) | {"MAX_MODEL": "local/qwen/qwen3"})[0] == (
+        "local/qwen/qwen3"
+    )
+
+
+def test_lite_is_flash() -> None:
+    env = KEYS | {"LITE_MODEL_PROVIDER": "anthropic"}
+    assert described(env)[2] == "anthropic/claude-haiku-5-5"
+    with pytest.raises(SettingsError, match="LITE_MODEL_PROVIDER=anthropic: FLASH_MODEL_PROVIDER"):
+        ModelSettings.read(env | {"FLASH_MODEL_PROVIDER": "openai"})
+
+
+def test_compatible_providers_and_their_alias() -> None:
+    tiers = {"max": "big", "flash": "small"}
+    entry = compatible(tier_models=tiers, enable_thinking=True, other=1)
+    assert described(providers(entry)) == ["local/big", "local/big", "local/small"]
+    settings = ModelSettings.read({"CUSTOM_PROVIDERS": json.dumps([entry])})
+    endpoint = settings.endpoint("local")
+    assert (endpoint.base_url, endpoint.api_key, endpoint.thinking) == (
+        "http://127.0.0.1:1/v1",
+        "sk-c",
+        True,
+    )
+
+
+def test_many_keys_and_own_urls() -> None:
+    env = {"OPENAI_API_KEY": " a, b ,", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    settings = ModelSettings.read(env)
+    assert settings.keys["openai"] == ("a", "b")
+    assert settings.endpoint("openai").base_url == "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("env", "text"),
+    [
+        ({"MAX_MODEL": "gpt"}, "MAX_MODEL=gpt: write it as provider/model."),
+        ({"MAX_MODEL": "openai/gpt"}, "MAX_MODEL=openai: it has no key; set OPENAI_API_KEY."),
+        (KEYS | {"PRO_MODEL": "nobody/x"}, "PRO_MODEL=nobody: no such provider; use one of:"),
+        (
+            {"FLASH_MODEL_PROVIDER": "gemini"},
+            "FLASH_MODEL_PROVIDER=gemini: it has no key; set GEMINI_API_KEY.",
+        ),
+        ({"OPENAI_API_KEY": "sk-ü"}, "OPENAI_API_KEY: holds characters that no key has"),
+        (
+            providers(compatible(api_key="sk-a b")),
+            "OPENAI_COMPATIBLE_PROVIDERS[0].api_key: holds characters that no key has",
+        ),
+        ({"OPENAI_BASE_URL": "ftp://x"}, "OPENAI_BASE_URL=ftp://x: must be an http or https URL."),
+        (providers("x"), "OPENAI_COMPATIBLE_PROVIDERS[0]: "),
+        (
+            providers(compatible(), compatible(name="b", base_url="nope")),
+            "OPENAI_COMPATIBLE_PROVIDERS[1].base_url: must be an http or https URL.",
+        ),
+        (providers({"name": "a"}), "OPENAI_COMPATIBLE_PROVIDERS[0].base_url: Field required."),
+        (providers(compatible(name="openai")), "OPENAI_COMPATIBLE_PROVIDERS[0].name=openai: is"),
+        ({"CUSTOM_PROVIDERS": "{"}, "CUSTOM_PROVIDERS: is not valid JSON"),
+        ({"CUSTOM_PROVIDERS": "{}"}, "CUSTOM_PROVIDERS: must be a JSON list"),
+        (providers(compatible()), "MAX_MODEL: no provider has a model for it"),
+    ],
+)
+def test_errors_name_setting_value_and_mend(env: dict[str, str], text: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        described(env)
+    assert str(caught.value).startswith(text)
+    assert "sk-" not in str(caught.value)
+
+
+def test_secrets_stay_out_of_representations() -> None:
+    settings = ModelSettings.read(KEYS | providers(compatible()))
+    shown = f"{settings!r} {settings.endpoint('openai')!r}"
+    assert "sk-" not in shown
+
+
+async def test_clients_are_made_once_and_named_providers_work() -> None:
+    models = Models(ModelSettings.read(KEYS))
+    await asyncio.to_thread(models.warm)
+    model, name = models.pick("anthropic/claude-x")
+    assert (model.provider, name) == ("anthropic", "claude-x")
+    assert models.pick("anthropic/claude-y")[0] is model
+    with pytest.raises(SettingsError, match="name a tier or provider/model"):
+        models.pick("huge")
+    with pytest.raises(SettingsError, match="model=gemini: it has no key"):
+        models.pick("gemini/x")
+    await models.close()
+
+
+def test_no_sdk_is_imported_before_it_is_needed() -> None:
+    code = (
+        "import sys; from agent_core.models.tiers import Models;"
+        "from agent_core.settings import ModelSettings;"
+        "m = Models(ModelSettings.read({'OPENAI_API_KEY': 'k'})); m.check(); m.describe('max');"
+        "assert not {'openai', 'anthropic', 'httpx2'} & set(sys.modules);"
+        "m.warm(); assert 'openai' in sys.modules and 'anthropic' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,189 @@
+"""Chromium over its DevTools protocol: enough to use a page as a person does."""
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import cast
+
+import aiohttp
+
+MISSING = "no browser: install the Debian package `chromium`"
+Reply = dict[str, object]
+
+
+def find() -> str | None:
+    """The browser's path, None if there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Page:
+    """One tab. `requests` are the addresses it asked for, `errors` what it complained about."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self._socket = socket
+        self._ids = itertools.count(1)
+        self._calls: dict[int, asyncio.Future[Reply]] = {}
+        self._session = ""
+
+    async def read(self) -> None:
+        """Receive until the browser ends."""
+        async for message in self._socket:
+            data = json.loads(message.data)
+            if "id" in data and data["id"] in self._calls:
+                self._calls.pop(data["id"]).set_result(data)
+            elif data.get("method") == "Network.requestWillBeSent":
+                self.requests.append(data["params"]["request"]["url"])
+            elif data.get("method") == "Runtime.exceptionThrown":
+                self.errors.append(json.dumps(data["params"]["exceptionDetails"]))
+            elif data.get("method") == "Log.entryAdded":
+                entry = data["params"]["entry"]
+                if entry["level"] == "error":
+                    self.errors.append(f"{entry['text']} {entry.get('url', '')}")
+
+    async def start(self) -> None:
+        target = await self.call("Target.createTarget", url="about:blank")
+        attached = await self.call(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )
+        self._session = cast(str, attached["sessionId"])
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            await self.call(f"{domain}.enable")
+
+    async def call(self, method: str, **params: object) -> Reply:
+        number = next(self._ids)
+        self._calls[number] = asyncio.get_running_loop().create_future()
+        order: Reply = {"id": number, "method": method, "params": params}
+        if self._session:
+            order["sessionId"] = self._session
+        await self._socket.send_json(order)
+        async with asyncio.timeout(15):
+            data = await self._wait(number)
+        if "error" in data:
+            raise RuntimeError(f"{method}: {data['error']}")
+        return cast(Reply, data["result"])
+
+    async def _wait(self, number: int) -> Reply:
+        return await self._calls[number]
+
+    async def go(self, url: str) -> None:
+        await self.call("Page.navigate", url=url)
+        await self.until("document.readyState === 'complete'")
+
+    async def js(self, code: str) -> object:
+        """The value of `code`; promises are awaited."""
+        done = await self.call(
+            "Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True
+        )
+        if "exceptionDetails" in done:
+            raise RuntimeError(f"{code}: {done['exceptionDetails']}")
+        return cast(Reply, done["result"]).get("value")
+
+    async def until(self, code: str, seconds: float = 10) -> None:
+        """Wait until `code` is true in the page."""
+        async with asyncio.timeout(seconds):
+            while True:
+                with contextlib.suppress(RuntimeError):  # the page may just be changing
+                    if await self.js(f"Boolean({code})"):
+                        return
+                await asyncio.sleep(0.02)
+
+    async def click(self, selector: str) -> None:
+        """A real mouse click in the middle of the element."""
+        await self.until(f"document.querySelector({json.dumps(selector)})")
+        spot = await self.js(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
+            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        x, y = cast(list[float], spot)
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
+
+    async def type(self, text: str) -> None:
+        await self.call("Input.insertText", text=text)
+
+    async def press(self, key: str, code: int) -> None:
+        """A key by its name and Windows key code."""
+        text = "\r" if key == "Enter" else ""
+        for kind in ("keyDown", "keyUp"):
+            await self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+                text=text if kind == "keyDown" else "",
+            )
+
+    async def look(self, width: int, height: int, scheme: str = "light") -> None:
+        """The window's size, and the person's light or dark."""
+        await self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
+        wish = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self.call("Emulation.setEmulatedMedia", features=wish)
+
+    async def shoot(self, path: Path) -> None:
+        shot = await self.call("Page.captureScreenshot", format="png")
+        data = base64.b64decode(cast(str, shot["data"]))
+        await asyncio.to_thread(path.write_bytes, data)
+
+
+@contextlib.asynccontextmanager
+async def browse() -> AsyncIterator[Page]:
+    """A tab of a fresh browser, ended with the block."""
+    path = find()
+    if path is None:
+        raise RuntimeError(MISSING)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = await asyncio.create_subprocess_exec(
+            path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--disable-gpu",
+            "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync", "--no-proxy-server", "--mute-audio",
+            f"--user-data-dir={profile}", "about:blank",
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            url = await _address(Path(profile) / "DevToolsActivePort")
+            async with aiohttp.ClientSession() as http:
+                async with http.ws_connect(url, max_msg_size=0) as socket:
+                    page = Page(socket)
+                    async with asyncio.TaskGroup() as group:
+                        reader = group.create_task(page.read())
+                        await page.start()
+                        yield page
+                        reader.cancel()
+        finally:
+            _end(lambda: os.killpg(process.pid, signal.SIGKILL))
+            await process.wait()
+
+
+async def _address(file: Path) -> str:
+    async with asyncio.timeout(20):
+        while True:
+            lines = file.read_text().splitlines() if file.exists() else []
+            if len(lines) == 2:
+                return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+            await asyncio.sleep(0.05)
+
+
+def _end(kill: Callable[[], None]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        kill()

@@ -1,0 +1,148 @@
+"""A Desk over dicts: what a surface that reads views may ask, without a gateway behind it."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Literal
+
+from gateway.errors import StoreFailed
+from gateway.messages import Inbound, MessageReceived, Sender, dedupe_keys
+from gateway.ports import Growing, Live, Shown, Summary, Waiting
+from gateway.views import Said, View
+
+Role = Literal["admin", "user", "viewer"]
+State = Literal["idle", "running", "waiting"]
+
+
+@dataclasses.dataclass(kw_only=True)
+class Room:
+    """One conversation."""
+
+    views: dict[tuple[str, str], Shown] = dataclasses.field(default_factory=dict)
+    waiting: list[Waiting] = dataclasses.field(default_factory=list)
+    watchers: list[asyncio.Queue[Live | None]] = dataclasses.field(default_factory=list)
+    state: State = "idle"
+    rev: int = 0
+    position: int = 0
+    title: str = ""
+
+
+class FakeDesk:
+    """`on_accept` is called with what was newly accepted; `backlog` is how many live values a
+    reader may be behind."""
+
+    def __init__(self, backlog: int = 50) -> None:
+        self.rooms: dict[str, Room] = {}
+        self.accepted: list[Inbound] = []
+        self.roles: dict[str, Role] = {"web:owner": "admin", "web:ann": "user", "web:vic": "viewer"}
+        self.on_accept: Callable[[Inbound], None] = lambda inbound: None
+        self.failing = False
+        self.slow = 0
+        """How many turns of the loop reading views takes, before and after the look itself."""
+        self._backlog = backlog
+        self._keys: set[str] = set()
+
+    def room(self, conversation: str) -> Room:
+        return self.rooms.setdefault(conversation, Room())
+
+    def show(self, conversation: str, view: View, name: str, turn: str = "t1") -> Shown:
+        """Put `view` in the store under (turn, name), and tell who watches."""
+        room = self.room(conversation)
+        room.rev += 1
+        old = room.views.get((turn, name))
+        if old is None:
+            room.position += 1
+        shown = Shown(
+            rev=room.rev,
+            turn=turn,
+            name=name,
+            position=old.position if old else room.position,
+            at=old.at if old else 1_790_000_000.0 + room.position,
+            view=view,
+        )
+        room.views[turn, name] = shown
+        if isinstance(view, Said):
+            room.title = room.title or view.text[:60]
+            room.waiting = [one for one in room.waiting if one.text != view.text]
+        self._publish(room, shown)
+        return shown
+
+    def grow(self, conversation: str, text: str, turn: str = "t1") -> None:
+        self._publish(self.room(conversation), Growing(turn=turn, text=text))
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> None:
+        if self.failing:
+            raise StoreFailed("disk full")
+        for inbound in inbounds:
+            keys = {key for key in dedupe_keys(inbound) if key}
+            if keys & self._keys:
+                continue
+            self._keys |= keys
+            self.accepted.append(inbound)
+            room = self.room(inbound.conversation.id)
+            if isinstance(inbound, MessageReceived):
+                seq = len(self.accepted)
+                said = Waiting(seq=seq, name=inbound.sender.name, text=inbound.text, at=inbound.at)
+                room.waiting.append(said)
+            self.on_accept(inbound)
+
+    async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
+        await self._idle()
+        found = [one for one in self._shown(conversation) if one.rev > after]
+        await self._idle()
+        return tuple(sorted(found, key=lambda one: one.rev)[:limit])
+
+    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+        await self._idle()
+        found = sorted(self._shown(conversation), key=lambda one: one.position)
+        return tuple(found[-limit:])
+
+    async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
+        return tuple(self.rooms[conversation].waiting) if conversation in self.rooms else ()
+
+    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
+        found = [(key, room) for key, room in self.rooms.items() if key.startswith(prefix)]
+        return tuple(
+            Summary(conversation=key, title=room.title, at=1_790_000_000.0, state=room.state)
+            for key, room in reversed(found)
+        )[:limit]
+
+    def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
+        return self._watch(conversation)
+
+    def person(self, sender: Sender) -> Role | None:
+        return self.roles.get(sender.key)
+
+    @contextlib.asynccontextmanager
+    async def _watch(self, conversation: str) -> AsyncIterator[AsyncIterator[Live]]:
+        queue: asyncio.Queue[Live | None] = asyncio.Queue()
+        room = self.room(conversation)
+        room.watchers.append(queue)
+        try:
+            yield _until_end(queue)
+        finally:
+            if queue in room.watchers:
+                room.watchers.remove(queue)
+
+    async def _idle(self) -> None:
+        for _ in range(self.slow):
+            await asyncio.sleep(0)
+
+    def _publish(self, room: Room, live: Live) -> None:
+        for queue in list(room.watchers):
+            if queue.qsize() < self._backlog:
+                queue.put_nowait(live)
+            elif isinstance(live, Shown):
+                queue.put_nowait(None)
+                room.watchers.remove(queue)
+
+    def _shown(self, conversation: str) -> Iterator[Shown]:
+        if conversation in self.rooms:
+            yield from self.rooms[conversation].views.values()
+
+
+async def _until_end(queue: asyncio.Queue[Live | None]) -> AsyncIterator[Live]:
+    while (live := await queue.get()) is not None:
+        yield live

@@ -1,0 +1,70 @@
+"""What the model server's two protocols have in common."""
+
+from aiohttp import web
+
+from tests.fakes.model_steps import (
+    Json,
+    Step,
+)
+
+
+class BadRequest(Exception):
+    pass
+
+
+class Dialect:
+    """One protocol; `extra_fields` are further top-level fields that it takes."""
+
+    fields: frozenset[str]
+
+    def __init__(self, extra_fields: set[str]) -> None:
+        self._extra_fields = extra_fields
+
+    def check(self, body: Json) -> None:
+        unknown = set(body) - self.fields - self._extra_fields
+        if unknown:
+            raise BadRequest(f"unknown fields {sorted(unknown)}")
+        if not isinstance(body["model"], str) or not body["messages"]:
+            raise BadRequest("model and messages are required")
+
+    def error(
+        self, status: int, message: str, retry_after: float | None = None, param: str | None = None
+    ) -> web.Response:
+        headers = {}
+        if retry_after is not None:
+            headers = {
+                "retry-after": f"{retry_after:g}",
+                "retry-after-ms": f"{retry_after * 1000:g}",
+            }
+        return web.json_response(self.error_body(message, param), status=status, headers=headers)
+
+    def error_body(self, message: str, param: str | None) -> Json:
+        raise NotImplementedError
+
+    def lines(self, body: Json, step: Step, number: int) -> list[str]:
+        raise NotImplementedError
+
+    def whole(self, body: Json, step: Step, number: int) -> Json:
+        raise NotImplementedError
+
+    def last_user(self, body: Json) -> str:
+        for message in reversed(body["messages"]):
+            if message["role"] == "user":
+                content = message["content"]
+                if isinstance(content, str):
+                    return content
+                texts = [block["text"] for block in content if block["type"] == "text"]
+                if texts:
+                    return str(texts[-1])
+        return ""
+
+
+def pieces(text: str, words: int) -> list[str]:
+    parts = text.split(" ")
+    groups = [" ".join(parts[i : i + words]) for i in range(0, len(parts), words)]
+    return [piece + (" " if i < len(groups) - 1 else "") for i, piece in enumerate(groups)]
+
+
+def require(condition: object, text: str) -> None:
+    if not condition:
+        raise BadRequest(text)

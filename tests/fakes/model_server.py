@@ -1,0 +1,191 @@
+"""A model provider on loopback: speaks OpenAI's chat completions and Anthropic's messages.
+
+Checks requests as the real ones do (roles, answered calls, unknown fields), records their bytes,
+and answers from a script.
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from tests.fakes.model_anthropic import Anthropic
+from tests.fakes.model_dialect import BadRequest, Dialect
+from tests.fakes.model_openai import OpenAI
+from tests.fakes.model_steps import (
+    Call,
+    Calls,
+    Cut,
+    Empty,
+    Events,
+    Fail,
+    Hang,
+    Json,
+    Say,
+    Slow,
+    Step,
+    Stop,
+    Think,
+)
+
+__all__ = [
+    "ModelServer",
+    "Recorded",
+    "Call",
+    "Calls",
+    "Cut",
+    "Empty",
+    "Events",
+    "Fail",
+    "Hang",
+    "Json",
+    "Say",
+    "Slow",
+    "Step",
+    "Stop",
+    "Think",
+]
+
+
+@dataclass(slots=True)
+class Recorded:
+    path: str
+    raw: bytes
+    body: Json
+    headers: dict[str, str]
+    peer: str
+    """The client's address and port: the same when a connection is used again."""
+
+
+class ModelServer:
+    """`start()` gives the address without `/v1`; OpenAI's base URL is `<address>/v1`."""
+
+    def __init__(self, key: str | None = None) -> None:
+        self.key = key
+        """When set, other keys are refused with 401."""
+        self.requests: list[Recorded] = []
+        self.steps: list[Step] = []
+        self.by_text: dict[str, list[Step]] = {}
+        self.gate: asyncio.Event | None = None
+        """When set, answers wait until the test sets the event."""
+        self.inflight = 0
+        self.dropped = 0
+        """Answers whose client went away."""
+        self.changed = asyncio.Event()
+        """Set whenever a request comes in or goes; tests clear and wait for it."""
+        self.stream = True
+        """False: answer in one piece although a stream was asked for."""
+        self.extra_fields: set[str] = set()
+        """Further top-level fields that this server takes."""
+        self.models: list[str] = ["fake-model"]
+        self._answers = 0
+        self._runner: web.AppRunner | None = None
+
+    def script(self, *steps: Step) -> None:
+        """Add answers, given in this order."""
+        self.steps.extend(steps)
+
+    async def start(self) -> str:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._openai)
+        app.router.add_post("/v1/messages", self._anthropic)
+        app.router.add_get("/v1/models", self._models)
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def close(self) -> None:
+        if self.gate:
+            self.gate.set()
+        if self._runner:
+            await self._runner.cleanup()
+
+    async def wait_inflight(self, count: int = 1, limit: float = 5.0) -> None:
+        """Until exactly `count` requests are being answered."""
+        async with asyncio.timeout(limit):
+            while self.inflight != count:
+                self.changed.clear()
+                await self.changed.wait()
+
+    async def _models(self, _: web.Request) -> web.Response:
+        data = [{"id": name, "object": "model"} for name in self.models]
+        return web.json_response({"object": "list", "data": data})
+
+    async def _openai(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, OpenAI(self.extra_fields))
+
+    async def _anthropic(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, Anthropic(self.extra_fields))
+
+    async def _serve(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
+        raw = await request.read()
+        self.inflight += 1
+        self.changed.set()
+        try:
+            return await self._answer(request, raw, dialect)
+        except (asyncio.CancelledError, ConnectionResetError):
+            self.dropped += 1
+            raise
+        finally:
+            self.inflight -= 1
+            self.changed.set()
+
+    async def _answer(
+        self, request: web.Request, raw: bytes, dialect: Dialect
+    ) -> web.StreamResponse:
+        given = request.headers.get("x-api-key") or request.headers.get("Authorization")
+        key = (given or "").removeprefix("Bearer ")
+        if self.key is not None and key != self.key:
+            return dialect.error(401, f"Incorrect API key provided: {key}.")
+        try:
+            body = json.loads(raw)
+            self.requests.append(
+                Recorded(request.path, raw, body, dict(request.headers), _peer(request))
+            )
+            dialect.check(body)
+        except (BadRequest, ValueError, KeyError, TypeError) as error:
+            return dialect.error(400, f"{type(error).__name__}: {error}")
+        step = self._next(body, dialect)
+        if self.gate:
+            await self.gate.wait()
+        if isinstance(step, Fail):
+            return dialect.error(step.status, step.message, step.retry_after, step.param)
+        if isinstance(step, Hang):
+            await asyncio.sleep(step.seconds)
+            return dialect.error(504, "hung")
+        self._answers += 1
+        if not (body.get("stream") and self.stream):
+            return web.json_response(dialect.whole(body, step, self._answers))
+        return await self._stream(request, step, dialect.lines(body, step, self._answers))
+
+    async def _stream(
+        self, request: web.Request, step: Step, lines: list[str]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for line in lines:
+            await response.write(f"{line}\n\n".encode())
+            if isinstance(step, Slow):
+                await asyncio.sleep(step.delay)
+        if isinstance(step, Cut):
+            assert request.transport
+            request.transport.abort()
+            return response
+        await response.write_eof()
+        return response
+
+    def _next(self, body: Json, dialect: Dialect) -> Step:
+        """The step whose text occurs in the conversation, else the next of the script."""
+        text = json.dumps(body["messages"], ensure_ascii=False)
+        queue = next((q for key, q in self.by_text.items() if key in text and q), self.steps)
+        step: Step = queue.pop(0) if queue else Say(f"ack {dialect.last_user(body)}")
+        while callable(step):
+            step = step(body)
+        return step
+
+
+def _peer(request: web.Request) -> str:
+    return str(request.transport.get_extra_info("peername")) if request.transport else ""

@@ -1,0 +1,400 @@
+"""A Bot API server on loopback: what the real one does with our calls, and the ways it fails."""
+
+import asyncio
+import itertools
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
+
+from aiohttp import ClientSession, web
+
+from tests.fakes.telegram_schema import check
+from tests.fakes.telegram_wire import Call, Fault, Json, Refusal, content, read_params
+
+OLD_PRESS = "query is too old and response timeout expired or query ID is invalid"
+OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+HOOKED = (
+    "Conflict: can't use getUpdates method while webhook is active; "
+    "use deleteWebhook to delete the webhook first"
+)
+
+
+@dataclass
+class TelegramServer:
+    """One bot's server. `chats` holds what the bot's messages show now; `edits` counts."""
+
+    token: str = "123456:TEST"
+    username: str = "test_bot"
+    chats: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
+    calls: list[Call] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    answers: list[Json] = field(default_factory=list)
+    drafts: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
+    reactions: dict[tuple[int, int], list[Json]] = field(default_factory=dict)
+    commands: list[Json] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    blocked: set[int] = field(default_factory=set)
+    migrated: dict[int, int] = field(default_factory=dict)
+    flood: dict[int, float] = field(default_factory=dict)
+    """chat -> least seconds between two of its messages or edits."""
+    webhook: Json | None = None
+    old_presses: set[str] = field(default_factory=set)
+    base_url: str = ""
+
+    def __post_init__(self) -> None:
+        self.bot = {"id": int(self.token.split(":")[0]), "is_bot": True, "first_name": "Test"}
+        self.bot["username"] = self.username
+        self._numbers, self._updates = itertools.count(1), itertools.count(1000)
+        self._queue: deque[Json] = deque()
+        self._said: dict[tuple[int, int], Json] = {}
+        self._faults: dict[str, list[Fault]] = defaultdict(list)
+        self._gates: dict[str, asyncio.Event] = {}
+        self._last: dict[int, float] = {}
+        self._changed = asyncio.Event()
+        self._poller = 0
+        self._pushing: asyncio.Task[None] | None = None
+
+    # ---- life ----------------------------------------------------------------------------
+    async def start(self) -> str:
+        """Its base URL."""
+        app = web.Application(client_max_size=64 << 20)
+        app.router.add_route("*", "/bot{token}/{method}", self._serve)
+        app.router.add_get("/file/bot{token}/{path:.*}", self._file)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=1024).start()
+        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self.base_url
+
+    async def stop(self) -> None:
+        if self._pushing:
+            self._pushing.cancel()
+        for gate in self._gates.values():
+            gate.set()
+        await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.stop()
+
+    # ---- what people do ------------------------------------------------------------------
+    def say(
+        self,
+        chat: int,
+        text: str,
+        user: int = 0,
+        group: bool = False,
+        reply_to: int = 0,
+        thread: int = 0,
+        **extra: object,
+    ) -> Json:
+        """A person writes; the update."""
+        message = self._message(chat, user, group, thread) | {"text": text} | extra
+        if text.startswith("/"):
+            length = len(text.split()[0])
+            message["entities"] = [{"type": "bot_command", "offset": 0, "length": length}]
+        if reply_to:
+            message["reply_to_message"] = self._find(chat, reply_to)
+        self._said[chat, message["message_id"]] = message
+        return self.push({"message": message})
+
+    def edit(self, chat: int, message_id: int, text: str) -> Json:
+        """A person edits their message."""
+        message = self._said[chat, message_id]
+        message |= {"text": text, "edit_date": int(time.time())}
+        return self.push({"edited_message": dict(message)})
+
+    def press(self, chat: int, message_id: int, data: str, user: int = 0) -> Json:
+        """A person presses a button of a message, which need not be there any more."""
+        try:
+            message = self._find(chat, message_id)
+        except Refusal:
+            message = {"chat": self._chat(chat, chat < 0), "message_id": message_id, "date": 0}
+        who = self._user(user or abs(chat))
+        query = {"from": who, "chat_instance": "1", "data": data, "message": message}
+        return self.push({"callback_query": {"id": f"press{next(self._numbers)}"} | query})
+
+    def push(self, update: Json) -> Json:
+        """Any update, which gets its number."""
+        return self.redeliver({"update_id": next(self._updates)} | update)
+
+    def redeliver(self, update: Json) -> Json:
+        """The same update again."""
+        self._queue.append(update)
+        self._note()
+        if self.webhook and (self._pushing is None or self._pushing.done()):
+            self._pushing = asyncio.create_task(self._push())
+        return update
+
+    # ---- how things go wrong -------------------------------------------------------------
+    def fail(
+        self,
+        method: str,
+        status: int,
+        retry_after: float | None = None,
+        times: int = 1,
+        after_effect: bool = False,
+        description: str = "",
+    ) -> None:
+        """The next `times` calls answer `status`; the call is carried out if `after_effect`."""
+        body: Json = {"ok": False, "error_code": status, "description": description or f"E{status}"}
+        if retry_after is not None:
+            body["parameters"] = {"retry_after": retry_after}
+        self._faults[method].append(Fault(status, times, body, after_effect))
+
+    def drop(self, method: str, times: int = 1) -> None:
+        """The next `times` calls are carried out, then the connection closes unanswered."""
+        self._faults[method].append(Fault(0, times, {}, True))
+
+    def hold(self, method: str) -> None:
+        """Calls of `method` are left waiting until `release`."""
+        self._gates[method] = asyncio.Event()
+
+    def release(self, method: str) -> None:
+        self._gates.pop(method).set()
+
+    # ---- waiting -------------------------------------------------------------------------
+    async def wait(self, met: Callable[[], bool], timeout: float = 5.0) -> None:
+        """Until `met`, looked at after each call."""
+        async with asyncio.timeout(timeout):
+            while not met():
+                await self._changed.wait()
+
+    async def wait_text(self, chat: int, substring: str, timeout: float = 5.0) -> Json:
+        """The newest message of `chat` that shows `substring`, once there is one."""
+
+        def shown() -> list[Json]:
+            return [m for m in self.chats.get(chat, []) if substring in m["text"]]
+
+        await self.wait(lambda: bool(shown()), timeout)
+        return shown()[-1]
+
+    async def wait_calls(self, method: str, n: int = 1, timeout: float = 5.0) -> list[Call]:
+        """The calls of `method` once there are `n`, held ones too."""
+        await self.wait(lambda: len(self.made(method)) >= n, timeout)
+        return self.made(method)
+
+    def made(self, method: str) -> list[Call]:
+        return [call for call in self.calls if call.method == method]
+
+    # ---- serving -------------------------------------------------------------------------
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        call = Call(method, await read_params(request), time.monotonic())
+        self.calls.append(call)
+        self._note()
+        if gate := self._gates.get(method):
+            await gate.wait()
+        try:
+            body = await self._answer(call, request.match_info["token"])
+        except Refusal as refusal:
+            call.status, body = refusal.status, refusal.body
+        finally:
+            self._note()
+        if call.status == 0:
+            if request.transport:
+                request.transport.abort()
+            return web.Response()
+        return web.json_response(body, status=call.status)
+
+    async def _answer(self, call: Call, token: str) -> Json:
+        fault = next(iter(self._faults[call.method]), None)
+        if fault:
+            fault.times -= 1
+            if not fault.times:
+                self._faults[call.method].pop(0)
+        if token != self.token:
+            raise Refusal(401, "Unauthorized")
+        handler = getattr(self, f"_on_{call.method.lower()}", None)
+        if handler is None:
+            raise Refusal(404, "Not Found")
+        self.violations += check(call.method, call.params)
+        call.status = 200
+        if fault and not fault.after_effect:
+            call.status = fault.status
+            return fault.body
+        result = handler(call.params)
+        body = {"ok": True, "result": await result if asyncio.iscoroutine(result) else result}
+        if fault:
+            call.status, body = fault.status, fault.body
+        return body
+
+    async def _file(self, request: web.Request) -> web.Response:
+        data = self.files.get(request.match_info["path"].removeprefix("files/"))
+        return web.Response(status=404) if data is None else web.Response(body=data)
+
+    async def _push(self) -> None:
+        async with ClientSession() as session:
+            while self._queue and self.webhook:
+                headers = {"X-Telegram-Bot-Api-Secret-Token": self.webhook.get("secret_token", "")}
+                sent = session.post(self.webhook["url"], json=self._queue[0], headers=headers)
+                async with sent as answer:
+                    if answer.status < 300:
+                        self._queue.popleft()
+                        continue
+                await asyncio.sleep(0.02)
+
+    # ---- methods -------------------------------------------------------------------------
+    def _on_getme(self, _p: Json) -> Json:
+        return self.bot
+
+    async def _on_getupdates(self, p: Json) -> list[Json]:
+        if self.webhook:
+            raise Refusal(409, HOOKED)
+        self._poller += 1
+        me, offset = self._poller, p.get("offset", 0)
+        self._note()
+        while offset > 0 and self._queue and self._queue[0]["update_id"] < offset:
+            self._queue.popleft()
+        allowed, end = p.get("allowed_updates") or [], time.monotonic() + p.get("timeout", 0)
+        while True:
+            if me != self._poller:
+                raise Refusal(409, OTHER_POLL)
+            out = [u for u in self._queue if not allowed or any(kind in u for kind in allowed)]
+            left = end - time.monotonic()
+            if out or left <= 0:
+                return out[: p.get("limit", 100)]
+            try:
+                await asyncio.wait_for(self._changed.wait(), left)
+            except TimeoutError:
+                continue
+
+    def _on_setwebhook(self, p: Json) -> bool:
+        self.webhook = p if p.get("url") else None
+        return True
+
+    def _on_deletewebhook(self, p: Json) -> bool:
+        self.webhook = None
+        if p.get("drop_pending_updates"):
+            self._queue.clear()
+        return True
+
+    def _on_getwebhookinfo(self, _p: Json) -> Json:
+        url = (self.webhook or {}).get("url", "")
+        pending = len(self._queue)
+        return {"url": url, "has_custom_certificate": False, "pending_update_count": pending}
+
+    def _on_setmycommands(self, p: Json) -> bool:
+        self.commands = p["commands"]
+        return True
+
+    def _on_sendmessage(self, p: Json) -> Json:
+        chat = self._open_chat(p)
+        message: Json = {
+            "message_id": next(self._numbers),
+            "from": self.bot,
+            "date": int(time.time()),
+            "chat": self._chat(chat, chat < 0),
+            "edits": 0,
+        } | content(p)
+        if thread := p.get("message_thread_id"):
+            message |= {"message_thread_id": thread, "is_topic_message": True}
+        self.chats[chat].append(message)
+        self.drafts.pop(chat, None)
+        return message
+
+    def _on_editmessagetext(self, p: Json) -> Json:
+        chat = self._open_chat(p)
+        found = [m for m in self.chats[chat] if m["message_id"] == p.get("message_id")]
+        if not found:
+            raise Refusal(400, "Bad Request: message to edit not found")
+        message, shown = found[0], content(p)
+        if "force_reply" in message.get("reply_markup", {}):
+            raise Refusal(400, "Bad Request: message can't be edited")
+        if shown == {k: message[k] for k in ("text", "entities", "reply_markup") if k in message}:
+            raise Refusal(
+                400, "Bad Request: message is not modified: specified new message content"
+            )
+        message.pop("entities", None)
+        message.pop("reply_markup", None)
+        message |= shown
+        message["edits"] += 1
+        return message
+
+    def _on_deletemessage(self, p: Json) -> bool:
+        chat = self.chats[p["chat_id"]]
+        chat[:] = [m for m in chat if m["message_id"] != p["message_id"]]
+        return True
+
+    def _on_sendmessagedraft(self, p: Json) -> bool:
+        self.drafts[p["chat_id"]].append(p)
+        return True
+
+    def _on_sendchataction(self, _p: Json) -> bool:
+        return True
+
+    def _on_setmessagereaction(self, p: Json) -> bool:
+        self._find(p["chat_id"], p["message_id"])
+        self.reactions[p["chat_id"], p["message_id"]] = p.get("reaction", [])
+        return True
+
+    def _on_answercallbackquery(self, p: Json) -> bool:
+        if p["callback_query_id"] in self.old_presses:
+            raise Refusal(400, f"Bad Request: {OLD_PRESS}")
+        self.answers.append(p)
+        return True
+
+    def _on_getfile(self, p: Json) -> Json:
+        name = p["file_id"]
+        if name not in self.files:
+            raise Refusal(400, "Bad Request: invalid file_id")
+        size = len(self.files[name])
+        if size > 20 << 20:
+            raise Refusal(400, "Bad Request: file is too big")
+        about = {"file_id": name, "file_unique_id": name, "file_size": size}
+        return about | {"file_path": f"files/{name}"}
+
+    # ---- details -------------------------------------------------------------------------
+    def _open_chat(self, p: Json) -> int:
+        chat = int(p["chat_id"])
+        if chat in self.blocked:
+            raise Refusal(403, "Forbidden: bot was blocked by the user")
+        if moved := self.migrated.get(chat):
+            text = "Bad Request: group chat was upgraded to a supergroup chat"
+            raise Refusal(400, text, migrate_to_chat_id=moved)
+        now, pause = time.monotonic(), self.flood.get(chat, 0.0)
+        if now - self._last.get(chat, float("-inf")) < pause:
+            wait = max(1, round(pause))
+            text = f"Too Many Requests: retry after {wait}"
+            raise Refusal(429, text, retry_after=wait)
+        self._last[chat] = now
+        return chat
+
+    def _find(self, chat: int, message_id: int) -> Json:
+        for message in self.chats.get(chat, []):
+            if message["message_id"] == message_id:
+                return message
+        if said := self._said.get((chat, message_id)):
+            return said
+        raise Refusal(400, "Bad Request: message not found")
+
+    def _message(self, chat: int, user: int, group: bool, thread: int) -> Json:
+        message = {
+            "message_id": next(self._numbers),
+            "from": self._user(user or abs(chat)),
+            "chat": self._chat(chat, group or chat < 0),
+            "date": int(time.time()),
+        }
+        return message | ({"message_thread_id": thread, "is_topic_message": True} if thread else {})
+
+    @staticmethod
+    def _user(user: int) -> Json:
+        names = {"first_name": f"U{user}", "username": f"user{user}", "language_code": "en"}
+        return {"id": user, "is_bot": False} | names
+
+    @staticmethod
+    def _chat(chat: int, group: bool) -> Json:
+        if group:
+            return {"id": chat, "type": "supergroup", "title": f"G{abs(chat)}"}
+        return {"id": chat, "type": "private", "first_name": f"U{chat}"}
+
+    def _note(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,397 @@
+"""A small world on disk for kill enumerations: a platform, a model and tools that write down what
+happened to them, so that it can be read after the process that did it was killed."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import msgspec
+from pydantic import BaseModel
+
+from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
+from agent_core.models.port import OnDelta, Reply, Request, TextDelta
+from agent_core.orchestration.executor import Brief, Hands, Result, react
+from agent_core.policy import Mode, Verdict
+from agent_core.questions import Decision, Input
+from agent_core.scope import Scope
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.toolbox import Prepared, Toolbox, bind
+from gateway.access import Access, People
+from gateway.agent import Circumstances
+from gateway.host import Host
+from gateway.messages import (
+    Attachment,
+    ButtonPressed,
+    Conversation,
+    Inbound,
+    MessageReceived,
+    Sender,
+)
+from gateway.ports import Accept
+from gateway.services import Services
+from gateway.store.port import Store
+from gateway.store.rows import Changes, ConversationSettings, Lease, Opened
+from gateway.store.sqlite import SqliteStore
+from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View
+
+ANN = Sender(platform="test", id="ann", name="Ann")
+BOB = Sender(platform="test", id="bob", name="Bob")
+ROOM = Conversation(platform="test", account="a", channel="room", private=True)
+_view = msgspec.json.Decoder(View).decode
+
+
+class Ledger:
+    """What happened, a JSON object a line; survives the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.waiters: list[asyncio.Event] = []
+
+    def note(self, what: str, **fields: object) -> None:
+        line = json.dumps({"what": what, **fields}).encode() + b"\n"
+        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(fd, line)
+        os.close(fd)
+        for waiter in self.waiters:
+            waiter.set()
+
+    def all(self, what: str | None = None) -> list[dict]:
+        if not self._path.exists():
+            return []
+        lines = [json.loads(line) for line in self._path.read_text().splitlines()]
+        return [line for line in lines if what is None or line["what"] == what]
+
+
+class Points:
+    """Counts the points of a run; at the chosen one it kills the process or does something."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kill_at: set[int] = set()
+        self.at = -1
+        self.do: Callable[[], None] | None = None
+        self.names: list[str] = []
+
+    def hit(self, name: str) -> None:
+        self.count += 1
+        self.names.append(name)
+        if self.count in self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.count == self.at and self.do is not None:
+            self.do()
+
+
+class LedgerAdapter:
+    """A platform without send keys."""
+
+    platform = "test"
+    routes = ()
+    last_contact = 1.0
+
+    def __init__(self, ledger: Ledger, points: Points, abilities: Abilities | None = None) -> None:
+        self._ledger, self._points = ledger, points
+        self.abilities = abilities or Abilities()
+        self.count = 0
+
+    async def run(self, accept: Accept) -> None:
+        await asyncio.Event().wait()
+
+    def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
+        return (msgspec.json.encode(view),)
+
+    async def send(self, conversation: Conversation, payload: bytes) -> str:
+        self._points.hit("send")
+        self.count += 1
+        native = f"{os.getpid()}-{self.count}"
+        self._ledger.note("send", to=conversation.id, id=native, view=json.loads(payload))
+        await asyncio.sleep(0)
+        self._points.hit("sent")
+        return native
+
+    async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
+        self._points.hit("edit")
+        self._ledger.note("edit", to=conversation.id, id=native, view=json.loads(payload))
+        await asyncio.sleep(0)
+        self._points.hit("edited")
+
+    async def draft(self, conversation: Conversation, key: int, text: str) -> None:
+        self._ledger.note("draft", text=text)
+
+    async def tell(self, conversation: Conversation, press: str, text: str) -> None:
+        self._ledger.note("tell", press=press, text=text)
+
+    async def receipt(self, conversation: Conversation, message: str) -> None:
+        self._ledger.note("receipt", message=message)
+
+    async def fetch(self, attachment: Attachment, to: Path) -> None:
+        to.write_bytes(b"file")
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+    text: str = ""
+
+
+class Ask(BaseModel):
+    """A question."""
+
+    text: str
+    options: list[str] = []
+
+
+class ScriptedAgent:
+    """The real loop over a model whose answers follow from the conversation alone.
+
+    A user text like `do note deploy|look` asks for rounds of calls: `|` parts rounds, spaces the
+    calls of a round. `deploy` needs approval, `note` is an effect, `add` idempotent, `look` pure;
+    `pick` and `tell` ask the person.
+    """
+
+    def __init__(self, ledger: Ledger, points: Points, folder: Path) -> None:
+        self._ledger, self._points, self._folder = ledger, points, folder
+        self.delays: dict[str, float] = {}
+        self.toolbox = Toolbox(
+            [
+                self._tool("look", "pure"),
+                self._tool("add", "idempotent"),
+                self._tool("note", "effect"),
+                self._tool("deploy", "effect"),
+                Tool(
+                    name="pick", description="Ask.", arguments=Ask, repetition="pure",
+                    access="person", call=self._never, interactive=True,
+                    question=lambda a: Decision(text=a.text, options=tuple(a.options)),
+                ),
+                Tool(
+                    name="tell", description="Ask.", arguments=Ask, repetition="pure",
+                    access="person", call=self._never, interactive=True,
+                    question=lambda a: Input(text=a.text),
+                ),
+            ]
+        )  # fmt: skip
+
+    def _tool(self, name: str, repetition: str) -> Tool:
+        async def call(arguments: BaseModel, context: ToolContext) -> str:
+            self._points.hit(f"tool {name}")
+            self._ledger.note("tool", name=name, key=context.key, text=arguments.text)
+            if name in self.delays:
+                await asyncio.sleep(self.delays[name])
+            self._points.hit(f"tool {name} done")
+            return f"{name} ok"
+
+        return Tool(
+            name=name, description=name, arguments=Nothing, repetition=repetition,
+            access="write", call=call,
+        )  # fmt: skip
+
+    async def _never(self, arguments: BaseModel, context: ToolContext) -> str:
+        raise AssertionError("a question is never called")
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        return Brief(
+            text=text, system="s", model="m", tools=self.toolbox.names,
+            workspace=str(self._folder), cache_key=conversation.id,
+        )  # fmt: skip
+
+    def workspace(self, conversation: Conversation) -> Path:
+        return self._folder
+
+    def permission(self, conversation: Conversation, settings: object, role: str) -> Mode:
+        return "ask"
+
+    def model_name(self, settings: ConversationSettings) -> str:
+        return "scripted"
+
+    def check_model(self, name: str) -> str:
+        return ""
+
+    def hands(self, circumstances: Circumstances) -> Hands:
+        def judge(item: Prepared) -> Verdict:
+            known = any(rule.tool == item.tool.name for rule in circumstances.settings().rules)
+            ask = item.tool.name == "deploy" and not known
+            return Verdict(
+                ruling="ask" if ask else "allow", rule="t", reason="test", risk="medium",
+                digest=bind(item, self._folder), always=f"= {item.arguments.text}",
+            )  # fmt: skip
+
+        return Hands(
+            complete=self.complete, toolbox=self.toolbox, judge=judge, live=circumstances.output
+        )
+
+    async def code(
+        self, scope: Scope, brief: Brief, hands: Hands,
+        history: tuple[Message, ...], past: tuple[Message, ...],
+    ) -> Result:  # fmt: skip
+        return await react(scope, brief, hands, history, past)
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        self._points.hit("model")
+        self._ledger.note("model", n=len(request.messages))
+        check_order(request.messages)
+        if "model" in self.delays:
+            await asyncio.sleep(self.delays["model"])
+        await asyncio.sleep(0)
+        parts = tuple(self._script(request.messages))
+        for part in parts:
+            if isinstance(part, Text):
+                on_delta(TextDelta(text=part.text))
+        self._points.hit("model done")
+        finish = "tool_calls" if any(isinstance(p, ToolCall) for p in parts) else "stop"
+        return Reply(parts=parts, model="m", provider="scripted", finish=finish)
+
+    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
+        asked = [
+            n for n, m in enumerate(messages) if m.role == "user" and text_of(m).startswith("do ")
+        ]
+        users = [n for n, m in enumerate(messages) if m.role == "user"]
+        if not asked or (users[-1] > asked[-1] and messages[-1].role == "user" and not _open(messages, asked[-1])):
+            return [Text(text=f"ack {text_of(messages[users[-1]])}")]
+        start = asked[-1]
+        rounds = text_of(messages[start])[3:].split("\n")[0].split("|")
+        done = sum(1 for m in messages[start:] if m.role == "tool")
+        if done < len(rounds):
+            return [self._call(n, done, word) for n, word in enumerate(rounds[done].split())]
+        results = [p.content for m in messages[start:] for p in m.parts if isinstance(p, ToolResult)]
+        said = [text_of(messages[n]) for n in users if n > start]
+        return [Text(text=f"done {text_of(messages[start])[3:]}: {'; '.join(results)} {' '.join(said)}")]
+
+    def _call(self, n: int, round_: int, word: str) -> ToolCall:
+        if word in ("pick", "tell"):
+            arguments = {"text": "which?", "options": ["red", "blue"]}
+        else:
+            arguments = {"text": word}
+        return ToolCall(id=f"c{round_}{n}", name=word, arguments=json.dumps(arguments))
+
+
+def _open(messages: Sequence[Message], start: int) -> bool:
+    rounds = text_of(messages[start])[3:].split("\n")[0].split("|")
+    return sum(1 for m in messages[start:] if m.role == "tool") < len(rounds)
+
+
+def check_order(messages: Sequence[Message]) -> None:
+    """Every call has its result directly behind it, and no two assistant messages meet."""
+    for n, message in enumerate(messages):
+        calls = [p.id for p in message.parts if isinstance(p, ToolCall)]
+        if calls:
+            results = [p.call_id for p in messages[n + 1].parts if isinstance(p, ToolResult)]
+            assert results == calls, (calls, results)
+        if n and message.role == "assistant":
+            assert messages[n - 1].role != "assistant", messages
+    assert messages[-1].role in ("user", "tool")
+
+
+class PointedStore:
+    """A store with points before and after each write."""
+
+    def __init__(self, store: Store, points: Points) -> None:
+        self._store, self._points = store, points
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> object:
+        self._points.hit("accept")
+        done = await self._store.accept(inbounds)
+        self._points.hit("accepted")
+        return done
+
+    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+        self._points.hit("acquire")
+        opened = await self._store.acquire(conversation, owner, ttl)
+        self._points.hit("acquired")
+        return opened
+
+    def submit(self, lease: Lease, changes: Changes) -> "asyncio.Future[None]":
+        self._points.hit("commit")
+        future = self._store.submit(lease, changes)
+        future.add_done_callback(lambda _: self._points.hit("committed"))
+        return future
+
+    def release(self, lease: Lease, seen: int, changes: Changes) -> "asyncio.Future[bool]":
+        self._points.hit("release")
+        future = self._store.release(lease, seen, changes)
+        future.add_done_callback(lambda _: self._points.hit("released"))
+        return future
+
+
+class Life:
+    """One life of a gateway over a folder: the same world goes on in the next one."""
+
+    def __init__(self, folder: Path, open_store: Callable[[Path], Awaitable[Store]] | None = None):
+        self.folder = folder
+        self.ledger = Ledger(folder / "ledger.jsonl")
+        self.points = Points()
+        self.agent = ScriptedAgent(self.ledger, self.points, folder)
+        self.adapter = LedgerAdapter(self.ledger, self.points)
+        self.host = Host()
+        self._open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
+        self.ttl = 30.0
+        self.owner = "r1"
+
+    @contextlib.asynccontextmanager
+    async def living(self):
+        raw = await self._open_store(self.folder)
+        self.store = PointedStore(raw, self.points)
+        people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
+        self.services = Services(
+            store=self.store, adapters={"test": self.adapter}, agent=self.agent,
+            access=Access({"test": people}, {}), spawn=self.host.spawn, owner=self.owner,
+            ttl=self.ttl, cancel_patience=0.5,
+        )  # fmt: skip
+        self.host.attach(self.services)
+        ready = asyncio.Event()
+        task = asyncio.create_task(self.host.run(ready))
+        try:
+            await ready.wait()
+            yield self
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            await raw.close()
+
+    # ---- what people do ------------------------------------------------------------------
+
+    async def say(self, event: str, text: str, sender: Sender = ANN, where: Conversation = ROOM) -> None:
+        await self.host.accept(
+            [MessageReceived(conversation=where, sender=sender, event=event, message=event, text=text)]
+        )
+
+    async def press(self, event: str, token: str, sender: Sender = ANN, where: Conversation = ROOM, text: str = "") -> None:
+        await self.host.accept(
+            [ButtonPressed(conversation=where, sender=sender, event=event, message="", token=token, press=event, text=text)]
+        )
+
+    def screen(self, where: Conversation = ROOM) -> dict[str, View]:
+        """Native messages as people see them now, by id."""
+        shown: dict[str, View] = {}
+        for line in self.ledger.all():
+            if line["what"] in ("send", "edit") and line["to"] == where.id:
+                shown[line["id"]] = _view(json.dumps(line["view"]).encode())
+        return shown
+
+    def cards(self, where: Conversation = ROOM) -> list[ApprovalCard | ChoiceCard | FormCard]:
+        cards = (ApprovalCard, ChoiceCard, FormCard)
+        return [v for v in self.screen(where).values() if isinstance(v, cards)]
+
+    async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
+        """Wait until `condition` holds; looked at when the ledger grows or a session ends."""
+        event = asyncio.Event()
+        self.ledger.waiters.append(event)
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    event.clear()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(0.02):
+                            await event.wait()
+        finally:
+            self.ledger.waiters.remove(event)
+
+    async def quiet(self, seconds: float = 10.0) -> None:
+        """Wait until no session is left."""
+        await self.until(lambda: not self.host.sessions and not self.host._starting, seconds)
