@@ -194,6 +194,10 @@ class Journal:
             raise Diverged(f"the key {key!r} is used twice")
         self._used.add(key)
 
+    def rewind(self) -> None:
+        """The code runs again from the top."""
+        self._used.clear()
+
     def defer(self, record: Record) -> None:
         """Add a record that rides on the next commit."""
         self._add(record)

@@ -1,13 +1,21 @@
 """What may run, what needs a person, what never runs: verdicts are values."""
 
-from typing import Literal
+import re
+from typing import Literal, assert_never
 
 from msgspec import Struct
+from pydantic import BaseModel
 
 from agent_core.questions import Risk
+from agent_core.tools import paths
+from agent_core.tools.contract import Tool
+from agent_core.tools.shell_words import NotUnderstood, understand
 
 Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
+
+MAX_RULE = 300
+"""Characters of a rule that a person can still check."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -24,3 +32,155 @@ class Verdict(Struct, frozen=True, kw_only=True):
     digest: str = ""
     always: str = ""
     detail: str = ""
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """An 'allow' that `person` gave for calls of `tool`.
+
+    `pattern` is a verdict's `always`, compared as a whole, or `risk:<class>`: the tool's calls of
+    that risk. The latter holds for a conversation only (`lasting` False), never for always.
+    """
+
+    tool: str
+    pattern: str
+    person: str
+    lasting: bool = False
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """What is in force for a turn. `person` (an id): whose message started it. `ask_all`: every
+    call is asked, grants or not."""
+
+    mode: Mode
+    person: str
+    ask_all: bool = False
+    rules: tuple[Grant, ...] = ()
+
+
+class _Line(Struct, frozen=True, kw_only=True):
+    """The table's line for a call. `grants`: a stored 'allow' may answer instead of a person."""
+
+    ruling: Ruling
+    rule: str
+    reason: str
+    risk: Risk = "low"
+    detail: str = ""
+    grants: bool = True
+
+
+_DANGER = re.compile(
+    r"\b(rm|rmdir|shred|truncate|dd|mkfs\S*|wipefs|sudo|su|doas|chown|chmod|shutdown|reboot|halt"
+    r"|kill|pkill|killall|curl|wget|ssh|scp|nc|ncat|socat|docker|eval|base64|xxd|crontab|at)\b"
+    r"|git\s+(clean|reset|push)|(^|[\s=<>'\"])[~/](?!workspace\b|dev/null\b)|\.\.(/|\s|$)"
+    r"|[^\x20-\x7e\w\s]|[\x00-\x08\x0e-\x1f]"
+)
+
+
+def decide(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) -> Verdict:
+    """The verdict on a call of `tool`. Pure; `digest` is what an approval is bound to."""
+    line = _forbidden(tool, arguments) or _table(tool, arguments, situation.mode)
+    if situation.ask_all and line.ruling == "allow" and tool.access != "person":
+        reason = "Every call is asked here (PERMISSION_ASK_ALL)."
+        line = _Line(ruling="ask", rule="ask-all", reason=reason, risk=line.risk)
+    grants = line.grants and not situation.ask_all
+    always = _always(tool, arguments, digest) if grants and line.risk != "high" else ""
+    if line.ruling == "ask" and grants:
+        for grant in situation.rules:
+            if _covers(grant, tool, line.risk, always) and grant.person == situation.person:
+                reason = f"Allowed before: {grant.pattern}"
+                line = _Line(ruling="allow", rule="granted", reason=reason, risk=line.risk)
+    return Verdict(
+        ruling=line.ruling,
+        rule=line.rule,
+        reason=line.reason,
+        risk=line.risk,
+        digest=digest,
+        always=always if line.ruling == "ask" else "",
+        detail=line.detail,
+    )
+
+
+def _forbidden(tool: Tool, arguments: BaseModel) -> _Line | None:
+    """The line 'outside the workspace, secrets: deny', by the words of the call's paths."""
+    if tool.access not in ("read", "write"):
+        return None
+    fields = arguments.model_dump(include={"path", "pattern"})
+    for path in fields.values():
+        why = paths.refused(str(path), write=tool.access == "write")
+        if why:
+            return _Line(ruling="deny", rule="outside", reason=why, risk="high")
+    return None
+
+
+def _table(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
+    match tool.access:
+        case "person":
+            return _Line(ruling="allow", rule="person", reason="It only asks the person.")
+        case "read":
+            return _Line(ruling="allow", rule="read", reason="It only reads.")
+        case "write":
+            ruling: Ruling = "allow" if mode == "auto" else "ask"
+            reason = "It changes a file of the workspace; a backup is kept."
+            return _Line(ruling=ruling, rule="write", reason=reason)
+        case "shell":
+            return _shell(tool, arguments, mode)
+        case "network":
+            reason = "It reaches outside: the network, messages or money."
+            return _Line(ruling="ask", rule="network", reason=reason, risk="medium")
+        case _:
+            assert_never(tool.access)
+
+
+def _shell(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
+    command = _command(arguments)
+    known = understand(command)
+    dangerous = isinstance(known, NotUnderstood) and bool(_DANGER.search(command))
+    if not tool.isolated:
+        reason = "Nothing isolates this command from the machine that the gateway runs on."
+        risk: Risk = "high" if isinstance(known, NotUnderstood) else "medium"
+        return _Line(
+            ruling="ask",
+            rule="shell-unisolated",
+            reason=reason,
+            risk=risk,
+            detail="Isolation: none. It can reach the network and the gateway's files.",
+            grants=False,
+        )
+    detail = "Isolation: only the workspace, no network."
+    if isinstance(known, NotUnderstood):
+        return _Line(
+            ruling="ask",
+            rule="shell",
+            reason=f"Not sure what it does: {known.reason}.",
+            risk="high" if dangerous else "medium",
+            detail=detail,
+        )
+    ruling: Ruling = "allow" if mode == "auto" else "ask"
+    return _Line(ruling=ruling, rule="shell", reason="It looks around.", detail=detail)
+
+
+def _covers(grant: Grant, tool: Tool, risk: Risk, always: str) -> bool:
+    if grant.tool != tool.name or not grant.person:
+        return False
+    if grant.pattern.startswith("risk:"):
+        return not grant.lasting and grant.pattern == f"risk:{risk}"
+    return bool(always) and grant.pattern == always
+
+
+def _always(tool: Tool, arguments: BaseModel, digest: str) -> str:
+    """This call and no other, in words; "" if they are too long to be checked.
+
+    A command that may run a file of the workspace is bound to the files' content as well: with
+    the same words, a swapped script would be another call.
+    """
+    words = _command(arguments) if tool.access == "shell" else arguments.model_dump_json()
+    if len(words) > MAX_RULE:
+        return ""
+    unknown = tool.access == "shell" and isinstance(understand(words), NotUnderstood)
+    if unknown and re.search(r"[./*?]", words):
+        return f"= {words} · as of {digest[:16]}"
+    return f"= {words}"
+
+
+def _command(arguments: BaseModel) -> str:
+    return str(arguments.model_dump(include={"command"}).get("command", ""))

@@ -250,13 +250,15 @@ class Outbox:
         natives = self.rows[key].natives
         if index < len(natives):
             if natives[index].digest != mark:
-                await self._call(self._adapter.edit(self._conversation, natives[index].id, payload))
+                await self._call(
+                    partial(self._adapter.edit, self._conversation, natives[index].id, payload)
+                )
                 self._pace.sent(new=False)
                 self._set_native(key, index, Native(id=natives[index].id, digest=mark))
             return
         await self._mark_sending(key, index)
         try:
-            native = await self._call(self._adapter.send(self._conversation, payload))
+            native = await self._call(partial(self._adapter.send, self._conversation, payload))
         except (RateLimited, Unsent, Rejected):
             self._update(key, sending=-1)
             raise
@@ -285,7 +287,7 @@ class Outbox:
         if abilities.drafts and self._conversation.private:
             self._pace.sent(new=False)
             number = zlib.crc32(key[0].encode()) or 1
-            await self._call(self._adapter.draft(self._conversation, number, text))
+            await self._call(partial(self._adapter.draft, self._conversation, number, text))
         elif abilities.edits:
             view = Reply(text=text, state="streaming")
             self.rows.setdefault(key, self._holder.preview(key))
@@ -344,12 +346,12 @@ class Outbox:
         if self._held is not None:
             self._release_gate(self._held)
 
-    async def _call(self, call: Awaitable[T]) -> T:
+    async def _call(self, call: Callable[[], Awaitable[T]]) -> T:
         if not self._holder.may_send(SEND_LIMIT):
             raise Fenced("the lease does not last for another call")
         try:
             async with ambient.limit(SEND_LIMIT):
-                return await call
+                return await call()
         except TimeoutError as error:
             raise Ambiguous("the platform did not answer in time") from error
 

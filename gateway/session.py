@@ -74,6 +74,8 @@ class Session:
         self._intake = Intake(self)
         self._event = asyncio.Event()
         self._releasing: asyncio.Future[bool] | None = None
+        self._last: asyncio.Future[None] | None = None
+        self._absorbing = False
         self._history: list[tuple[Message, ...]] | None = None
 
     # ---- life ----------------------------------------------------------------------------
@@ -103,6 +105,7 @@ class Session:
     async def _serve(self) -> None:
         self.outbox.load(self._opened.views)
         await self._absorb(self._opened.inbox)
+        self.seen = max(self.seen, self._opened.last)
         await self._after_crash()
         while self.ended is None:
             if self.woken:
@@ -116,6 +119,13 @@ class Session:
 
     async def _absorb(self, rows: Iterable[InboxRow]) -> None:
         """Handle inbox rows in order; `seen` moves on once a row is handled or left queued."""
+        self._absorbing = True
+        try:
+            await self._absorb_each(rows)
+        finally:
+            self._absorbing = False
+
+    async def _absorb_each(self, rows: Iterable[InboxRow]) -> None:
         for row in rows:
             if row.seq <= self.seen or self.ended is not None:
                 continue
@@ -177,7 +187,8 @@ class Session:
     async def _let_go(self) -> bool:
         """Release once everything is delivered; False if something came in."""
         while not self.woken and self.ended is None:
-            if self._releasing is None and self.outbox.idle:
+            own = self._releasing is None
+            if own and self.outbox.idle:
                 self._releasing = self._release(Changes())
             if self._releasing is None:
                 self._event.clear()
@@ -186,7 +197,7 @@ class Session:
             releasing, self._releasing = self._releasing, None
             if await releasing:
                 return True
-            if not self.woken:
+            if own and not self.woken:
                 await self._refused()
             self.woken = True
         if self._releasing is not None:
@@ -228,6 +239,8 @@ class Session:
         known = self.loaded.get(turn_id)
         if known is not None:
             return known
+        if self._last is not None:
+            await asyncio.wait([self._last])  # what is queued must be seen
         row = self.turns[turn_id]
         records = await self.services.store.records(turn_id)
         self.outbox.load(await self.services.store.outbox(turn_id))
@@ -258,6 +271,7 @@ class Session:
 
     async def _run_turn(self, open_turn: OpenTurn) -> None:
         """Run the turn to its end, its park or its stop, taking in what comes meanwhile."""
+        open_turn.journal.rewind()
         turn = Turn(open_turn.id, open_turn.journal, _Company(self, open_turn))
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self._history_of(open_turn)
@@ -335,11 +349,11 @@ class Session:
 
     def _park(self, open_turn: OpenTurn, turn: Turn) -> None:
         """Give the lane back, unless an answer came in the very moment of parking."""
-        self.loaded.pop(open_turn.id, None)
         journal = open_turn.journal
         if any(journal.find(f"{key}#answer", Answered) for key in turn.waiting):
             self.turns[open_turn.id] = open_turn.row
             return
+        self.loaded.pop(open_turn.id, None)
         open_turn.row = replace(open_turn.row, status="parked")
         self.turns[open_turn.id] = open_turn.row
         self.submit(Changes(turns=(open_turn.row,)))
@@ -419,7 +433,7 @@ class Session:
             named = {(view.turn, view.name) for view in changes.views}
             more = tuple(row for row in dirty if (row.turn, row.name) not in named)
             changes = replace(changes, views=(*changes.views, *more))
-        future = self.services.store.submit(self.lease, changes)
+        future = self._last = self.services.store.submit(self.lease, changes)
         future.add_done_callback(self._submitted)
         return future
 
@@ -561,7 +575,7 @@ class Session:
 
     def _quiet(self) -> bool:
         """Nothing is left to do once this commit stands."""
-        if self.active is not None or self.woken or self._releasing is not None:
+        if self.active is not None or self.woken or self._absorbing or self._releasing is not None:
             return False
         running = any(turn.status == "running" for turn in self.turns.values())
         return not running and not self.queue and not self.outbox.remaining

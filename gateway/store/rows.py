@@ -164,6 +164,8 @@ class Opened(Struct, frozen=True, kw_only=True):
 
     lease: Lease
     row: ConversationRow
+    last: int
+    """The newest `seq` of the inbox; waiting rows up to it are all in `inbox`."""
     inbox: tuple[InboxRow, ...]
     turns: tuple[TurnRow, ...]
     views: tuple[OutboxRow, ...]

@@ -348,9 +348,9 @@ def _acquire(
     c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
 ) -> Opened | None:
     row = c.execute(
-        "SELECT token, owner, expires, body FROM conversations WHERE id = ?", (conversation,)
+        "SELECT token, owner, expires, last, body FROM conversations WHERE id = ?", (conversation,)
     ).fetchone()
-    token, holder, expires, body = row or (0, None, 0.0, None)
+    token, holder, expires, last, body = row or (0, None, 0.0, 0, None)
     if holder is not None and holder != owner and expires > now:
         return None
     c.execute(
@@ -365,6 +365,7 @@ def _acquire(
     return Opened(
         lease=Lease(conversation=conversation, owner=owner, token=token + 1),
         row=_row(body) if body else ConversationRow(),
+        last=last,
         inbox=_arrivals(c, conversation, 0),
         turns=tuple(_turn(b) for (b,) in c.execute(turns, of_it)),
         views=tuple(_view(b) for (b,) in c.execute(views, of_it)),

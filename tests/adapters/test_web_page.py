@@ -1,10 +1,7 @@
 """The page as a person uses it: a real browser, the real API, a FakeDesk behind it."""
 
-import asyncio
-import contextlib
-import dataclasses
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +12,6 @@ from gateway.messages import (
     ButtonPressed,
     CommandGiven,
     FormSubmitted,
-    Inbound,
     MessageReceived,
     StopPressed,
     read_conversation,
@@ -32,123 +28,17 @@ from gateway.views import (
     Said,
     ToolLine,
 )
-from tests.fakes.browser import MISSING, Page, browse, find
-from tests.fakes.web_server import WebServer, serve
+from tests.fakes.browser import MISSING, browse, find
+from tests.fakes.web_server import ANSWER, SHOTS, activity, approval, opened, serve
 
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
     pytest.mark.timeout(120),
 ]
-SHOTS = os.environ.get("PAGE_SHOTS", "")
-"""A folder to keep screenshots in, for people to look at."""
-
-ANSWER = """Berlin is **2 °C** and clear; Oslo has snow.
-
-| City | Now | Tomorrow |
-|------|----:|---------:|
-| Berlin | 2 °C | 5 °C |
-| Oslo | −6 °C | −4 °C |
-
-1. Take the *early* train, `ICE 1234`.
-2. Pack a coat.
-
-```python
-for city in cities:
-    print(city, weather(city))
-```
-
-More in [the forecast](https://example.org/weather)."""
-
 XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">
 """
-
-
-@dataclasses.dataclass(kw_only=True)
-class Room:
-    """An open page in one conversation."""
-
-    page: Page
-    server: WebServer
-    where: str
-    came: "asyncio.Queue[Inbound]"
-
-    async def texts(self, selector: str) -> list[str]:
-        found = await self.page.js(
-            f"[...document.querySelectorAll({selector!r})].map((one) => one.textContent)"
-        )
-        assert isinstance(found, list)
-        return found
-
-    async def shows(self, selector: str, text: str) -> None:
-        await self.page.until(
-            f"[...document.querySelectorAll({selector!r})].some("
-            f"(one) => one.textContent.includes({text!r}))"
-        )
-
-    async def write(self, text: str) -> None:
-        await self.page.click("#text")
-        await self.page.type(text)
-        await self.page.press("Enter", 13)
-
-    async def next(self) -> Inbound:
-        async with asyncio.timeout(10):
-            return await self.came.get()
-
-    async def shoot(self, name: str) -> None:
-        if SHOTS:
-            await self.page.shoot(Path(SHOTS) / f"{name}.png")
-
-
-@contextlib.asynccontextmanager
-async def opened(folder: Path, chat: str = "c1") -> AsyncIterator[Room]:
-    came: asyncio.Queue[Inbound] = asyncio.Queue()
-    async with serve(folder, token=None) as server, browse() as page:
-        server.desk.on_accept = came.put_nowait
-        await page.look(1200, 860)
-        await page.go(f"{server.url}/#{chat}")
-        await page.until("source && source.readyState === 1")
-        yield Room(page=page, server=server, where=server.address(chat), came=came)
-        assert page.errors == []
-        foreign = [url for url in page.requests if not url.startswith((server.url, "data:"))]
-        assert [url for url in foreign if url != "about:blank"] == []
-
-
-def approval(state: str = "open") -> ApprovalCard:
-    proposal = ProposalLine(
-        tool="run_command",
-        arguments='{\n  "command": "rm -r build/ && make release",\n  "folder": "/srv/site"\n}',
-        reason="The old build is in the way of the release that you asked for.",
-        risk="high",
-        detail="Changes files outside of the sandbox.",
-    )
-    if state != "open":
-        return ApprovalCard(
-            question="a1",
-            asker="Ann",
-            proposals=(proposal,),
-            state="approved",
-            outcome="Approved once by owner, 14:02",
-        )
-    buttons = (
-        Button(label="Approve once", token="q:a1:once", style="good"),
-        Button(label="For this conversation", token="q:a1:conversation"),
-        Button(label="Deny", token="q:a1:deny", style="bad"),
-    )
-    return ApprovalCard(question="a1", asker="Ann", proposals=(proposal,), buttons=buttons)
-
-
-def activity(words: str = "I look at both cities first.") -> Activity:
-    lines = (
-        ToolLine(call_id="1", tool="web_search", summary="weather Berlin Oslo", state="done",
-                 output="3 results\n1. Berlin, 2 °C\n2. Oslo, −6 °C"),
-        ToolLine(call_id="2", tool="read_page", summary="example.org/weather", state="failed",
-                 output="The page did not answer in 20 s."),
-        ToolLine(call_id="3", tool="read_page", summary="weather.example", state="running"),
-        ToolLine(call_id="4", tool="write_file", summary="packing-list.md", state="waiting"),
-    )  # fmt: skip
-    return Activity(lines=lines, words=words)
 
 
 async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""The web adapter on a free loopback port, with a FakeDesk behind it."""
+"""The web adapter on a free loopback port with a FakeDesk behind it, and an open page of it."""
 
+import asyncio
 import contextlib
 import dataclasses
+import os
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +12,9 @@ from aiohttp import ClientSession, web
 
 from adapters.web.adapter import WebAdapter
 from adapters.web.gate import Gate
+from gateway.messages import Inbound
+from gateway.views import Activity, ApprovalCard, Button, ProposalLine, ToolLine
+from tests.fakes.browser import Page, browse
 from tests.fakes.desk import FakeDesk
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -63,3 +68,110 @@ async def serve(
             yield WebServer(url=url, port=port, desk=desk, gate=gate, adapter=adapter, http=http)
     finally:
         await runner.cleanup()
+
+
+SHOTS = os.environ.get("PAGE_SHOTS", "")
+"""A folder to keep screenshots in, for people to look at."""
+
+ANSWER = """Berlin is **2 °C** and clear; Oslo has snow.
+
+| City | Now | Tomorrow |
+|------|----:|---------:|
+| Berlin | 2 °C | 5 °C |
+| Oslo | −6 °C | −4 °C |
+
+1. Take the *early* train, `ICE 1234`.
+2. Pack a coat.
+
+```python
+for city in cities:
+    print(city, weather(city))
+```
+
+More in [the forecast](https://example.org/weather)."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Room:
+    """An open page in one conversation."""
+
+    page: Page
+    server: WebServer
+    where: str
+    came: "asyncio.Queue[Inbound]"
+
+    async def texts(self, selector: str) -> list[str]:
+        found = await self.page.js(
+            f"[...document.querySelectorAll({selector!r})].map((one) => one.textContent)"
+        )
+        assert isinstance(found, list)
+        return found
+
+    async def shows(self, selector: str, text: str) -> None:
+        await self.page.until(
+            f"[...document.querySelectorAll({selector!r})].some("
+            f"(one) => one.textContent.includes({text!r}))"
+        )
+
+    async def write(self, text: str) -> None:
+        await self.page.click("#text")
+        await self.page.type(text)
+        await self.page.press("Enter", 13)
+
+    async def next(self) -> Inbound:
+        async with asyncio.timeout(10):
+            return await self.came.get()
+
+    async def shoot(self, name: str) -> None:
+        if SHOTS:
+            await self.page.shoot(Path(SHOTS) / f"{name}.png")
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path, chat: str = "c1") -> AsyncIterator[Room]:
+    came: asyncio.Queue[Inbound] = asyncio.Queue()
+    async with serve(folder, token=None) as server, browse() as page:
+        server.desk.on_accept = came.put_nowait
+        await page.look(1200, 860)
+        await page.go(f"{server.url}/#{chat}")
+        await page.until("source && source.readyState === 1")
+        yield Room(page=page, server=server, where=server.address(chat), came=came)
+        assert page.errors == []
+        foreign = [url for url in page.requests if not url.startswith((server.url, "data:"))]
+        assert [url for url in foreign if url != "about:blank"] == []
+
+
+def approval(state: str = "open") -> ApprovalCard:
+    proposal = ProposalLine(
+        tool="run_command",
+        arguments='{\n  "command": "rm -r build/ && make release",\n  "folder": "/srv/site"\n}',
+        reason="The old build is in the way of the release that you asked for.",
+        risk="high",
+        detail="Changes files outside of the sandbox.",
+    )
+    if state != "open":
+        return ApprovalCard(
+            question="a1",
+            asker="Ann",
+            proposals=(proposal,),
+            state="approved",
+            outcome="Approved once by owner, 14:02",
+        )
+    buttons = (
+        Button(label="Approve once", token="q:a1:once", style="good"),
+        Button(label="For this conversation", token="q:a1:conversation"),
+        Button(label="Deny", token="q:a1:deny", style="bad"),
+    )
+    return ApprovalCard(question="a1", asker="Ann", proposals=(proposal,), buttons=buttons)
+
+
+def activity(words: str = "I look at both cities first.") -> Activity:
+    lines = (
+        ToolLine(call_id="1", tool="web_search", summary="weather Berlin Oslo", state="done",
+                 output="3 results\n1. Berlin, 2 °C\n2. Oslo, −6 °C"),
+        ToolLine(call_id="2", tool="read_page", summary="example.org/weather", state="failed",
+                 output="The page did not answer in 20 s."),
+        ToolLine(call_id="3", tool="read_page", summary="weather.example", state="running"),
+        ToolLine(call_id="4", tool="write_file", summary="packing-list.md", state="waiting"),
+    )  # fmt: skip
+    return Activity(lines=lines, words=words)

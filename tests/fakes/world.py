@@ -94,7 +94,7 @@ class LedgerAdapter:
 
     def __init__(self, ledger: Ledger, points: Points, abilities: Abilities | None = None) -> None:
         self._ledger, self._points = ledger, points
-        self.abilities = abilities or Abilities()
+        self.abilities = abilities or Abilities(edit_interval=0.03)
         self.count = 0
 
     async def run(self, accept: Accept) -> None:

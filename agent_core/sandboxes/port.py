@@ -1,0 +1,41 @@
+"""What a sandbox is: a place where a command runs, honest about how far it is from the rest."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """A command that has ended. `exit_code` is 128 + the signal's number where one killed it.
+
+    `output` is what it wrote, errors in between; where it wrote too much, its beginning and end,
+    and the last line says how much was left out.
+    """
+
+    exit_code: int
+    output: str
+    timed_out: bool
+
+
+class Sandbox(Protocol):
+    """Runs commands. `isolated`: nothing outside of the workspace can be reached or changed."""
+
+    @property
+    def name(self) -> str:
+        """The tier, as settings and /health call it."""
+
+    @property
+    def isolated(self) -> bool:
+        """False: nothing isolates what runs here."""
+
+    @property
+    def about(self) -> str:
+        """What the tier does and does not, in one sentence for people and models."""
+
+    async def run(
+        self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
+    ) -> Done:
+        """Run `command` by a shell in the workspace `cwd` for at most `limit` seconds; `output`
+        gets what it writes while it runs. Nothing that it started outlives the call."""

@@ -1,0 +1,43 @@
+"""The tool ask_user: the model's way to put a question to the person."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.questions import Decision, Input, Question
+from agent_core.tools.contract import Tool, ToolContext
+
+
+class Ask(BaseModel):
+    """Arguments of ask_user."""
+
+    question: str = Field(min_length=1)
+    options: list[str] = Field(default=[], max_length=10)
+    kind: Literal["decision", "input"] | None = None
+
+
+def ask_tool() -> Tool:
+    """ask_user, answered by a person through the scope's question."""
+    return Tool(
+        name="ask_user",
+        description="Ask the person; with options they choose one, without they write.",
+        arguments=Ask,
+        repetition="pure",
+        access="person",
+        call=_call,
+        interactive=True,
+        question=question,
+    )
+
+
+def question(arguments: BaseModel) -> Question:
+    """A decision where there are options, else an input."""
+    asked = Ask.model_validate(arguments, from_attributes=True)
+    if asked.options and asked.kind != "input":
+        return Decision(text=asked.question, options=tuple(dict.fromkeys(asked.options)))
+    return Input(text="\n- ".join((asked.question, *asked.options)))
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("A question is put to the person and never run.")

@@ -1,0 +1,283 @@
+"""The file tools: read_file, write_file, list_files. They start no process."""
+
+import asyncio
+import difflib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import BaseModel, Field
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools import paths
+from agent_core.tools.contract import Tool, ToolContext
+
+PAGE = 9_000
+"""Characters of a file in one result: less than what the toolbox would cut."""
+PIECE = 4_000
+"""Bytes; a longer line counts as several."""
+SCAN = 64_000_000
+"""Bytes that are read at most to find the first line asked for."""
+MAX_DIFF = 4_000
+MAX_ENTRIES = 1_000
+BACKUPS = 20
+
+_MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"%PDF": "PDF", b"PK\3\4": "zip"}
+
+
+class Read(BaseModel):
+    """Arguments of read_file."""
+
+    path: str
+    offset: int = Field(default=1, ge=1, description="First line.")
+    limit: int = Field(default=2_000, ge=1, description="Lines.")
+
+
+class Write(BaseModel):
+    """Arguments of write_file."""
+
+    path: str
+    content: str
+
+
+class List(BaseModel):
+    """Arguments of list_files."""
+
+    path: str = "."
+    pattern: str = Field(default="*", description="Such as **/*.py")
+
+
+def file_tools() -> tuple[Tool, ...]:
+    """The three file tools."""
+    return (
+        Tool(
+            name="read_file",
+            description="Read a text file of the workspace.",
+            arguments=Read,
+            repetition="pure",
+            access="read",
+            call=_call_read,
+        ),
+        Tool(
+            name="write_file",
+            description="Write a text file of the workspace, whole; returns the diff.",
+            arguments=Write,
+            repetition="idempotent",
+            access="write",
+            call=_call_write,
+        ),
+        Tool(
+            name="list_files",
+            description="List a folder of the workspace: name, path, type, size.",
+            arguments=List,
+            repetition="pure",
+            access="read",
+            call=_call_list,
+        ),
+    )
+
+
+async def _call_read(arguments: BaseModel, context: ToolContext) -> str:
+    wanted = Read.model_validate(arguments, from_attributes=True)
+    return await asyncio.to_thread(read, wanted, context.workspace)
+
+
+async def _call_write(arguments: BaseModel, context: ToolContext) -> str:
+    wanted = Write.model_validate(arguments, from_attributes=True)
+    return await asyncio.to_thread(write, wanted, context.workspace)
+
+
+async def _call_list(arguments: BaseModel, context: ToolContext) -> str:
+    wanted = List.model_validate(arguments, from_attributes=True)
+    return await asyncio.to_thread(entries, wanted, context.workspace)
+
+
+def read(wanted: Read, workspace: Path) -> str:
+    """A page of the file, and how to go on; a binary file is described."""
+    with paths.open_read(workspace, wanted.path) as file:
+        info = os.fstat(file.fileno())
+        if not info.st_size:
+            return f"{wanted.path} is empty (0 bytes)."
+        head = file.read(8_192)
+        if b"\0" in head or head.decode("utf-8", "replace").count("\ufffd") > len(head) // 10:
+            kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "data")
+            return f"{wanted.path} is binary ({kind}, {info.st_size:,} bytes) and not shown."
+        file.seek(0)
+        return _page(file, wanted, info.st_size)
+
+
+def _page(file: BinaryIO, wanted: Read, size: int) -> str:
+    shown: list[str] = []
+    used = number = scanned = 0
+    more = False
+    for number, raw in enumerate(iter(lambda: file.readline(PIECE), b""), 1):
+        scanned += len(raw)
+        if scanned > SCAN and number < wanted.offset:
+            raise ToolFailed(
+                f"Line {wanted.offset} is not in the first {SCAN:,} bytes; use a command."
+            )
+        if number < wanted.offset:
+            continue
+        text = raw.decode("utf-8", "replace")
+        more = len(shown) == wanted.limit or used + len(text) > PAGE
+        if more:
+            break
+        shown.append(text)
+        used += len(text)
+    if not shown:
+        raise ToolFailed(f"{wanted.path} has only {number} lines.")
+    if not more:
+        return "".join(shown)
+    last = wanted.offset + len(shown) - 1
+    return (
+        "".join(shown)
+        + f"\n[Lines {wanted.offset} to {last} of a file of {size:,} bytes. "
+        + f"For more: offset={last + 1}, and limit.]"
+    )
+
+
+def write(wanted: Write, workspace: Path) -> str:
+    """Write the file as a whole or not at all; keeps the old one. What was done, with the diff."""
+    real = paths.resolve(workspace, wanted.path, write=True)
+    relative = real.relative_to(os.path.realpath(workspace))
+    try:
+        new = wanted.content.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed("The content has half of a character pair; write it again.") from None
+    old, mode = _old(workspace, wanted.path) if real.exists() else (None, 0o644)
+    if old == new:
+        return f"{relative} has this content already; nothing changed."
+    try:
+        if old is not None:
+            _back_up(workspace, relative, old)
+        _store(workspace, real, new, mode)
+    except OSError as error:
+        raise paths.failed(wanted.path, error) from None
+    verb = "Created" if old is None else "Changed"
+    return f"{verb} {relative} ({len(new):,} bytes).\n{diff(old or b'', new, str(relative))}"
+
+
+def preview(wanted: Write, workspace: Path) -> str:
+    """The diff that `write` would make, for the approval card; "" where it would be refused."""
+    try:
+        real = paths.resolve(workspace, wanted.path, write=True)
+        old = _old(workspace, wanted.path)[0] if real.exists() else b""
+    except ToolFailed:
+        return ""
+    return diff(old, wanted.content.encode(errors="replace"), wanted.path)
+
+
+def _old(workspace: Path, path: str) -> tuple[bytes, int]:
+    """The file's content and permissions."""
+    with paths.open_read(workspace, path) as file:
+        info = os.fstat(file.fileno())
+        if info.st_size > SCAN:
+            raise ToolFailed(f"{path} has {info.st_size:,} bytes, too many to keep a backup of.")
+        return file.read(), stat.S_IMODE(info.st_mode)
+
+
+def diff(old: bytes, new: bytes, name: str) -> str:
+    """The unified diff, cut at MAX_DIFF characters with a count."""
+    if b"\0" in old or len(old) + len(new) > 2_000_000:
+        return f"[{len(old):,} bytes before, {len(new):,} after; no diff]"
+    before, after = (data.decode("utf-8", "replace").splitlines() for data in (old, new))
+    if len(before) + len(after) > 20_000:
+        return f"[{len(before):,} lines before, {len(after):,} after; no diff]"
+    text = "\n".join(difflib.unified_diff(before, after, name, name, lineterm=""))
+    if len(text) <= MAX_DIFF:
+        return text
+    return f"{text[:MAX_DIFF]}\n[… {len(text) - MAX_DIFF} characters of the diff left out]"
+
+
+def _store(workspace: Path, real: Path, content: bytes, mode: int) -> None:
+    """A temporary file beside it, on disk, then its name: never half a file."""
+    temporary = f".{ambient.new_id()}.tmp"
+    root = Path(os.path.realpath(workspace))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with paths.folder(workspace, real.parent, create=True) as parent:
+        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=parent), "wb") as file:
+            try:
+                file.write(content)
+                file.flush()
+                os.fchmod(file.fileno(), mode & 0o777)
+                paths.give(file.fileno(), root.stat(), real.relative_to(root).parts[0])
+                os.fsync(file.fileno())
+                os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError:
+                os.unlink(temporary, dir_fd=parent)
+                raise
+        os.fsync(parent)
+
+
+def _back_up(workspace: Path, relative: Path, content: bytes) -> None:
+    """Keep `content` as the newest of BACKUPS copies."""
+    place = Path(os.path.realpath(workspace)) / paths.OWN / "backups" / relative
+    stamp = ambient.utc(ambient.now()).strftime("%Y%m%dT%H%M%S.%f")
+    _store(workspace, place.with_name(f"{place.name}.{stamp}"), content, 0o600)
+    copy = re.compile(re.escape(place.name) + r"\.\d{8}T\d{6}\.\d{6}")
+    with paths.folder(workspace, place.parent) as parent:
+        for name in sorted(filter(copy.fullmatch, os.listdir(parent)))[:-BACKUPS]:
+            os.unlink(name, dir_fd=parent)
+
+
+def entries(wanted: List, workspace: Path) -> str:
+    """One line for each entry that fits; links are shown and not followed."""
+    why = paths.refused(wanted.pattern)
+    if why:
+        raise ToolFailed(why)
+    start = paths.resolve(workspace, wanted.path)
+    root = Path(os.path.realpath(workspace))
+    if not start.is_dir():
+        raise ToolFailed(f"There is no folder {wanted.path}.")
+    fits = _fits(wanted.pattern)
+    depth = None if "**" in wanted.pattern else wanted.pattern.count("/")
+    lines: list[str] = []
+    for relative, kind, size in _walk(workspace, start, depth):
+        if fits.fullmatch(relative):
+            if len(lines) == MAX_ENTRIES:
+                lines.append(f"[only the first {MAX_ENTRIES:,}; narrow the pattern]")
+                break
+            path = (start / relative).relative_to(root)
+            lines.append(f"{path.name}\t{path}\t{kind}\t{size}")
+    return "\n".join(["name\tpath\ttype\tsize", *lines]) if lines else "Nothing found."
+
+
+def _walk(workspace: Path, start: Path, depth: int | None) -> Iterator[tuple[str, str, int]]:
+    """(path from `start`, type, size in bytes) of what is below, by name, folder by folder."""
+    waiting = [""]
+    top = Path(os.path.realpath(workspace)) == start
+    while waiting:
+        prefix = waiting.pop(0)
+        try:
+            with paths.folder(workspace, start / prefix) as descriptor:
+                found = [
+                    (name, os.stat(name, dir_fd=descriptor, follow_symlinks=False))
+                    for name in sorted(os.listdir(descriptor))
+                    if not (top and not prefix and name == paths.OWN)
+                ]
+        except (ToolFailed, OSError):
+            continue
+        for name, info in found:
+            kind = _kind(info.st_mode)
+            yield prefix + name, kind, info.st_size if kind == "file" else 0
+            if kind == "folder" and (depth is None or prefix.count("/") < depth):
+                waiting.append(f"{prefix}{name}/")
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def _fits(pattern: str) -> re.Pattern[str]:
+    """The glob as a regular expression over a whole relative path."""
+    marks = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
+    return re.compile("".join(marks.get(piece) or re.escape(piece) for piece in pieces))

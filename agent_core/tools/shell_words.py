@@ -1,0 +1,367 @@
+"""Decides whether a shell command is understood: plain words of known verbs that change nothing.
+
+The boundary is the sandbox; this only decides whether a person is asked. So it is an allow list
+with its own small grammar: what the grammar does not have (assignments, substitutions, braces,
+escapes, redirections to files, control characters, other verbs, other options) is not understood.
+`$WORKSPACE` is the one expansion: the sandbox's environment is cleared, so it is empty.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from agent_core.tools import paths
+
+MAX_LENGTH = 1_000
+"""Characters; padding hides what is at a longer command's end."""
+
+
+class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="understood"):
+    """Every command of the line is known to change nothing that matters. `verbs`: in order."""
+
+    verbs: tuple[str, ...]
+
+
+class NotUnderstood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="not_understood"):
+    """A person has to read it. `reason`: a clause such as 'it has a substitution'."""
+
+    reason: str
+
+
+class _Word(Struct, frozen=True):
+    text: str
+    plain: bool
+    """Written without quotes, expansions and wildcards."""
+    glob: bool
+    """Has a wildcard outside of quotes."""
+
+
+class _Strange(Exception):
+    """The line is not in the grammar; the text is the reason."""
+
+
+Check: TypeAlias = Callable[[tuple[_Word, ...]], bool]
+
+
+class _Verb(Struct, frozen=True):
+    """What a verb may be given: `flags` are letters; `valued` letters and names take a value that
+    is no path; `names` are long options; `free` operands at the start are text, not paths."""
+
+    flags: str = ""
+    valued: str = ""
+    names: tuple[str, ...] = ()
+    free: int = 0
+    most: int = 1_000
+    least: int = 0
+    wild: bool = False
+    """A file called like an option could do no harm, so a wildcard may stand first."""
+
+
+_DIGITS = "0123456789"
+_ANY = 1_000
+_NAMES = ("--help", "--version")
+
+VERBS: dict[str, _Verb] = {
+    "basename": _Verb(flags="az", valued="s"),
+    "cat": _Verb(flags="AbeEnstTuv", wild=True),
+    "cd": _Verb(least=1, most=1),
+    "cmp": _Verb(flags="bls", most=2),
+    "column": _Verb(flags="tx", valued="sc"),
+    "comm": _Verb(flags="123", most=2),
+    "cut": _Verb(flags="sz", valued="bcdf", names=("--complement",), wild=True),
+    "date": _Verb(flags="uRI", valued="d", names=("--utc", "--iso-8601", "--date="), most=1),
+    "df": _Verb(flags="ahHiklTP", most=0),
+    "diff": _Verb(
+        flags="abBcdEiNpqrstTuwyZ",
+        valued="UWC",
+        names=("--color", "--brief", "--unified", "--recursive"),
+        wild=True,
+    ),
+    "dirname": _Verb(flags="z"),
+    "du": _Verb(flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True),
+    "echo": _Verb(flags="neE", free=_ANY),
+    "false": _Verb(most=0),
+    "file": _Verb(flags="bihLkr", names=("--mime-type", "--brief"), wild=True),
+    "grep": _Verb(
+        flags="abcEFGhHiIlLnoPqrRsTUvVwxyzZ" + _DIGITS,
+        valued="mABC",
+        names=(
+            *("--include=", "--exclude=", "--exclude-dir=", "--color", "--color=", "--count"),
+            *("--ignore-case", "--line-number", "--recursive", "--files-with-matches"),
+        ),
+        free=1,
+        wild=True,
+    ),
+    "head": _Verb(flags="qvz" + _DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
+    "id": _Verb(flags="ugnGr", most=0),
+    "jq": _Verb(flags="cCeMnrsSjR", names=("--raw-output", "--compact-output"), free=1),
+    "ls": _Verb(
+        flags="aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
+        valued="w",
+        names=("--all", "--color", "--color=", "--human-readable", "--recursive", "--sort="),
+        wild=True,
+    ),
+    "md5sum": _Verb(flags="bt", wild=True),
+    "mkdir": _Verb(flags="pv", names=("--parents",), least=1),
+    "nl": _Verb(flags="p", valued="bwnsv", wild=True),
+    "nproc": _Verb(most=0),
+    "printf": _Verb(free=_ANY),
+    "pwd": _Verb(flags="LP", most=0),
+    "pytest": _Verb(
+        flags="qvxsl",
+        valued="km",
+        names=("--tb=", "--maxfail=", "--lf", "--last-failed", "--collect-only", "--durations="),
+    ),
+    "readlink": _Verb(flags="fem"),
+    "realpath": _Verb(flags="emsz"),
+    "rev": _Verb(wild=True),
+    "rg": _Verb(flags="cFhHiIlLnNoPqsSuUvwx", valued="gtTmABC", free=1),
+    "sed": _Verb(flags="nEr", free=1, least=1),
+    "seq": _Verb(flags="w", valued="s", free=3, most=3),
+    "sha256sum": _Verb(flags="bt", wild=True),
+    "sort": _Verb(flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique")),
+    "stat": _Verb(flags="Lft", valued="c", names=("--format=",), wild=True),
+    "tac": _Verb(wild=True),
+    "tail": _Verb(flags="qvz" + _DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
+    "touch": _Verb(least=1),
+    "tr": _Verb(flags="cCdst", free=2, most=2),
+    "tree": _Verb(flags="adfghilpsCFDQ", valued="LIP"),
+    "true": _Verb(most=0),
+    "uname": _Verb(flags="asnrvmpio", most=0),
+    "uniq": _Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
+    "wc": _Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True),
+    "which": _Verb(flags="a", free=_ANY),
+    "whoami": _Verb(most=0),
+}
+
+_GIT = {
+    "status": _Verb(flags="sbuv", names=("--short", "--branch", "--porcelain")),
+    "log": _Verb(
+        flags="p" + _DIGITS,
+        valued="n",
+        names=(
+            *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only", "--patch"),
+            *("--since=", "--until=", "--author=", "--grep=", "--format=", "--pretty=", "--no-merges"),
+            *("--max-count=", "--name-status", "--reverse", "--date="),
+        ),
+    ),
+    "diff": _Verb(
+        flags="pwb",
+        valued="U",
+        names=("--stat", "--cached", "--staged", "--name-only", "--name-status", "--check", "--shortstat"),
+    ),
+    "show": _Verb(flags="ps", names=("--stat", "--oneline", "--name-only", "--format=")),
+    "blame": _Verb(flags="wbs", valued="L", most=2),
+    "branch": _Verb(flags="avr", names=("--all", "--list", "--show-current"), most=0),
+    "ls-files": _Verb(flags="comdst"),
+    "rev-parse": _Verb(names=("--short", "--abbrev-ref", "--show-toplevel", "--verify")),
+}  # fmt: skip
+
+_VERSIONS = (
+    "python",
+    "python3",
+    "node",
+    "npm",
+    "pip",
+    "git",
+    "make",
+    "gcc",
+    "go",
+    "cargo",
+    "rustc",
+)
+
+_FIND_VALUED = (
+    *("-name", "-iname", "-path", "-ipath", "-type", "-maxdepth", "-mindepth", "-size"),
+    *("-mtime", "-mmin"),
+)
+_FIND_PLAIN = ("-empty", "-print", "-print0", "-not", "-o", "-or", "-a", "-and", "-prune", "-ls")
+
+_OPERATOR = re.compile(r"&&|\|\||\||;")
+_REDIRECTION = re.compile(r"(?:2>&1|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t;|&])")
+_WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
+
+
+def understand(command: str) -> Understood | NotUnderstood:
+    """Whether `command` is plain enough to run without asking."""
+    try:
+        verbs = tuple(_command(words) for words in _split(command))
+    except _Strange as strange:
+        return NotUnderstood(reason=str(strange))
+    return Understood(verbs=verbs)
+
+
+def _split(command: str) -> list[tuple[_Word, ...]]:
+    """The words of each command of the line."""
+    if len(command) > MAX_LENGTH:
+        raise _Strange("it is very long")
+    for char in command:
+        if unicodedata.category(char)[0] in "CZ" and char not in " \t":
+            raise _Strange("it has several lines or invisible characters")
+    commands: list[list[_Word]] = [[]]
+    at, rest = 0, command.strip()
+    while at < len(rest):
+        if rest[at] in " \t":
+            at += 1
+        elif found := _REDIRECTION.match(rest, at):
+            at = found.end()
+        elif found := _OPERATOR.match(rest, at):
+            commands.append([])
+            at = found.end()
+        elif rest[at] == "&":
+            raise _Strange("a part of it runs in the background")
+        else:
+            word, at = _word(rest, at)
+            if word is not None:
+                commands[-1].append(word)
+    if len(commands) > 1 and not commands[-1] and rest.endswith(";") and rest[-2:] != ";;":
+        commands.pop()
+    if not all(commands):
+        raise _Strange("a part of it is empty")
+    return [tuple(words) for words in commands]
+
+
+def _word(line: str, at: int) -> tuple[_Word | None, int]:
+    """The word that begins at `at`, None where it expands to nothing, and where it ends."""
+    start, text, glob, quoted = at, "", False, False
+    while at < len(line) and line[at] not in " \t;|&":
+        char = line[at]
+        if char in "'\"":
+            end = line.find(char, at + 1)
+            if end < 0:
+                raise _Strange("a quote is not closed")
+            inner = line[at + 1 : end]
+            text += _WORKSPACE.sub("", inner) if char == '"' else inner
+            if char == '"' and set("$`\\") & set(_WORKSPACE.sub("", inner)):
+                raise _Strange("it has a substitution or an escape")
+            quoted, at = True, end + 1
+        elif char == "$":
+            found = _WORKSPACE.match(line, at)
+            if not found:
+                raise _Strange("it has a substitution")
+            at = found.end()
+        elif char in "\\`<>(){}[]!" or (char in "~#" and (at == start or line[at - 1] in "=:")):
+            raise _Strange("it has shell syntax beyond plain words")
+        else:
+            glob = glob or char in "*?"
+            text += char
+            at += 1
+    if not text and not quoted:
+        return None, at
+    plain = line[start:at] == text and not glob
+    return _Word(text, plain, glob), at
+
+
+def _command(words: tuple[_Word, ...]) -> str:
+    """The verb of a command that is understood."""
+    verb, arguments = words[0], words[1:]
+    if not verb.plain:
+        raise _Strange("a command's name is not written plainly")
+    name = verb.text
+    if name in _VERSIONS and [word.text for word in arguments] == ["--version"]:
+        return name
+    if name == "find":
+        _find(arguments)
+    elif name == "git" and arguments and arguments[0].plain and arguments[0].text in _GIT:
+        _arguments(_GIT[arguments[0].text], arguments[1:])
+    elif name in VERBS:
+        operands = _arguments(VERBS[name], arguments)
+        check = _EXTRA.get(name)
+        if check is not None and not check(operands):
+            raise _Strange(f"{name} is used in an unusual way")
+    else:
+        raise _Strange(f"{name[:40]} is not among the commands that only read")
+    return name
+
+
+def _arguments(verb: _Verb, words: tuple[_Word, ...]) -> tuple[_Word, ...]:
+    """The operands, after every option and every path was checked."""
+    operands: list[_Word] = []
+    waiting, options = list(words), True
+    while waiting:
+        word = waiting.pop(0)
+        if options and word.text == "--":
+            options = False
+        elif options and word.text.startswith("-") and word.text != "-":
+            if _option(verb, word):
+                if not waiting:
+                    raise _Strange(f"{word.text} has no value")
+                waiting.pop(0)
+        else:
+            if word.text[:1] in ("*", "?") and word.glob and options and not verb.wild:
+                raise _Strange("a wildcard could stand for an option")
+            if len(operands) >= verb.free:
+                _inside(word)
+            operands.append(word)
+    if not verb.least <= len(operands) <= verb.most:
+        raise _Strange("it has an unusual number of arguments")
+    return tuple(operands)
+
+
+def _option(verb: _Verb, word: _Word) -> bool:
+    """True if the option's value is the next word."""
+    text = word.text
+    name, equals, _ = text.partition("=")
+    if text.startswith("--"):
+        if name + equals not in (*verb.names, *_NAMES):
+            raise _Strange(f"the option {name[:40]} is not known")
+        return False
+    if word.glob:
+        raise _Strange("an option has a wildcard")
+    for at, letter in enumerate(text[1:], 2):
+        if letter in verb.valued:
+            return at == len(text)
+        if letter not in verb.flags:
+            raise _Strange(f"the option {text[:40]} is not known")
+    return False
+
+
+def _inside(word: _Word) -> None:
+    """Refuse an operand that may lead out of the workspace or to a secret."""
+    text = word.text
+    if text in ("-", "/dev/null"):
+        return
+    if paths.refused(text):
+        raise _Strange("it names a file outside of the workspace or a secret")
+    if word.glob and any(
+        part[:1] == "." and part not in (".", "..") and set("*?") & set(part)
+        for part in text.split("/")
+    ):
+        raise _Strange("a wildcard could stand for a hidden file")
+
+
+def _find(words: tuple[_Word, ...]) -> None:
+    texts = list(words)
+    while texts and not texts[0].text.startswith("-"):
+        if texts[0].glob:
+            raise _Strange("find has a wildcard in its path")
+        _inside(texts.pop(0))
+    while texts:
+        word = texts.pop(0)
+        if word.text in _FIND_VALUED and texts and not texts[0].glob:
+            texts.pop(0)
+        elif word.text not in _FIND_PLAIN:
+            raise _Strange("find does more than look")
+
+
+def _sed_prints(operands: tuple[_Word, ...]) -> bool:
+    return bool(re.fullmatch(r"(\d+|\$)(,(\d+|\$))?p|\d+q", operands[0].text))
+
+
+def _jq_filters(operands: tuple[_Word, ...]) -> bool:
+    text = operands[0].text if operands else "."
+    return not re.search(r"\b(env|ENV|include|import|input_filename|debug|halt\w*)\b", text)
+
+
+_EXTRA: dict[str, Check] = {
+    "sed": _sed_prints,
+    "jq": _jq_filters,
+    "date": lambda operands: all(word.text.startswith("+") for word in operands),
+    "printf": lambda operands: bool(operands) and not operands[0].text.startswith("-"),
+    "mkdir": lambda operands: not any(paths.refused(word.text, write=True) for word in operands),
+    "touch": lambda operands: not any(paths.refused(word.text, write=True) for word in operands),
+    "cd": lambda operands: operands[0].text != "-" and not operands[0].glob,
+}

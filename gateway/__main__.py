@@ -1,0 +1,150 @@
+"""The composition root: the only module that sees everything. Wiring, start and end.
+
+The first poll goes out before anything else is imported; what comes in meanwhile waits at the
+platform until the store is open.
+"""
+
+import asyncio
+import importlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from gateway.commands.menu import Menu
+from gateway.errors import DeliveryError
+from gateway.messages import Inbound
+from gateway.ops import lock
+from gateway.ops.http import Health, listen
+from gateway.ops.http import serve as serve_http
+from gateway.ports import Adapter
+from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from gateway.assembly import Parts
+
+log = logging.getLogger("turnkeeper.main")
+
+PATIENCE = 25.0
+"""Seconds that running turns get to end when the process is told to stop."""
+INTERRUPTED = 130
+
+
+async def serve(settings: Settings, announce: Callable[[str], None]) -> None:
+    """Run a gateway until a signal or `turnkeeper stop`. Raises SettingsError and StoreFailed,
+    in an ExceptionGroup once it has begun. `announce` gets lines for who started it."""
+    with lock.held(settings.home), listen(settings.host, settings.port) as listening:
+        await Gateway(settings, announce).run(listening)
+
+
+class Gateway:
+    """One process: its adapters, what is behind them, its way to an end."""
+
+    def __init__(self, settings: Settings, announce: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._announce = announce
+        self._adapters: dict[str, Adapter] = {}
+        self._failed: dict[str, str] = {}
+        self._parts: Parts | None = None
+        self._open = asyncio.Event()
+        self._stop = asyncio.Event()
+
+    async def run(self, listening: socket.socket) -> None:
+        """Start, serve, drain, end."""
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+            self._obey(group)
+            self._adapters |= {one.platform: one for one in _platforms(self._settings)}
+            polls = [group.create_task(self._receive(one)) for one in self._adapters.values()]
+            await asyncio.to_thread(importlib.import_module, "gateway.assembly")
+            from gateway import assembly
+
+            parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
+            warming = group.create_task(parts.agent.warm())
+            work = [group.create_task(parts.host.run(self._open)), warming]
+            work.append(group.create_task(assembly.hints(parts)))
+            if polls:
+                await asyncio.wait([warming])  # a person's answer goes before the page
+            page = await self._open_page(stack, parts, listening)
+            work.append(group.create_task(self._receive(page)))
+            await self._stop.wait()
+            log.info("draining", extra={"sessions": len(parts.host.sessions)})
+            for task in polls:
+                task.cancel()
+            await parts.host.drain(PATIENCE)
+            for task in work:
+                task.cancel()
+        log.info("stopped")
+
+    async def _open_page(
+        self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket
+    ) -> Adapter:
+        """The HTTP server with the page's adapter, and the control socket."""
+        from adapters.web.adapter import WebAdapter
+        from adapters.web.gate import OWNER, Gate
+        from gateway.assembly import web_secret
+        from gateway.desk import GatewayDesk
+        from gateway.ops import control
+
+        settings, host, services = self._settings, parts.host, parts.services
+        port, token = listening.getsockname()[1], settings.token or None
+        secret = await web_secret(services.store)
+        gate = Gate(secret, settings.host, port, settings.web_names, token)
+        page = WebAdapter(GatewayDesk(host), gate, settings.home / "uploads")
+        self._adapters[page.platform] = page
+        routes = [route for one in self._adapters.values() for route in one.routes]
+        health = Health(host=host, adapters=self._adapters, failed=self._failed)
+        await stack.enter_async_context(serve_http(listening, health, routes))
+        url = settings.url(port)
+        asked = parts.operations(health, url, lambda: gate.issue(OWNER), self._stop.set)
+        await stack.enter_async_context(control.serve(settings.home, asked))
+        for conversation in await services.store.work(services.owner):
+            host.wake(conversation)  # the page's, which had no adapter until now
+        self._announce(parts.about(url))
+        return page
+
+    async def _receive(self, adapter: Adapter) -> None:
+        """Run an adapter; one that gives up takes nothing along."""
+        try:
+            await adapter.run(self._accept)
+        except DeliveryError as error:
+            self._failed[adapter.platform] = str(error)
+            log.error("adapter_gave_up", extra={"platform": adapter.platform, "why": str(error)})
+        except Exception:  # the border: the others go on
+            self._failed[adapter.platform] = "a bug; the log says more"
+            log.exception("adapter_failed", extra={"platform": adapter.platform})
+
+    async def _accept(self, inbounds: Sequence[Inbound]) -> None:
+        await self._open.wait()
+        if self._parts is not None:
+            await self._parts.host.accept(inbounds)
+
+    def _obey(self, group: asyncio.TaskGroup) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop.set)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        loop.add_signal_handler(signal.SIGHUP, self._reload, group)
+
+    def _interrupt(self) -> None:
+        if self._stop.is_set():
+            os._exit(INTERRUPTED)
+        self._stop.set()
+
+    def _reload(self, group: asyncio.TaskGroup) -> None:
+        if self._parts is not None:
+            group.create_task(self._parts.reload())
+
+
+def _platforms(settings: Settings) -> Sequence[Adapter]:
+    """The adapters of all platforms that are set; only their SDKs are imported."""
+    for name in settings.later:
+        log.warning("platform_not_in_this_version", extra={"setting": name})
+    if settings.telegram is None:
+        return ()
+    from adapters.telegram.adapter import TelegramAdapter
+
+    bot = settings.telegram
+    hook = (bot.webhook_url, bot.webhook_secret)
+    return (TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=Menu()),)

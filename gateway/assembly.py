@@ -1,0 +1,192 @@
+"""Puts one gateway's parts together: everything behind the adapters. Imported after the first
+poll went out, for that is what people wait for."""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from agent_core import ambient
+from agent_core.models.discovery import discover
+from agent_core.sandboxes.bwrap import PlainSubprocess, detect
+from agent_core.sandboxes.port import Sandbox
+from agent_core.settings import ModelSettings
+from gateway.access import Access, People, Role
+from gateway.agent_default import TIER, TurnkeeperAgent
+from gateway.errors import StoreFailed
+from gateway.host import Host
+from gateway.ops import control, lock
+from gateway.ops.http import Health
+from gateway.pairing import DirectoryPairing, people
+from gateway.ports import Adapter
+from gateway.services import Services
+from gateway.settings import VERSION, Settings, SettingsError
+from gateway.store.port import Directory, Store
+from gateway.store.sqlite import SqliteStore
+
+log = logging.getLogger("turnkeeper.assembly")
+
+STORE = "turnkeeper.db"
+DEMO = "This is a demo: a script answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real model."
+WEB_SECRET = "secret:web"
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """What a running gateway is made of."""
+
+    settings: Settings
+    host: Host
+    agent: TurnkeeperAgent
+
+    @property
+    def services(self) -> Services:
+        """What the sessions share."""
+        return self.host.services
+
+    async def reload(self) -> None:
+        """Take over the access lists as they are set now."""
+        try:
+            settings = Settings.read()
+            self.services.access = await access(settings, self.services.store)
+        except (SettingsError, StoreFailed) as error:
+            log.error("not_reloaded", extra={"why": str(error)})
+            return
+        self.settings = settings
+        log.info("reloaded")
+
+    def about(self, url: str) -> str:
+        """Two lines for people: where it is, what it talks to."""
+        lines = [
+            f"Turnkeeper {VERSION} is ready: {url}",
+            f"Platforms: {', '.join(self.services.adapters)}",
+            f"Model: {self.agent.models.describe(TIER)}",
+        ]
+        if self.agent.models.demo:
+            lines.append(DEMO)
+        return "\n".join(lines)
+
+    def operations(
+        self, health: Health, url: str, issue: Callable[[], str], stop: Callable[[], None]
+    ) -> control.Operations:
+        """What the control socket can do; `issue` gives a one-time token for the page."""
+        live = control.Live(
+            status=lambda: f"{self.about(url)}\n{self._state(health)}",
+            link=lambda: f"{url}signin/{issue()}",
+            wake=self.host.wake,
+            stop=stop,
+        )
+        return control.Operations(
+            store=self.services.store, pairing=self.services.pairing, live=live
+        )
+
+    def _state(self, health: Health) -> str:
+        lines = [f"sessions: {len(self.host.sessions)}"]
+        for platform in self.services.adapters:
+            one = health.condition(platform)
+            age = "" if one.age is None else f", last contact {one.age:.0f} s ago"
+            lines.append(f"{platform}: {'ready' if one.ready else one.error or 'not ready'}{age}")
+        lines += (f"{name}: {n}" for name, n in sorted(self.services.counters.items()))
+        return "\n".join(lines)
+
+
+async def assemble(
+    settings: Settings, adapters: Mapping[str, Adapter], stack: AsyncExitStack
+) -> Parts:
+    """Everything behind the adapters; `stack` closes it. SettingsError, StoreFailed."""
+    models = await _models(settings)
+    sandbox = await _sandbox(settings)
+    store = await open_store(settings)
+    stack.push_async_callback(store.close)
+    folder = settings.home / "workspaces"
+    agent = TurnkeeperAgent(folder, models, sandbox, ask_all=settings.ask_all)
+    stack.push_async_callback(agent.close)
+    host = Host()
+    services = Services(
+        store=store,
+        adapters=adapters,
+        agent=agent,
+        access=await access(settings, store),
+        spawn=host.spawn,
+        owner=settings.replica or lock.replica_id(settings.home, ambient.new_id),
+        question_expires=settings.question_expires,
+        version=VERSION,
+    )
+    host.attach(services)
+    parts = Parts(settings=settings, host=host, agent=agent)
+    services.pairing = pairing(lambda: parts.settings, store, lambda: services.access)
+    about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": services.owner}
+    log.info("assembled", extra={"version": VERSION, **about})
+    return parts
+
+
+def pairing(
+    settings: Callable[[], Settings], directory: Directory, access_now: Callable[[], Access] | None
+) -> DirectoryPairing:
+    """Pairing over `directory`; without a running gateway there are no access lists to tell."""
+
+    def grant(key: str, role: Role) -> None:
+        if access_now is not None:
+            access_now().pair(key, role)
+
+    return DirectoryPairing(
+        directory, grant, lambda platform: bool(settings().people[platform].admins)
+    )
+
+
+async def access(settings: Settings, directory: Directory) -> Access:
+    """The lists of the settings, and who was paired."""
+    lists = {
+        platform: People(allowed=listed.allowed, admins=listed.admins)
+        for platform, listed in settings.people.items()
+    }
+    return Access(lists, await people(directory))
+
+
+async def open_store(settings: Settings) -> Store:
+    """Redis where it is set, else the file in the data folder."""
+    if not settings.redis_url:
+        return await SqliteStore.open(settings.home / STORE)
+    from gateway.store.redis import RedisStore
+
+    return await RedisStore.open(settings.redis_url)
+
+
+async def hints(parts: Parts) -> None:
+    """Wake conversations that other replicas leave to us, where the store tells of them."""
+    if parts.settings.redis_url:
+        from gateway.store.redis import RedisStore
+
+        if isinstance(store := parts.services.store, RedisStore):
+            await store.hints(parts.host.wake)
+
+
+async def web_secret(directory: Directory) -> bytes:
+    """What signs sessions and sign-in links; the same in all replicas."""
+    known = await directory.get(WEB_SECRET)
+    if known is None:
+        await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode())
+        known = await directory.get(WEB_SECRET)
+    return known or b""
+
+
+async def _models(settings: Settings) -> ModelSettings:
+    """What is set; else a server on this machine, but never for a platform's strangers."""
+    models = settings.models()
+    if not models.empty or settings.telegram is not None or not settings.discovery:
+        return models
+    found = await discover()
+    if found is None:
+        return models
+    log.info("local_model", extra={"server": found.name, "url": found.base_url})
+    return models.with_provider(found)
+
+
+async def _sandbox(settings: Settings) -> Sandbox:
+    if settings.sandbox == "unsafe-subprocess":
+        return PlainSubprocess()
+    found = await detect()
+    if settings.sandbox == "bwrap" and not found.isolated:
+        mend = "bubblewrap does not work here; install it, or use auto."
+        raise SettingsError("SANDBOX_PROVIDER", settings.sandbox, mend)
+    return found

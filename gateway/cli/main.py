@@ -1,0 +1,128 @@
+"""The command line. Imports as little as it can: `run` shall poll at once, the rest shall answer
+at once. The only module that prints."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gateway.settings import VERSION, Settings, SettingsError
+
+if TYPE_CHECKING:
+    from gateway.ops.control import Answer, Question
+
+OK, FAILED, MISUSED = 0, 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; its exit code (2: a setting or an argument cannot work)."""
+    given = sys.argv[1:] if argv is None else list(argv)
+    words = argparse.Namespace(command="run") if given == ["run"] else _parser().parse_args(given)
+    try:
+        if words.command == "version":
+            print(f"turnkeeper {VERSION}")
+            return OK
+        settings = Settings.read()
+        if words.command == "run":
+            return _run(settings)
+        if words.command == "doctor":
+            from gateway.cli.doctor import examine
+
+            return examine(settings, print)
+        return _ask(settings, words)
+    except SettingsError as error:
+        return _cannot(error)
+    except KeyboardInterrupt:
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("turnkeeper", description="An agent gateway for chat.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("run", help="run the gateway")
+    commands.add_parser("status", help="what the running gateway does")
+    pair = commands.add_parser("pair", help="let in who was shown a code")
+    pair.add_argument("code")
+    commands.add_parser("link", help="a one-time link to sign in to the page")
+    dead = commands.add_parser("dead", help="messages that were given up")
+    dead.add_argument("action", nargs="?", choices=("list", "resubmit"), default="list")
+    dead.add_argument("seq", nargs="?", default="")
+    turn = commands.add_parser("turn", help="a turn's journal")
+    turn.add_argument("action", choices=("show",))
+    turn.add_argument("id")
+    commands.add_parser("stop", help="stop the running gateway")
+    commands.add_parser("doctor", help="check settings, store, sandbox and Redis")
+    commands.add_parser("version", help="the version")
+    return parser
+
+
+def _run(settings: Settings) -> int:
+    from gateway.__main__ import serve
+    from gateway.errors import StoreFailed
+    from gateway.ops import logs
+
+    as_json = settings.log_format == "json"
+    logs.set_up(settings.log_level, settings.secrets, as_json=as_json)
+    code = OK
+    try:
+        asyncio.run(serve(settings, lambda line: print(line, flush=True)))
+    except* SettingsError as errors:
+        code = _cannot(errors.exceptions[0])
+    except* StoreFailed as errors:
+        print(f"turnkeeper: {_first(errors)}", file=sys.stderr)
+        code = FAILED
+    return code
+
+
+def _cannot(error: BaseException) -> int:
+    print(f"turnkeeper: {_first(error)}", file=sys.stderr)
+    return MISUSED
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _ask(settings: Settings, words: argparse.Namespace) -> int:
+    """Ask the running gateway, else the store under the folder's lock."""
+    from gateway.ops import control
+
+    match words.command:
+        case "pair":
+            question = control.Question(command="pair", words=(words.code,))
+        case "dead" if words.action == "resubmit":
+            question = control.Question(command="resubmit", words=(words.seq,))
+        case "turn":
+            question = control.Question(command="turn", words=(words.id,))
+        case name:
+            question = control.Question(command=name)
+    answer = control.ask(settings.home, question) or asyncio.run(_offline(settings, question))
+    print(answer.text, file=sys.stdout if answer.ok else sys.stderr)
+    return OK if answer.ok else FAILED
+
+
+async def _offline(settings: Settings, question: "Question") -> "Answer":
+    from gateway.ops import control, lock
+
+    if question.command in control.NEED_GATEWAY:
+        return control.Answer(text=control.NOT_RUNNING, ok=False)
+    from gateway import assembly
+    from gateway.errors import StoreFailed
+
+    with lock.held(settings.home):
+        try:
+            store = await assembly.open_store(settings)
+        except StoreFailed as error:
+            return control.Answer(text=str(error), ok=False)
+        try:
+            pairing = assembly.pairing(lambda: settings, store, None)
+            return await control.Operations(store=store, pairing=pairing).answer(question)
+        finally:
+            await store.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

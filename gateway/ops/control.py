@@ -1,0 +1,205 @@
+"""The control socket in the data folder, and what can be asked there: JSON lines, one question
+and one answer a connection. Without a running gateway the command line asks the same of the
+store itself, under the folder's lock.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.journal import encode
+from gateway.errors import StoreFailed
+from gateway.pairing import MACHINE
+from gateway.services import Pairing
+from gateway.store.port import Store
+from gateway.texts import say
+
+log = logging.getLogger("turnkeeper.control")
+
+SOCKET = "control.sock"
+MOST_LINE = 1 << 16
+LONGEST_PATH = 100
+"""Bytes; a socket's address holds little more."""
+LISTED = 50
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A command and its words."""
+
+    command: str
+    words: tuple[str, ...] = ()
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What to tell the person; `ok` False: nothing was done."""
+
+    text: str
+    ok: bool = True
+
+
+STATUS = Question(command="status")
+NEED_GATEWAY = ("status", "link", "stop")
+NOT_RUNNING = "No gateway runs on this folder. Start it with `turnkeeper run`."
+
+
+class Live(Struct, frozen=True, kw_only=True):
+    """What only a running gateway can do."""
+
+    status: Callable[[], str]
+    link: Callable[[], str]
+    wake: Callable[[str], None]
+    stop: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """The commands. `live` is None when no gateway runs."""
+
+    store: Store
+    pairing: Pairing | None
+    live: Live | None = None
+
+    async def answer(self, question: Question) -> Answer:
+        """Carry out a command."""
+        commands: dict[str, Callable[[tuple[str, ...]], Awaitable[Answer]]] = {
+            "status": self._status,
+            "pair": self._pair,
+            "link": self._link,
+            "dead": self._dead,
+            "resubmit": self._resubmit,
+            "turn": self._turn,
+            "stop": self._stop,
+        }
+        command = commands.get(question.command)
+        if command is None:
+            return Answer(text=f"There is no command {question.command[:32]!r}.", ok=False)
+        try:
+            return await command(question.words)
+        except StoreFailed as error:
+            return Answer(text=f"The store failed: {error}", ok=False)
+
+    async def _status(self, words: tuple[str, ...]) -> Answer:
+        if self.live is None:
+            return Answer(text=NOT_RUNNING, ok=False)
+        return Answer(text=self.live.status())
+
+    async def _pair(self, words: tuple[str, ...]) -> Answer:
+        if self.pairing is None or not words:
+            return Answer(text=say("pair_usage"), ok=False)
+        text = await self.pairing.enter(words[0], MACHINE, "")
+        return Answer(text=text, ok=text not in (say("pair_wrong"), say("pair_locked")))
+
+    async def _link(self, words: tuple[str, ...]) -> Answer:
+        if self.live is None:
+            return Answer(text=NOT_RUNNING, ok=False)
+        return Answer(text=self.live.link())
+
+    async def _dead(self, words: tuple[str, ...]) -> Answer:
+        rows = await self.store.dead_letters(LISTED)
+        lines = []
+        for row in rows:
+            payload = msgspec.json.encode(row.inbound).decode()
+            when = ambient.utc(row.at).isoformat(timespec="seconds")
+            lines.append(f"{row.seq}  {when}  {row.inbound.conversation.id}  {payload}")
+        return Answer(text="\n".join(lines) or "No dead letters.")
+
+    async def _resubmit(self, words: tuple[str, ...]) -> Answer:
+        seq = words[0] if words else ""
+        conversation = await self.store.resubmit(int(seq)) if seq.isdecimal() else None
+        if conversation is None:
+            text = f"There is no dead letter {seq!r}. `turnkeeper dead` lists them."
+            return Answer(text=text, ok=False)
+        if self.live is not None:
+            self.live.wake(conversation)
+        return Answer(text=f"{seq} waits again in {conversation}.")
+
+    async def _turn(self, words: tuple[str, ...]) -> Answer:
+        turn = await self.store.turn(words[0]) if words else None
+        if turn is None:
+            return Answer(text="There is no such turn.", ok=False)
+        records = await self.store.records(turn.id)
+        lines = [msgspec.json.encode(turn).decode(), *(encode(one).decode() for one in records)]
+        return Answer(text="\n".join(lines))
+
+    async def _stop(self, words: tuple[str, ...]) -> Answer:
+        if self.live is None:
+            return Answer(text=NOT_RUNNING, ok=False)
+        self.live.stop()
+        return Answer(text="The gateway finishes running turns, then stops.")
+
+
+@contextlib.asynccontextmanager
+async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
+    """Answer at the socket while the body runs; only the folder's owner may connect."""
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            question = msgspec.json.decode(await reader.readline(), type=Question)
+            answer = await operations.answer(question)
+        except (msgspec.DecodeError, ValueError) as error:
+            answer = Answer(text=f"not a question: {error}", ok=False)
+        except Exception:  # the border: one bad command must not end the gateway
+            log.exception("command_failed")
+            answer = Answer(text="This failed; the log says why.", ok=False)
+        with contextlib.suppress(OSError):
+            writer.write(msgspec.json.encode(answer) + b"\n")
+            await writer.drain()
+        writer.close()
+
+    listening = _listen(home / SOCKET)
+    server = await asyncio.start_unix_server(client, sock=listening, limit=MOST_LINE)
+    try:
+        yield
+    finally:
+        server.close()
+        (home / SOCKET).unlink(missing_ok=True)
+
+
+def ask(home: Path, question: Question) -> Answer | None:
+    """The running gateway's answer; None if none runs."""
+    with socket.socket(socket.AF_UNIX) as client, _address(home / SOCKET) as address:
+        try:
+            client.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return None
+        with client.makefile("rwb") as file:
+            file.write(msgspec.json.encode(question) + b"\n")
+            file.flush()
+            line = file.readline()
+    if not line:
+        return Answer(text="The gateway stopped before it answered.", ok=False)
+    return msgspec.json.decode(line, type=Answer)
+
+
+def _listen(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        with _address(path) as address:
+            listening.bind(address)
+    finally:
+        os.umask(before)
+    return listening
+
+
+@contextlib.contextmanager
+def _address(path: Path) -> Iterator[str]:
+    """The socket's address; by way of the open folder where the path is too long for one."""
+    if len(os.fsencode(path)) <= LONGEST_PATH:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -1,0 +1,151 @@
+"""The HTTP server: alive, ready, metrics, and the routes that adapters bring."""
+
+import asyncio
+import importlib
+import os
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from agent_core import ambient
+from gateway.errors import StoreFailed
+from gateway.ports import Adapter
+from gateway.settings import SettingsError
+
+if TYPE_CHECKING:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    from gateway.host import Host
+
+MOST_BODY = 1 << 20
+"""Bytes of a body that a handler reads whole; uploads come in pieces, under their own limit."""
+DEAF = 120.0
+"""Seconds without contact after which an adapter is not ready: three long polls."""
+GRACE = 2.0
+PROBE = "probe"
+
+
+class Condition(Struct, frozen=True, kw_only=True):
+    """One adapter: `age` is seconds since inbound was last proven live, None before."""
+
+    ready: bool
+    age: float | None = None
+    error: str = ""
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """What /readyz answers."""
+
+    ready: bool
+    store: str
+    adapters: dict[str, Condition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What is looked at. `adapters` may still grow; `failed`: which gave up for good, and why."""
+
+    host: "Host"
+    adapters: Mapping[str, Adapter]
+    failed: dict[str, str] = field(default_factory=dict)
+
+    async def readiness(self) -> Readiness:
+        """The state of all that a message needs on its way in."""
+        store = "writable"
+        try:
+            await self.host.services.store.put(PROBE, b"1")
+        except StoreFailed as error:
+            store = str(error)
+        adapters = {name: self.condition(name) for name in self.adapters}
+        ready = store == "writable" and all(one.ready for one in adapters.values())
+        return Readiness(ready=ready, store=store, adapters=adapters)
+
+    def condition(self, platform: str) -> Condition:
+        """The state of one adapter."""
+        contact = self.adapters[platform].last_contact
+        if platform in self.failed or not contact:
+            return Condition(ready=False, error=self.failed.get(platform, ""))
+        age = ambient.monotonic() - contact
+        return Condition(ready=age < DEAF, age=round(age, 3))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; SettingsError if the address cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=256)
+    except (OSError, OverflowError) as error:
+        where, why = f"{host}:{port}", getattr(error, "strerror", "") or str(error)
+        mend = f"cannot listen there ({why}); stop what does, or choose another port (0: any)."
+        raise SettingsError("TURNKEEPER_PORT", where, mend) from None
+
+
+@asynccontextmanager
+async def serve(
+    listening: socket.socket, health: Health, routes: Iterable[web.AbstractRouteDef]
+) -> AsyncIterator[None]:
+    """Serve at `listening` while the body runs."""
+
+    async def healthz(request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(request: web.Request) -> web.Response:
+        state = await health.readiness()
+        body, status = msgspec.json.encode(state), 200 if state.ready else 503
+        return web.Response(body=body, status=status, content_type="application/json")
+
+    app = web.Application(client_max_size=MOST_BODY)
+    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
+    app.add_routes([web.get("/metrics", Metrics(health.host).scrape), *routes])
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listening).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+class Metrics:
+    """/metrics. The Prometheus client is imported at the first scrape."""
+
+    def __init__(self, host: "Host") -> None:
+        self._host = host
+
+    async def scrape(self, request: web.Request) -> web.Response:
+        """The counters of this process and what it holds now."""
+        await asyncio.to_thread(importlib.import_module, "prometheus_client")
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry()
+        registry.register(self)
+        body = await asyncio.to_thread(generate_latest, registry)
+        return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    def collect(self) -> "Iterable[CounterMetricFamily | GaugeMetricFamily]":
+        """As Prometheus collectors do."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        services = self._host.services
+        commits = getattr(services.store, "commits", 0)
+        for name, value in sorted((*services.counters.items(), ("commits", commits))):
+            words = name.replace("_", " ")
+            yield CounterMetricFamily(f"turnkeeper_{name}", f"{words} so far", value=value)
+        sessions = len(self._host.sessions)
+        yield GaugeMetricFamily("turnkeeper_sessions", "conversations at work", value=sessions)
+        yield GaugeMetricFamily("turnkeeper_rss_bytes", "memory of this process", value=_rss())
+
+
+def _rss() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,115 @@
+"""The log: one line an event, with time, level, name and fields; no secret in any of them.
+
+Redaction works on the finished line, so it covers messages, arguments, fields and exceptions.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import IO
+from urllib.parse import quote
+
+SHAPES = re.compile(
+    r"\b\d{6,12}:[A-Za-z0-9_-]{20,}"  # Telegram's bot tokens
+    r"|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}"  # model providers' keys
+    r"|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"  # Slack
+    r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAIza[A-Za-z0-9_-]{30,}"  # GitHub, Google
+    r"|(?<=Bearer )[A-Za-z0-9._~+/-]{8,}"
+)
+"""What looks like a token, whosever it is."""
+
+LEAST = 6
+"""Characters that a configured value must have to be hidden: shorter ones are words."""
+QUIET = (
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "telegram",
+    "openai",
+    "anthropic",
+    "aiohttp.access",
+    "markdown_it",
+)
+_OURS = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_BARE = re.compile(r"[^\s\"=\\]+")
+
+
+class Redactor:
+    """Hides the values of `secrets`, as they are and as URLs and JSON quote them."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        known = {secret for secret in secrets if len(secret) >= LEAST}
+        forms = (
+            known | {quote(one, safe="") for one in known} | {json.dumps(s)[1:-1] for s in known}
+        )
+        longest_first = sorted(forms, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+
+    def clean(self, text: str) -> str:
+        """`text` without them, and without what looks like a token."""
+        if self._known is not None:
+            text = self._known.sub("…", text)
+        return SHAPES.sub("…", text)
+
+
+class Lines(logging.Formatter):
+    """`time level event key=value …`, or the same as a JSON object; always one line."""
+
+    def __init__(self, redactor: Redactor, *, as_json: bool) -> None:
+        super().__init__()
+        self._redactor = redactor
+        self._json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's line."""
+        try:
+            event = record.getMessage()
+        except (TypeError, ValueError):
+            event = str(record.msg)
+        fields: dict[str, object] = {
+            key: value for key, value in vars(record).items() if key not in _OURS
+        }
+        if record.name.partition(".")[0] not in ("turnkeeper", "adapters"):
+            fields["logger"] = record.name
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        at = datetime.fromtimestamp(record.created, UTC)
+        time = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        level = record.levelname.lower()
+        if self._json:
+            line = json.dumps(
+                {"time": time, "level": level, "event": event, **fields},
+                ensure_ascii=False,
+                default=str,
+            )
+        else:
+            words = (f"{key}={_word(value)}" for key, value in fields.items())
+            line = " ".join((time, level, _flat(event), *words))
+        return self._redactor.clean(line)
+
+
+def set_up(
+    level: str, secrets: Iterable[str], *, as_json: bool = False, stream: IO[str] | None = None
+) -> None:
+    """Write the log of this process to `stream`, standard error by default."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Lines(Redactor(secrets), as_json=as_json))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.captureWarnings(True)
+    logging.raiseExceptions = False
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _flat(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _word(value: object) -> str:
+    text = str(value)
+    return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)

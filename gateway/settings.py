@@ -1,0 +1,357 @@
+"""Every setting of the gateway: read once, checked, with a mend for what cannot work.
+
+Owns the sources and their strength (environment, `.env`, `turnkeeper.toml` in the working folder,
+then in the data folder). With `agent_core.settings` the only reader of the environment. Imports
+little: the first poll waits for it.
+"""
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from agent_core.settings import ModelSettings
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+Sandbox = Literal["auto", "bwrap", "unsafe-subprocess"]
+Env: TypeAlias = Mapping[str, str]
+
+VERSION = "0.1.0"
+PLATFORMS = ("telegram", "discord", "slack", "web")
+LATER = {"discord": "DISCORD_BOT_TOKEN", "slack": "SLACK_BOT_TOKEN"}
+"""Platforms whose adapter is not in this version, by the setting that would start them."""
+FILE = "turnkeeper.toml"
+QUESTION_EXPIRES = 7 * 86_400.0
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
+TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
+
+_OWN = (
+    *("TURNKEEPER_HOME", "TURNKEEPER_HOST", "TURNKEEPER_PORT", "TURNKEEPER_TOKEN", "WEB_NAMES"),
+    *("TELEGRAM_BOT_TOKEN", "TELEGRAM_WEBHOOK_URL", "TELEGRAM_WEBHOOK_SECRET"),
+    *("TELEGRAM_API_BASE_URL", "DISCORD_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
+    *("REDIS_URL", "SANDBOX_PROVIDER", "REPLICA_ID", "QUESTION_EXPIRES", "PERMISSION_ASK_ALL"),
+    *("LOCAL_MODEL_DISCOVERY", "LOG_LEVEL", "LOG_FORMAT"),
+    *(f"{p.upper()}_{who}_USERS" for p in PLATFORMS for who in ("ALLOWED", "ADMIN")),
+)
+_MODELS = (
+    *(f"{tier}_MODEL{end}" for tier in ("MAX", "PRO", "FLASH") for end in ("", "_PROVIDER")),
+    *(f"{p}_{what}" for p in ("OPENAI", "ANTHROPIC", "GEMINI") for what in ("API_KEY", "BASE_URL")),
+    *("LITE_MODEL_PROVIDER", "OPENAI_COMPATIBLE_PROVIDERS", "CUSTOM_PROVIDERS"),
+)
+KNOWN = (*_OWN, *_MODELS)
+"""Every key that `turnkeeper.toml` may hold."""
+SECRET = re.compile(r"TOKEN$|SECRET$|_API_KEY$|PROVIDERS$")
+
+
+class SettingsError(Exception):
+    """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
+
+    def __init__(self, setting: str, value: str, mend: str) -> None:
+        super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
+        self.setting = setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telegram:
+    """One bot. With `webhook_url` it receives by webhook, else by long poll."""
+
+    token: str = field(repr=False)
+    api_base_url: str = "https://api.telegram.org"
+    webhook_url: str = ""
+    webhook_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A platform's people: ids, `*` for everybody."""
+
+    allowed: frozenset[str]
+    admins: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What can be set, checked. `question_expires` in seconds, 0 = never. `later`: settings of
+    platforms that this version lacks. `secrets`: values that no log may show."""
+
+    home: Path
+    host: str
+    port: int
+    token: str = field(repr=False)
+    web_names: tuple[str, ...]
+    telegram: Telegram | None
+    people: dict[str, Listed]
+    redis_url: str = field(repr=False)
+    sandbox: Sandbox
+    replica: str
+    question_expires: float
+    ask_all: bool
+    discovery: bool
+    log_level: LogLevel
+    log_format: LogFormat
+    later: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
+    env: Env = field(repr=False)
+
+    @classmethod
+    def read(cls, env: Env | None = None, folder: Path | None = None) -> "Settings":
+        """The settings of this process; raises SettingsError. `folder`: the working folder."""
+        return _read(_merged(os.environ if env is None else env, folder or Path.cwd()))
+
+    def models(self) -> "ModelSettings":
+        """The part about models; apart, because it is imported after the first poll. Raises
+        SettingsError for what a tier cannot work with."""
+        from agent_core.models.tiers import Models
+        from agent_core.settings import ModelSettings
+        from agent_core.settings import SettingsError as ModelSettingsError
+
+        try:
+            found = ModelSettings.read(self.env)
+            Models(found).check()
+        except ModelSettingsError as error:
+            raise SettingsError(error.setting, error.value, error.mend) from None
+        return found
+
+    @property
+    def loopback(self) -> bool:
+        """Only this machine reaches the page."""
+        return self.host in LOOPBACK
+
+    def url(self, port: int) -> str:
+        """The page's address, for people."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
+        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def _read(env: Env) -> Settings:
+    settings = Settings(
+        home=_home(env),
+        host=env.get("TURNKEEPER_HOST") or "127.0.0.1",
+        port=_port(env),
+        token=env.get("TURNKEEPER_TOKEN", ""),
+        web_names=_list(env, "WEB_NAMES"),
+        telegram=_telegram(env),
+        people=read_people(env),
+        redis_url=_redis(env),
+        sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
+        replica=_replica(env),
+        question_expires=_expires(env),
+        ask_all=_flag(env, "PERMISSION_ASK_ALL", default=False),
+        discovery=_flag(env, "LOCAL_MODEL_DISCOVERY", default=True),
+        log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
+        log_format=cast(LogFormat, _choice(env, "LOG_FORMAT", get_args(LogFormat), "text")),
+        later=tuple(setting for setting in LATER.values() if env.get(setting)),
+        secrets=_secrets(env),
+        env=env,
+    )
+    if not settings.loopback and not settings.token:
+        mend = "others can reach this address; set TURNKEEPER_TOKEN, or listen on 127.0.0.1."
+        raise SettingsError("TURNKEEPER_HOST", settings.host, mend)
+    return settings
+
+
+# ---- sources -----------------------------------------------------------------------------
+
+
+def _merged(env: Env, folder: Path) -> Env:
+    near = _toml(folder / FILE) | _dotenv(folder / ".env") | _given(env)
+    home = _home(near)
+    return (_toml(home / FILE) if home.resolve() != folder.resolve() else {}) | near
+
+
+def _given(env: Env) -> dict[str, str]:
+    """What is set to something: an empty variable is not set."""
+    return {name.upper(): value.strip() for name, value in env.items() if value.strip()}
+
+
+def _dotenv(path: Path) -> dict[str, str]:
+    """`NAME=value` a line; quotes, `export` and comments as shells have them."""
+    found = {}
+    for line in _text(path).splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if not equals or name.lstrip().startswith("#"):
+            continue
+        value = value.strip()
+        if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
+            value = value[1:end]
+        else:
+            value = re.sub(r"(^|\s+)#.*", "", value)
+        found[name.strip()] = value
+    return _given(found)
+
+
+def _toml(path: Path) -> dict[str, str]:
+    text = _text(path)
+    if not text:
+        return {}
+    import tomllib
+
+    try:
+        flat = dict(_flat(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(str(path), "", f"is not valid TOML ({error}).") from None
+    for name in flat:
+        if name not in KNOWN:
+            near = difflib.get_close_matches(name, KNOWN, 1, 0.4)
+            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(KNOWN)}."
+            raise SettingsError(name, "", f"{path} sets it, and there is no such setting; {hint}")
+    return _given(flat)
+
+
+def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+    """`[telegram] bot_token` is TELEGRAM_BOT_TOKEN; a list is joined by commas."""
+    found: list[tuple[str, str]] = []
+    for key, value in table.items():
+        name = f"{prefix}{key}".upper()
+        if isinstance(value, dict):
+            found += _flat(value, f"{name}_")
+        elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            found.append((name, json.dumps(value)))
+        elif isinstance(value, list):
+            found.append((name, ",".join(map(str, value))))
+        else:
+            found.append((name, str(value)))
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(str(path), "", f"cannot be read ({error}).") from None
+
+
+# ---- single settings ---------------------------------------------------------------------
+
+
+def _home(env: Env) -> Path:
+    return Path(env.get("TURNKEEPER_HOME") or "~/.turnkeeper").expanduser()
+
+
+def _port(env: Env) -> int:
+    text = env.get("TURNKEEPER_PORT", "8787")
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise SettingsError("TURNKEEPER_PORT", text, "write a number from 0 (any free) to 65535.")
+    return int(text)
+
+
+def _telegram(env: Env) -> Telegram | None:
+    token = env.get("TELEGRAM_BOT_TOKEN", "")
+    if not token:
+        return None
+    if not TOKEN.fullmatch(token):
+        raise SettingsError("TELEGRAM_BOT_TOKEN", "", "it looks like 123456:ABC; copy it again.")
+    base, url = env.get("TELEGRAM_API_BASE_URL", ""), env.get("TELEGRAM_WEBHOOK_URL", "")
+    secret = env.get("TELEGRAM_WEBHOOK_SECRET", "")
+    for name, value in (("TELEGRAM_API_BASE_URL", base), ("TELEGRAM_WEBHOOK_URL", url)):
+        if value:
+            _http(name, value)
+    if url and not secret:
+        raise SettingsError("TELEGRAM_WEBHOOK_SECRET", "", "a webhook needs one; set it.")
+    if secret and not WEBHOOK_SECRET.fullmatch(secret):
+        mend = "use 1 to 256 letters, digits, _ and -."
+        raise SettingsError("TELEGRAM_WEBHOOK_SECRET", "", mend)
+    chosen = secret if url else ""
+    if base:
+        return Telegram(token=token, api_base_url=base, webhook_url=url, webhook_secret=chosen)
+    return Telegram(token=token, webhook_url=url, webhook_secret=chosen)
+
+
+def _http(name: str, value: str) -> None:
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise SettingsError(name, value, "must be an http or https URL.")
+
+
+def read_people(env: Env) -> dict[str, Listed]:
+    """Allowed people and admins by platform. The page's owner is an admin."""
+    found = {}
+    for platform in PLATFORMS:
+        own = {"owner"} if platform == "web" else set()
+        found[platform] = Listed(
+            allowed=frozenset(_list(env, f"{platform.upper()}_ALLOWED_USERS")),
+            admins=frozenset(own | set(_list(env, f"{platform.upper()}_ADMIN_USERS"))),
+        )
+    return found
+
+
+def _redis(env: Env) -> str:
+    url = env.get("REDIS_URL", "")
+    if url and not url.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingsError("REDIS_URL", url.split("@")[-1], "must begin with redis://.")
+    return url
+
+
+def _replica(env: Env) -> str:
+    name = env.get("REPLICA_ID", "")
+    if name and not REPLICA.fullmatch(name):
+        raise SettingsError("REPLICA_ID", name, "use 1 to 64 letters, digits and ._-.")
+    return name
+
+
+def _expires(env: Env) -> float:
+    text = env.get("QUESTION_EXPIRES", "")
+    if text.lower() == "never":
+        return 0.0
+    try:
+        seconds = float(text) if text else QUESTION_EXPIRES
+    except ValueError:
+        seconds = 0.0
+    if not 1.0 <= seconds <= 1e9:
+        raise SettingsError("QUESTION_EXPIRES", text, "write seconds, at least 1, or 'never'.")
+    return seconds
+
+
+def _choice(env: Env, name: str, known: tuple[str, ...], default: str) -> str:
+    text = env.get(name, default).lower()
+    if text not in known:
+        raise SettingsError(name, env[name], f"use one of: {', '.join(known)}.")
+    return text
+
+
+def _flag(env: Env, name: str, *, default: bool) -> bool:
+    words = {"on": True, "true": True, "yes": True, "1": True}
+    words |= {"off": False, "false": False, "no": False, "0": False}
+    text = env.get(name, "on" if default else "off").lower()
+    if text not in words:
+        raise SettingsError(name, env[name], "write on or off.")
+    return words[text]
+
+
+def _list(env: Env, name: str) -> tuple[str, ...]:
+    return tuple(item for item in re.split(r"[,\s]+", env.get(name, "")) if item)
+
+
+def _secrets(env: Env) -> tuple[str, ...]:
+    """Values that no log may show, the longest first."""
+    found = set()
+    for name in KNOWN:
+        value = env.get(name, "")
+        if name.endswith("PROVIDERS") and value:
+            found |= set(re.findall(r'"api_key"\s*:\s*"([^"]+)"', value))
+        elif SECRET.search(name):
+            found |= {value, *(piece.strip() for piece in value.split(","))}
+    found.add(_password(env.get("REDIS_URL", "")))
+    return tuple(sorted((one for one in found if len(one) >= 6), key=len, reverse=True))
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""

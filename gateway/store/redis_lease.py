@@ -1,0 +1,175 @@
+"""Commits of a lease on their way to Redis: numbered without gaps, encoded when they are sent."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from gateway.errors import Fenced, StoreFailed
+from gateway.store.redis_scripts import COMMIT, MOVE, run
+from gateway.store.redis_wire import Command, Reply
+from gateway.store.rows import Changes, Lease, OutboxRow
+
+ACTIVE, DUE, DEAD, AUDIT = "tk:active", "tk:due", "tk:dead", "tk:audit"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def key(conversation: str) -> str:
+    """The conversation's hash; its other keys begin with it."""
+    return f"tk:{{{conversation}}}"
+
+
+def turn_key(turn: str) -> str:
+    """Where it is written which conversation a turn belongs to."""
+    return f"tk:of:{turn}"
+
+
+def question_key(question: str) -> str:
+    """Where it is written which conversation a question belongs to."""
+    return f"tk:q:{question}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Held:
+    """A lease that this process took. `nonce` tells its commits from those of another life with
+    the same token; `number` is the last commit's; `turns` are those whose place is written."""
+
+    lease: Lease
+    nonce: str
+    number: int = 0
+    broken: bool = False
+    turns: set[str] = field(default_factory=set)
+
+
+class Commit:
+    """One atomic write under a lease; with `seen` also its release. A request of a wire.
+
+    Indexes outside of the conversation's slot are written before it and cleaned after it, so
+    what they name is always a superset of what there is.
+    """
+
+    def __init__(
+        self,
+        held: Held,
+        changes: Changes,
+        seen: int | None,
+        done: Callable[[str, Exception | None], None],
+    ) -> None:
+        self._held = held
+        self._changes = changes
+        self._seen = seen
+        self._done = done
+        self._before: list[Command] = []
+        self.after: list[Command] = []
+        """What to tell the wire once the commit stands."""
+
+    def commands(self) -> Sequence[Command]:
+        held = self._held
+        if held.broken:
+            raise StoreFailed("an earlier commit of this lease failed")
+        held.number += 1
+        try:
+            operations = [part for one in _operations(self._changes, held) for part in one]
+        except (TypeError, ValueError, OverflowError) as error:
+            held.broken = True
+            raise StoreFailed(f"cannot be written as JSON: {error}") from error
+        self._before = list(_before(self._changes, held))
+        seen = "" if self._seen is None else self._seen
+        base = key(held.lease.conversation)
+        lease = (held.lease.token, held.nonce, held.number)
+        return (*self._before, run(COMMIT, base, *lease, seen, *operations))
+
+    def settle(self, replies: Sequence[Reply]) -> None:
+        match replies[-1]:
+            case [b"kept" | b"held" | b"released" as outcome, int(epoch)]:
+                failed = any(isinstance(reply, Exception) for reply in replies[:-1])
+                self.after = [*(self._before if failed else ()), *_after(self._changes, self._held)]
+                if outcome == b"released":
+                    name = self._held.lease.conversation
+                    self.after.append(run(MOVE, ACTIVE, name, epoch, ""))
+                self._done(outcome.decode(), None)
+            case [b"fenced", *_]:
+                name = self._held.lease.conversation
+                self._done("", Fenced(f"{name} is held under a newer token, or by nobody"))
+            case [bytes(why), *_]:
+                self.fail(StoreFailed(f"refused by the store: {why.decode()}"))
+            case other:
+                self.fail(StoreFailed(f"refused by the store: {other}"))
+
+    def fail(self, error: Exception) -> None:
+        self._held.broken = True
+        self._done("", error)
+
+
+def resolve(future: "asyncio.Future[bool]", outcome: str, error: Exception | None) -> None:
+    """Tell a waiter of its commit; it may have been cancelled meanwhile."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(outcome != "held")
+    else:
+        future.set_exception(error)
+
+
+def flush_audit(conversation: str, lines: Sequence[tuple[str, float, bytes]]) -> Iterator[Command]:
+    """Move (id, at, body) of a conversation's audit to the list of all; twice is harmless."""
+    for name, at, body in lines:
+        yield "ZADD", AUDIT, at, f"{conversation} {name} ".encode() + body
+    if lines:
+        yield "HDEL", f"{key(conversation)}:audit", *(name for name, _, _ in lines)
+
+
+def _operations(changes: Changes, held: Held) -> Iterator[Command]:
+    for record in changes.records:
+        yield "r", record.turn, record.n, record.body()
+    for turn in changes.turns:
+        yield "t", turn.id, turn.status, _encode(turn)
+    for seq in changes.done:
+        yield "d", seq
+    for seq in changes.dead:
+        yield "x", seq
+    for view in changes.views:
+        yield "v", view.turn, view.name, view.rev, view.position, _unsent(view), _encode(view)
+    for question in changes.questions:
+        yield "q", question.id, question.status, _encode(question)
+    for entry in changes.transcript:
+        yield "s", entry.n, _encode(entry.messages)
+    if changes.row is not None:
+        yield "c", _encode(changes.row)
+    for name, at, body in _audit(changes, held):
+        yield "a", name, f"{at!r} ".encode() + body
+
+
+def _unsent(view: OutboxRow) -> int:
+    return int(view.version > view.sent or view.sending >= 0)
+
+
+def _audit(changes: Changes, held: Held) -> list[tuple[str, float, bytes]]:
+    place = f"{held.lease.token}.{held.number}"
+    return [(f"{place}.{n}", line.at, _encode(line)) for n, line in enumerate(changes.audit)]
+
+
+def _before(changes: Changes, held: Held) -> Iterator[Command]:
+    conversation = held.lease.conversation
+    named = {turn.id for turn in changes.turns}
+    named.update(row.turn for row in changes.records)
+    named.update(row.turn for row in changes.views)
+    for turn in named - held.turns:
+        yield "SET", turn_key(turn), conversation
+    held.turns |= named
+    for question in changes.questions:
+        yield "SET", question_key(question.id), conversation
+        if question.status == "open" and question.expires > 0:
+            yield "ZADD", DUE, "LT", question.expires, f"{conversation} {question.id}"
+    for seq in changes.dead:
+        yield "ZADD", DEAD, seq, f"{conversation} {seq}"
+
+
+def _after(changes: Changes, held: Held) -> Iterator[Command]:
+    conversation = held.lease.conversation
+    closed = [q for q in changes.questions if q.status != "open" and q.expires > 0]
+    if closed:
+        yield "ZREM", DUE, *(f"{conversation} {question.id}" for question in closed)
+    yield from flush_audit(conversation, _audit(changes, held))

@@ -1,0 +1,90 @@
+"""Lives of a gateway in forked children, killed by SIGKILL at chosen points.
+
+The parent is warmed: everything is imported before the first fork, so a life costs milliseconds.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.fakes.world import Life
+
+Story = Callable[[Life], Awaitable[None]]
+Prepare = Callable[[Life], None]
+
+
+class Died(Exception):
+    """A life ended otherwise than it should."""
+
+
+def life(folder: Path, story: Story, prepare: Prepare | None = None) -> dict | None:
+    """Run `story` in a forked child; what it noted of its points, None if it was killed."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            one = Life(folder)
+            if prepare is not None:
+                prepare(one)
+
+            async def main() -> None:
+                async with one.living():
+                    await story(one)
+
+            asyncio.run(main())
+            (folder / "points.json").write_text(
+                json.dumps({"count": one.points.count, "names": one.points.names})
+            )
+            code = 0
+        except BaseException:
+            (folder / "error.txt").write_text(traceback.format_exc())
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        return None
+    if os.WEXITSTATUS(status):
+        raise Died((folder / "error.txt").read_text())
+    return json.loads((folder / "points.json").read_text())
+
+
+def count_points(story: Story, prepare: Prepare | None = None) -> dict:
+    """The points of an undisturbed run."""
+    folder = Path(tempfile.mkdtemp(prefix="tk-life-"))
+    try:
+        found = life(folder, story, prepare)
+        assert found is not None
+        return found
+    finally:
+        shutil.rmtree(folder)
+
+
+def killed_at(
+    kills: list[set[int]], story: Story, check: Callable[[Path, str], None], label: str,
+    prepare: Prepare | None = None,
+) -> bool:  # fmt: skip
+    """One life for each set of kill points, then one that ends; `check` looks at the world.
+    Whether the first life was killed."""
+    folder = Path(tempfile.mkdtemp(prefix="tk-life-"))
+    died = False
+    try:
+        for points in kills:
+
+            def with_kill(one: Life, points: set[int] = points) -> None:
+                one.points.kill_at = points
+                if prepare is not None:
+                    prepare(one)
+
+            died = life(folder, story, with_kill) is None or died
+        life(folder, story, prepare)
+        check(folder, label)
+        return died
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,65 @@
+"""The desk over a real host: what the HTTP API sees of a conversation."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.access import Access, People
+from gateway.desk import GatewayDesk
+from gateway.messages import MessageReceived, Sender
+from gateway.ports import Shown
+from gateway.views import Reply
+from tests.fakes.world import ANN, ROOM, Life
+
+
+def said(event: str, text: str) -> MessageReceived:
+    return MessageReceived(conversation=ROOM, sender=ANN, event=event, message=event, text=text)
+
+
+async def test_a_message_its_views_and_its_conversation(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    async with life.living():
+        desk = GatewayDesk(life.host)
+        async with desk.watch(ROOM.id) as live:
+            await desk.accept([said("m1", "hello")])
+            shown = await anext(live)
+            while not (isinstance(shown, Shown) and isinstance(shown.view, Reply)):
+                shown = await anext(live)
+        await life.quiet()
+        assert isinstance(shown, Shown)
+        latest = await desk.latest(ROOM.id, 10)
+        assert [one.view for one in latest if isinstance(one.view, Reply)] == [
+            Reply(text="ack hello")
+        ]
+        assert await desk.views(ROOM.id, 0, 10) == tuple(sorted(latest, key=lambda one: one.rev))
+        assert await desk.views(ROOM.id, latest[-1].rev, 10) == ()
+        (summary,) = await desk.conversations("test:a:", 10)
+        assert (summary.conversation, summary.title, summary.state) == (ROOM.id, "hello", "idle")
+        assert await desk.conversations("web:", 10) == ()
+
+
+async def test_what_waits(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    async with life.living():
+        life.agent.delays["model"] = 30.0
+        desk = GatewayDesk(life.host)
+        await desk.accept([said("m1", "first")])
+        await life.until(lambda: life.ledger.all("model"))
+        await desk.accept([said("m2", "second")])
+        await desk.accept([said("m2", "second")])
+        waiting = await desk.waiting(ROOM.id)
+        assert [(one.name, one.text) for one in waiting] == [("Ann", "second")]
+        (summary,) = await desk.conversations(ROOM.id, 1)
+        assert summary.state == "running"
+
+
+@pytest.mark.parametrize(("person", "role"), [("ann", "user"), ("root", "admin"), ("eve", None)])
+async def test_roles_are_those_in_force_now(
+    tmp_path: Path, person: str, role: str | None
+) -> None:
+    life = Life(tmp_path)
+    async with life.living():
+        desk, sender = GatewayDesk(life.host), Sender(platform="test", id=person)
+        assert desk.person(sender) == role
+        life.services.access = Access({"test": People(admins=frozenset({person}))}, {})
+        assert desk.person(sender) == "admin"

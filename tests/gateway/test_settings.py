@@ -1,0 +1,170 @@
+"""Settings: where they come from, which is stronger, and what is said of what cannot work."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.settings import KNOWN, VERSION, Settings, SettingsError, read_people
+
+ROOT = Path(__file__).parents[2]
+
+
+def read(folder: Path, **env: str) -> Settings:
+    return Settings.read({"TURNKEEPER_HOME": str(folder / "data")} | env, folder)
+
+
+def refused(folder: Path, **env: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        read(folder, **env)
+    return str(caught.value)
+
+
+def test_nothing_set(tmp_path: Path) -> None:
+    settings = Settings.read({}, tmp_path)
+    assert settings.home == Path.home() / ".turnkeeper"
+    assert (settings.host, settings.port, settings.telegram) == ("127.0.0.1", 8787, None)
+    assert settings.question_expires == 7 * 86400
+    assert settings.models().empty
+    assert settings.people["web"].admins == {"owner"}
+
+
+def test_the_environment_is_stronger_than_dotenv_than_toml_here_than_toml_at_home(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "data"
+    home.mkdir()
+    (home / "turnkeeper.toml").write_text(
+        'log_level = "debug"\nreplica_id = "home"\nquestion_expires = 5\nTURNKEEPER_PORT = 1\n'
+    )
+    (tmp_path / "turnkeeper.toml").write_text(
+        'REPLICA_ID = "toml"\nquestion_expires = 6\nturnkeeper.port = 2\n'
+    )
+    (tmp_path / ".env").write_text(
+        "# a comment\nexport QUESTION_EXPIRES=7 # seconds\nTURNKEEPER_PORT='3'\nTHEIRS=x\nno line\n"
+    )
+    settings = read(tmp_path, TURNKEEPER_PORT="4")
+    found = (settings.log_level, settings.replica, settings.question_expires, settings.port)
+    assert found == ("debug", "toml", 7, 4)
+
+
+def test_the_home_can_be_set_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "turnkeeper.toml").write_text(f'turnkeeper.home = "{tmp_path}/other"')
+    assert Settings.read({}, tmp_path).home == tmp_path / "other"
+
+
+def test_toml_tables_and_lists(tmp_path: Path) -> None:
+    (tmp_path / "turnkeeper.toml").write_text(
+        '[telegram]\nbot_token = "1:abc"\nallowed_users = [11, "12"]\nadmin_users = 13\n'
+        '[[openai_compatible_providers]]\nname = "local"\nbase_url = "http://127.0.0.1:1/v1"\n'
+        'api_key = "secret-key"\n[openai_compatible_providers.tier_models]\nmax = "m"\n'
+    )
+    settings = read(tmp_path)
+    assert settings.telegram and settings.telegram.token == "1:abc"
+    assert settings.people["telegram"].allowed == {"11", "12"}
+    assert settings.people["telegram"].admins == {"13"}
+    assert settings.models().choice("pro") == ("local", "m")
+    assert "secret-key" in settings.secrets
+    assert "secret-key" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("telegram_bot_tokn = 'x'", ["TELEGRAM_BOT_TOKN", "did you mean TELEGRAM_BOT_TOKEN?"]),
+        ("zzz = 1", ["ZZZ", "known are", "LOG_LEVEL"]),
+        ("a = = 1", ["turnkeeper.toml", "is not valid TOML"]),
+    ],
+)
+def test_a_wrong_file(tmp_path: Path, text: str, words: list[str]) -> None:
+    (tmp_path / "turnkeeper.toml").write_text(text)
+    said = refused(tmp_path)
+    assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "mend"),
+    [
+        ("TURNKEEPER_PORT", "http", "write a number"),
+        ("TURNKEEPER_PORT", "70000", "write a number"),
+        ("TELEGRAM_API_BASE_URL", "localhost:80", "http or https"),
+        ("SANDBOX_PROVIDER", "e2b", "use one of: auto, bwrap, unsafe-subprocess"),
+        ("QUESTION_EXPIRES", "soon", "or 'never'"),
+        ("QUESTION_EXPIRES", "nan", "or 'never'"),
+        ("QUESTION_EXPIRES", "-1", "or 'never'"),
+        ("PERMISSION_ASK_ALL", "perhaps", "on or off"),
+        ("LOG_LEVEL", "loud", "debug, info"),
+        ("REPLICA_ID", "a b", "letters"),
+        ("REDIS_URL", "localhost:6379", "redis://"),
+        ("TURNKEEPER_HOST", "0.0.0.0", "set TURNKEEPER_TOKEN"),
+    ],
+)
+def test_errors_name_setting_value_and_mend(
+    tmp_path: Path, name: str, value: str, mend: str
+) -> None:
+    said = refused(tmp_path, **{"TELEGRAM_BOT_TOKEN": "1:abc", name: value})
+    assert said.startswith(f"{name}={value}: ")
+    assert mend in said
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"TELEGRAM_BOT_TOKEN": "hunter2hunter2"},
+        {"TELEGRAM_WEBHOOK_URL": "https://x.example", "TELEGRAM_BOT_TOKEN": "1:hunter2hunter2"},
+        {"TELEGRAM_WEBHOOK_SECRET": "hunter2 hunter2", "TELEGRAM_BOT_TOKEN": "1:a"},
+        {"REDIS_URL": "http://:hunter2@host"},
+    ],
+)
+def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:
+    assert "hunter2" not in refused(tmp_path, **env)
+
+
+def test_model_errors_are_settings_errors(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="PRO_MODEL"):
+        read(tmp_path, PRO_MODEL="nothing").models()
+
+
+def test_never_flags_and_later_platforms(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path, QUESTION_EXPIRES="never", PERMISSION_ASK_ALL="1", LOCAL_MODEL_DISCOVERY="Off",
+        DISCORD_BOT_TOKEN="x" * 20, TURNKEEPER_HOST="0.0.0.0", TURNKEEPER_TOKEN="t" * 20,
+    )  # fmt: skip
+    assert settings.question_expires == 0
+    assert settings.ask_all and not settings.discovery
+    assert settings.later == ("DISCORD_BOT_TOKEN",)
+    assert settings.url(80) == "http://127.0.0.1:80/"
+
+
+def test_secrets_are_collected(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path, TELEGRAM_BOT_TOKEN="1:telegram", OPENAI_API_KEY="sk-first,sk-second",
+        REDIS_URL="redis://:redis-password@host", TURNKEEPER_TOKEN="api-token",
+    )  # fmt: skip
+    assert {"1:telegram", "sk-first", "sk-second", "redis-password", "api-token"} <= set(
+        settings.secrets
+    )
+    assert not [one for one in settings.secrets if one in repr(settings)]
+
+
+def test_people() -> None:
+    lists = read_people({"TELEGRAM_ALLOWED_USERS": "1, 2 3", "SLACK_ADMIN_USERS": "*"})
+    assert lists["telegram"].allowed == {"1", "2", "3"}
+    assert lists["slack"].admins == {"*"}
+
+
+def test_known_settings_are_unique_and_the_version_is_the_projects() -> None:
+    assert len(KNOWN) == len(set(KNOWN))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION
+
+
+def test_reading_settings_imports_nothing_slow() -> None:
+    code = (
+        "import sys; from gateway.settings import Settings; Settings.read();"
+        "print([m for m in ('pydantic', 'aiohttp', 'telegram', 'openai') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]", done.stderr
