@@ -24,6 +24,7 @@ from gateway.ports import Adapter
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
+    from adapters.web.gate import Gate
     from gateway.assembly import Parts
 
 log = logging.getLogger("turnkeeper.main")
@@ -62,13 +63,13 @@ class Gateway:
             from gateway import assembly
 
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
-            warming = group.create_task(parts.agent.warm())
-            work = [group.create_task(parts.host.run(self._open)), warming]
+            page, gate = await self._page(parts, listening)
+            work = [group.create_task(parts.host.run(self._open))]
+            work.append(group.create_task(parts.agent.warm()))
             work.append(group.create_task(assembly.hints(parts)))
-            if polls:
-                await asyncio.wait([warming])  # a person's answer goes before the page
-            page = await self._open_page(stack, parts, listening)
+            await self._open.wait()
             work.append(group.create_task(self._receive(page)))
+            await self._open_doors(stack, parts, listening, gate)
             await self._stop.wait()
             log.info("draining", extra={"sessions": len(parts.host.sessions)})
             for task in polls:
@@ -78,32 +79,34 @@ class Gateway:
                 task.cancel()
         log.info("stopped")
 
-    async def _open_page(
-        self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket
-    ) -> Adapter:
-        """The HTTP server with the page's adapter, and the control socket."""
+    async def _page(self, parts: "Parts", listening: socket.socket) -> "tuple[Adapter, Gate]":
+        """The page's adapter, and who may come in by it."""
         from adapters.web.adapter import WebAdapter
-        from adapters.web.gate import OWNER, Gate
+        from adapters.web.gate import Gate
         from gateway.assembly import web_secret
         from gateway.desk import GatewayDesk
+
+        settings, port = self._settings, listening.getsockname()[1]
+        secret, token = await web_secret(parts.services.store), settings.token or None
+        gate = Gate(secret, settings.host, port, settings.web_names, token)
+        page = WebAdapter(GatewayDesk(parts.host), gate, settings.home / "uploads")
+        self._adapters[page.platform] = page
+        return page, gate
+
+    async def _open_doors(
+        self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket, gate: "Gate"
+    ) -> None:
+        """The HTTP server and the control socket; then say so."""
+        from adapters.web.gate import OWNER
         from gateway.ops import control
 
-        settings, host, services = self._settings, parts.host, parts.services
-        port, token = listening.getsockname()[1], settings.token or None
-        secret = await web_secret(services.store)
-        gate = Gate(secret, settings.host, port, settings.web_names, token)
-        page = WebAdapter(GatewayDesk(host), gate, settings.home / "uploads")
-        self._adapters[page.platform] = page
+        url = self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
-        health = Health(host=host, adapters=self._adapters, failed=self._failed)
+        health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
         await stack.enter_async_context(serve_http(listening, health, routes))
-        url = settings.url(port)
         asked = parts.operations(health, url, lambda: gate.issue(OWNER), self._stop.set)
-        await stack.enter_async_context(control.serve(settings.home, asked))
-        for conversation in await services.store.work(services.owner):
-            host.wake(conversation)  # the page's, which had no adapter until now
+        await stack.enter_async_context(control.serve(self._settings.home, asked))
         self._announce(parts.about(url))
-        return page
 
     async def _receive(self, adapter: Adapter) -> None:
         """Run an adapter; one that gives up takes nothing along."""

@@ -173,7 +173,8 @@ async def web_secret(directory: Directory) -> bytes:
 async def _models(settings: Settings) -> ModelSettings:
     """What is set; else a server on this machine, but never for a platform's strangers."""
     models = settings.models()
-    if not models.empty or settings.telegram is not None or not settings.discovery:
+    set_up = settings.telegram is not None or bool(settings.later)
+    if not models.empty or set_up or not settings.discovery:
         return models
     found = await discover()
     if found is None:

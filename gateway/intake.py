@@ -133,7 +133,7 @@ class Intake:
         if len(session.queue) > session.services.most_waiting and not self._told_full:
             self._told_full = True
             text = say("joined", session.language, n=session.services.most_waiting)
-            session.notice(row.seq, text, keep=True)
+            session.notice(row.seq, text, state="kept")
 
         async def give() -> None:
             try:
@@ -422,6 +422,10 @@ class Intake:
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
         """End the running turn; False if none runs. A stop after the final commit is late."""
         active = self._session.active
+        if active is None and self._session.queue and done:
+            waiting = self._session.queue.popleft()
+            self._session.notice(waiting.seq, say("stopped", self._session.language), also=done)
+            return True
         if active is None or active.closed or active.turn is None:
             return False
         record = Stopped(key="stopped", reason=reason, by=sender.key)  # type: ignore[arg-type]

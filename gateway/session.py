@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Iterable
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -42,10 +43,11 @@ from gateway.store.rows import (
 )
 from gateway.texts import say
 from gateway.turns import OpenTurn, began, read_brief
-from gateway.views import Notice, Reply, View
+from gateway.views import Notice, Reply, Tone, View
 
 log = logging.getLogger("turnkeeper.session")
 
+NoticeState = Literal["done", "dead", "kept"]
 MOST_HISTORY = 240_000
 """Characters of transcript that a turn begins with; beyond it the older half is left behind."""
 
@@ -156,7 +158,9 @@ class Session:
             self.submit(Changes(row=self.row))
             if crashes >= self.services.give_up_after:
                 poison = self.queue.popleft()
-                self.notice(poison.seq, say("dead", self.language, n=crashes), "error", dead=True)
+                self.notice(
+                    poison.seq, say("dead", self.language, n=crashes), "error", state="dead"
+                )
                 self.row = replace(self.row, crashes=0)
 
     def wake(self) -> None:
@@ -338,7 +342,7 @@ class Session:
         outcome = open_turn.outcome
         if self.ended is not None:
             return
-        if isinstance(outcome, Parked):
+        if isinstance(outcome, Parked) and not open_turn.closed:
             self._park(open_turn, turn)
         elif isinstance(outcome, Exception) and not open_turn.closed:
             text = say("bug", open_turn.row.language, id=open_turn.id)
@@ -387,6 +391,7 @@ class Session:
         """The turn is over: nothing of it stays in memory but what is still to be sent."""
         self.turns.pop(open_turn.id, None)
         self.loaded.pop(open_turn.id, None)
+        self.queue.extendleft(reversed(open_turn.steers))
         for question in [q for q in self.questions.values() if q.turn == open_turn.id]:
             del self.questions[question.id]
         self.outbox.forget(open_turn.id)
@@ -538,18 +543,17 @@ class Session:
         )
 
     def notice(
-        self, seq: int, text: str, tone: str = "info", *, dead: bool = False, keep: bool = False
-    ) -> None:
-        """A word of the gateway's own about inbox row `seq`, which is done with it (unless
-        `keep`: it stays waiting)."""
-        name = "notice" if not keep else "receipt"
-        view = Notice(text=text, tone=tone)  # type: ignore[arg-type]  # one of its literals
-        row = self.want(f"row-{seq}", name, view, 1, final=True)
-        rows = () if keep else (seq,)
+        self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",
+        also: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
+        """A word of the gateway's own about inbox row `seq`. `state`: what becomes of the row;
+        `also`: rows that are done with it."""
+        name = "receipt" if state == "kept" else "notice"
+        row = self.want(f"row-{seq}", name, Notice(text=text, tone=tone), 1, final=True)
         future = self.submit(
             Changes(
-                done=() if dead else rows,
-                dead=rows if dead else (),
+                done=(*also, seq) if state == "done" else also,
+                dead=(seq,) if state == "dead" else (),
                 views=(row,),
                 row=self.row,
             )
@@ -587,7 +591,9 @@ class Session:
         row = self.outbox.rows.get(key)
         self.services.count("views_refused")
         if row is not None and not isinstance(row.view, Notice) and self.ended is None:
-            self.notice(self.seen, say("view_failed", self.language, why=why), "error", keep=True)
+            self.notice(
+                self.seen, say("view_failed", self.language, why=why), "error", state="kept"
+            )
 
     def settled(self) -> None:
         self._event.set()

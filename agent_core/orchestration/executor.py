@@ -84,14 +84,12 @@ async def react(
         answer = Message(role="assistant", parts=reply.parts)
         new.append(answer)
         calls = calls_of(answer)
-        if calls:
-            results = await act(turn_round, brief, hands, calls)
-            new.append(Message(role="tool", parts=results))
-        said = await turn_round.steer()
-        if said:
-            new.append(user("\n".join(said)))
-        elif not calls:
+        if not calls:
             return Result(text=text_of(answer), messages=tuple(new))
+        results = await act(turn_round, brief, hands, calls)
+        new.append(Message(role="tool", parts=results))
+        if said := await turn_round.steer():
+            new.append(user("\n".join(said)))
     reply = await _think(scope.child("summary"), brief, hands, (*history, *new), "none")
     answer = Message(role="assistant", parts=reply.parts)
     return Result(text=text_of(answer), messages=(*new, answer), finish="limit")

@@ -129,6 +129,7 @@ def _files(workspace: Path) -> tuple[str, ...]:
             system += ("--symlink", os.readlink(path), str(path))
         else:
             system += ("--ro-bind-try", str(path), str(path))
+    system += ("--perms", "0755", "--dir", "/etc")
     for name in _ETC:
         system += ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     here = str(workspace)

@@ -62,7 +62,8 @@ class _Output:
         if not missing:
             return (bytes(self._head) + tail).decode("utf-8", "replace")
         head, end = (part.decode("utf-8", "replace") for part in (bytes(self._head), tail))
-        return f"{head}\n[…]\n{end}\n[{missing:,} bytes in the middle were left out]"
+        why = "; stopped, it wrote too much" if self.total > FLOOD else ""
+        return f"{head}\n[…]\n{end}\n[{missing:,} bytes in the middle were left out{why}]"
 
 
 class _Child(asyncio.SubprocessProtocol):

@@ -100,7 +100,8 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
         case name:
             question = control.Question(command=name)
     answer = control.ask(settings.home, question) or asyncio.run(_offline(settings, question))
-    print(answer.text, file=sys.stdout if answer.ok else sys.stderr)
+    text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may hold escapes
+    print(text, file=sys.stdout if answer.ok else sys.stderr)
     return OK if answer.ok else FAILED
 
 

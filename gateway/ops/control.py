@@ -30,6 +30,8 @@ MOST_LINE = 1 << 16
 LONGEST_PATH = 100
 """Bytes; a socket's address holds little more."""
 LISTED = 50
+PATIENCE = 30.0
+"""Seconds that the command line waits for an answer."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -167,14 +169,18 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
 def ask(home: Path, question: Question) -> Answer | None:
     """The running gateway's answer; None if none runs."""
     with socket.socket(socket.AF_UNIX) as client, _address(home / SOCKET) as address:
+        client.settimeout(PATIENCE)
         try:
             client.connect(address)
         except (FileNotFoundError, ConnectionRefusedError):
             return None
-        with client.makefile("rwb") as file:
-            file.write(msgspec.json.encode(question) + b"\n")
-            file.flush()
-            line = file.readline()
+        try:
+            with client.makefile("rwb") as file:
+                file.write(msgspec.json.encode(question) + b"\n")
+                file.flush()
+                line = file.readline()
+        except OSError as error:
+            return Answer(text=f"The gateway does not answer: {error}.", ok=False)
     if not line:
         return Answer(text="The gateway stopped before it answered.", ok=False)
     return msgspec.json.decode(line, type=Answer)

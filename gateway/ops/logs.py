@@ -13,7 +13,7 @@ from typing import IO
 from urllib.parse import quote
 
 SHAPES = re.compile(
-    r"\b\d{6,12}:[A-Za-z0-9_-]{20,}"  # Telegram's bot tokens
+    r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{20,}"  # Telegram's bot tokens
     r"|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}"  # model providers' keys
     r"|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"  # Slack
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAIza[A-Za-z0-9_-]{30,}"  # GitHub, Google
@@ -107,9 +107,13 @@ def set_up(
 
 
 def _flat(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    """`text` in one line, without anything that moves a terminal's cursor."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _word(value: object) -> str:
     text = str(value)
-    return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    plain = text.isprintable()
+    return text if plain and _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=not plain)

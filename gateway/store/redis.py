@@ -109,11 +109,12 @@ class RedisStore(Reading):
     async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
         try:
             rows = [(*dedupe_keys(inbound), _encode(inbound)) for inbound in inbounds]
+            places = [inbound.conversation.id for inbound in inbounds]
         except (TypeError, ValueError) as error:
             raise StoreFailed(f"cannot be written as JSON: {error}") from error
         groups: dict[str, list[int]] = {}
-        for n, inbound in enumerate(inbounds):
-            groups.setdefault(inbound.conversation.id, []).append(n)
+        for n, name in enumerate(places):
+            groups.setdefault(name, []).append(n)
         seqs = [0] * len(rows)
         now = ambient.now()
         while groups:

@@ -70,11 +70,7 @@ class Commit:
         if held.broken:
             raise StoreFailed("an earlier commit of this lease failed")
         held.number += 1
-        try:
-            operations = [part for one in _operations(self._changes, held) for part in one]
-        except (TypeError, ValueError, OverflowError) as error:
-            held.broken = True
-            raise StoreFailed(f"cannot be written as JSON: {error}") from error
+        operations = [part for one in _operations(self._changes, held) for part in one]
         self._before = list(_before(self._changes, held))
         seen = "" if self._seen is None else self._seen
         base = key(held.lease.conversation)

@@ -89,8 +89,8 @@ class Reading:
         where = await self._bytes("GET", turn_key(turn))
         if where is None:
             return ()
-        (found,) = await self._reads.call(("HGETALL", f"{key(where.decode())}:r:{turn}"))
-        rows = sorted((int(n), body) for n, body in cast("dict[bytes, bytes]", found).items())
+        flat = await self._list("HGETALL", f"{key(where.decode())}:r:{turn}")
+        rows = sorted((int(n), body) for n, body in zip(flat[::2], flat[1::2], strict=True))
         return tuple(decode_record(body) for _, body in rows)
 
     async def turn(self, turn: str) -> TurnRow | None:

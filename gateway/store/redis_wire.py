@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeAlias, cast
 
 from redis.asyncio import Redis
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError
 
 from gateway.errors import Fenced, StoreFailed
 from gateway.store.redis_scripts import ALL
@@ -22,7 +22,8 @@ class Request(Protocol):
     that it is sent again."""
 
     def commands(self) -> Sequence[Command]:
-        """What to send, asked for when its turn has come; may raise StoreFailed or Fenced."""
+        """What to send, asked for when its turn has come. May raise StoreFailed or Fenced, or
+        what encoding raises: that is what `fail` then gets."""
 
     def settle(self, replies: Sequence[Reply]) -> None:
         """One reply a command; an Exception among them is that command's failure."""
@@ -103,12 +104,14 @@ class Wire:
         ready: list[tuple[Request, Sequence[Command]]] = []
         for request in requests:
             try:
-                ready.append((request, request.commands()))
+                ready.append((request, [tuple(map(_plain, one)) for one in request.commands()]))
             except (StoreFailed, Fenced) as error:
                 request.fail(error)
+            except (TypeError, ValueError, OverflowError) as error:
+                request.fail(StoreFailed(f"cannot be encoded: {error}"))
         try:
             replies = await self._send([one for _, commands in ready for one in commands])
-        except (RedisError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever the client raises, the wire lives on
             for request, _ in ready:
                 request.fail(StoreFailed(f"Redis could not be reached: {error}"))
             return
@@ -132,6 +135,11 @@ class Wire:
             pipe.execute_command(*command)
         self.trips += 1
         return cast("list[Reply]", await pipe.execute(raise_on_error=False))
+
+
+def _plain(part: str | bytes | int | float) -> bytes | int | float:
+    """Text as bytes: what cannot be encoded fails here, alone, and replies stay as they come."""
+    return part.encode() if isinstance(part, str) else part
 
 
 async def load(client: Redis) -> None:

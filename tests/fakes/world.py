@@ -248,16 +248,20 @@ class ScriptedAgent:
             n for n, m in enumerate(messages) if m.role == "user" and text_of(m).startswith("do ")
         ]
         users = [n for n, m in enumerate(messages) if m.role == "user"]
-        if not asked or (users[-1] > asked[-1] and messages[-1].role == "user" and not _open(messages, asked[-1])):
+        if not asked or _ended(messages[asked[-1] :]):
             return [Text(text=f"ack {text_of(messages[users[-1]])}")]
         start = asked[-1]
         rounds = text_of(messages[start])[3:].split("\n")[0].split("|")
         done = sum(1 for m in messages[start:] if m.role == "tool")
         if done < len(rounds):
             return [self._call(n, done, word) for n, word in enumerate(rounds[done].split())]
-        results = [p.content for m in messages[start:] for p in m.parts if isinstance(p, ToolResult)]
+        results = [
+            p.content for m in messages[start:] for p in m.parts if isinstance(p, ToolResult)
+        ]
         said = [text_of(messages[n]) for n in users if n > start]
-        return [Text(text=f"done {text_of(messages[start])[3:]}: {'; '.join(results)} {' '.join(said)}")]
+        return [
+            Text(text=f"done {text_of(messages[start])[3:]}: {'; '.join(results)} {' '.join(said)}")
+        ]
 
     def _call(self, n: int, round_: int, word: str) -> ToolCall:
         if word in ("pick", "tell"):
@@ -267,9 +271,12 @@ class ScriptedAgent:
         return ToolCall(id=f"c{round_}{n}", name=word, arguments=json.dumps(arguments))
 
 
-def _open(messages: Sequence[Message], start: int) -> bool:
-    rounds = text_of(messages[start])[3:].split("\n")[0].split("|")
-    return sum(1 for m in messages[start:] if m.role == "tool") < len(rounds)
+def _ended(messages: Sequence[Message]) -> bool:
+    """The script was answered, or stopped."""
+    return any(
+        m.role == "assistant" and not any(isinstance(p, ToolCall) for p in m.parts)
+        for m in messages
+    )
 
 
 def check_order(messages: Sequence[Message]) -> None:
@@ -356,14 +363,37 @@ class Life:
 
     # ---- what people do ------------------------------------------------------------------
 
-    async def say(self, event: str, text: str, sender: Sender = ANN, where: Conversation = ROOM) -> None:
+    async def say(
+        self, event: str, text: str, sender: Sender = ANN, where: Conversation = ROOM
+    ) -> None:
         await self.host.accept(
-            [MessageReceived(conversation=where, sender=sender, event=event, message=event, text=text)]
+            [
+                MessageReceived(
+                    conversation=where, sender=sender, event=event, message=event, text=text
+                )
+            ]
         )
 
-    async def press(self, event: str, token: str, sender: Sender = ANN, where: Conversation = ROOM, text: str = "") -> None:
+    async def press(
+        self,
+        event: str,
+        token: str,
+        sender: Sender = ANN,
+        where: Conversation = ROOM,
+        text: str = "",
+    ) -> None:
         await self.host.accept(
-            [ButtonPressed(conversation=where, sender=sender, event=event, message="", token=token, press=event, text=text)]
+            [
+                ButtonPressed(
+                    conversation=where,
+                    sender=sender,
+                    event=event,
+                    message="",
+                    token=token,
+                    press=event,
+                    text=text,
+                )
+            ]
         )
 
     def screen(self, where: Conversation = ROOM) -> dict[str, View]:

@@ -8,7 +8,7 @@ from gateway.access import Access, People
 from gateway.desk import GatewayDesk
 from gateway.messages import MessageReceived, Sender
 from gateway.ports import Shown
-from gateway.views import Reply
+from gateway.views import Abilities, Reply
 from tests.fakes.world import ANN, ROOM, Life
 
 
@@ -42,6 +42,7 @@ async def test_what_waits(tmp_path: Path) -> None:
     life = Life(tmp_path)
     async with life.living():
         life.agent.delays["model"] = 30.0
+        life.adapter.abilities = Abilities(own_messages=False)
         desk = GatewayDesk(life.host)
         await desk.accept([said("m1", "first")])
         await life.until(lambda: life.ledger.all("model"))
@@ -54,9 +55,7 @@ async def test_what_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("person", "role"), [("ann", "user"), ("root", "admin"), ("eve", None)])
-async def test_roles_are_those_in_force_now(
-    tmp_path: Path, person: str, role: str | None
-) -> None:
+async def test_roles_are_those_in_force_now(tmp_path: Path, person: str, role: str | None) -> None:
     life = Life(tmp_path)
     async with life.living():
         desk, sender = GatewayDesk(life.host), Sender(platform="test", id=person)

@@ -37,6 +37,9 @@ def test_one_line_an_event_with_fields(stream: io.StringIO) -> None:
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[1].endswith("two\\nlines")
+    LOG.info("red \x1b[31m", extra={"name_": "\x1b[2J", "csi": "\x9b2J é", "word": "é"})
+    last = stream.getvalue().splitlines()[-1]
+    assert last.isprintable() and last.endswith("word=é")
     assert lines[2].endswith("their words logger=other.library")
 
 
@@ -57,7 +60,7 @@ def test_secrets_are_hidden_everywhere(stream: io.StringIO) -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        "123456789:AAH8Zt9F0yZ4vS2QpWm1kR7uXc3LbN5dEfG",
+        "bot123456789:AAH8Zt9F0yZ4vS2QpWm1kR7uXc3LbN5dEfG",
         "sk-proj-abcDEF123456789012",
         "sk-ant-api03-abcDEF123456789012",
         "xoxb-1234567890-abcdefghij",
@@ -65,8 +68,8 @@ def test_secrets_are_hidden_everywhere(stream: io.StringIO) -> None:
     ],
 )
 def test_what_looks_like_a_token_is_hidden(token: str) -> None:
-    said = Redactor([]).clean(f"https://api.telegram.org/bot{token}/getMe and {token}.")
-    assert token not in said
+    said = Redactor([]).clean(f"https://api.example.org/{token}/getMe and {token}.")
+    assert token.removeprefix("bot") not in said
 
 
 def test_a_bearer_is_hidden_and_words_are_not() -> None:

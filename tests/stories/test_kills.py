@@ -42,7 +42,9 @@ def _card(life: Life) -> ApprovalCard | None:
 
 def _finals(life: Life, start: str) -> list[Reply]:
     views = life.screen().values()
-    return [v for v in views if isinstance(v, Reply) and v.state == "final" and v.text.startswith(start)]
+    return [
+        v for v in views if isinstance(v, Reply) and v.state == "final" and v.text.startswith(start)
+    ]
 
 
 def check(folder: Path, label: str) -> None:

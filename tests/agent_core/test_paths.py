@@ -1,0 +1,101 @@
+"""No path leaves the workspace."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import ToolFailed
+from agent_core.tools import paths
+from agent_core.tools.files import Read, Write, read, write
+from tests.agent_core.attacks import group
+
+LITERAL = [
+    text
+    for _, text in group("path")
+    if text.startswith(("~", "/", "..", "aaa")) and ";" not in text
+]
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    (tmp_path / "secret").write_text("SECRET")
+    (tmp_path / "inside2").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def inside(outside: Path) -> Path:
+    (outside / "inside").mkdir()
+    return outside / "inside"
+
+
+def blocked(workspace: Path, path: str) -> None:
+    with pytest.raises(ToolFailed) as caught:
+        read(Read(path=path), workspace)
+    assert "SECRET" not in str(caught.value)
+    with pytest.raises(ToolFailed):
+        write(Write(path=path, content="x"), workspace)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(text.split(" (")[0] for text in LITERAL),
+        *("../secret", "a/../../secret", "../inside2/x", "/etc/passwd", "~", "a\0b", "..\\x"),
+        *(".ENV", ".Env", ".env.", ".env ", "d/.ssh/id_rsa", "key.PEM", "/workspace/../secret"),
+        *("/workspace2/x", "\u202ex", "/etc/cron.d/x", "/var/lib/turnkeeper/audit.log"),
+    ],
+)
+def test_words_that_leave(inside: Path, path: str) -> None:
+    blocked(inside, path)
+
+
+def test_links(inside: Path, outside: Path) -> None:
+    (inside / "link.txt").symlink_to(outside / "secret")
+    (inside / "d").symlink_to(outside)
+    (inside / "dangling").symlink_to(outside / "new")
+    (inside / "loop").symlink_to("loop")
+    os.link(outside / "secret", inside / "alias")
+    for path in ("link.txt", "d/secret", "d/new", "dangling", "loop", "alias"):
+        blocked(inside, path)
+    assert not (outside / "new").exists()
+
+
+def test_a_link_inside_is_followed_but_not_to_a_secret(inside: Path) -> None:
+    (inside / "a").write_text("here")
+    (inside / "b").symlink_to("a")
+    assert read(Read(path="b"), inside) == "here"
+    assert read(Read(path="/workspace/a"), inside) == "here"
+    (inside / ".env").write_text("SECRET")
+    (inside / "c").symlink_to(".env")
+    blocked(inside, "c")
+
+
+def test_a_folder_swapped_after_the_check(inside: Path, outside: Path) -> None:
+    (inside / "a").mkdir()
+    (inside / "a/secret").write_text("mine")
+    real = paths.resolve(inside, "a/secret")
+    (inside / "a").rename(inside / "old")
+    (inside / "a").symlink_to(outside)
+    with pytest.raises(ToolFailed, match="link"), paths.folder(inside, real.parent):
+        pass
+
+
+def test_pipes_and_devices_do_not_hang(inside: Path) -> None:
+    os.mkfifo(inside / "p")
+    blocked(inside, "p")
+    blocked(inside, "/dev/zero")
+
+
+def test_a_huge_file_is_not_read_whole(inside: Path) -> None:
+    with open(inside / "huge", "wb") as file:
+        file.truncate(100 << 30)
+    assert "binary" in read(Read(path="huge"), inside)
+    with pytest.raises(ToolFailed, match="too many"):
+        write(Write(path="huge", content=""), inside)
+
+
+def test_the_gateways_folder_is_not_written(inside: Path) -> None:
+    with pytest.raises(ToolFailed):
+        write(Write(path=".turnkeeper/backups/x", content=""), inside)

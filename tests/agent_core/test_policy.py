@@ -1,0 +1,149 @@
+"""The policy's table, grants, and the shell's hostile and harmless commands."""
+
+import pytest
+from pydantic import BaseModel
+
+from agent_core.policy import Grant, Mode, Situation, Verdict, decide
+from agent_core.questions import Decision, Input
+from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.tools.ask import Ask, ask_tool, question
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.files import List, Read, Write, file_tools
+from agent_core.tools.shell import Run, shell_tool
+from agent_core.tools.shell_words import Understood, understand
+from tests.agent_core.attacks import group
+
+
+async def never(arguments: BaseModel, context: ToolContext) -> str:
+    raise AssertionError
+
+
+FETCH = Tool(
+    name="fetch", description="", arguments=Read, repetition="pure", access="network", call=never
+)
+SHELL, OPEN = shell_tool(BwrapSandbox()), shell_tool(PlainSubprocess())
+READ, WRITE, LIST = file_tools()
+FILE = Write(path="a", content="x")
+
+
+def judge(
+    tool: Tool, arguments: BaseModel, mode: Mode = "auto", *rules: Grant, ask_all: bool = False
+) -> Verdict:
+    situation = Situation(mode=mode, person="A", ask_all=ask_all, rules=rules)
+    return decide(tool, arguments, "d" * 64, situation)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "in_ask", "in_auto", "in_ask_all"),
+    [
+        (READ, Read(path="a"), "allow", "allow", "ask"),
+        (LIST, List(), "allow", "allow", "ask"),
+        (ask_tool(), Ask(question="?"), "allow", "allow", "allow"),
+        (WRITE, FILE, "ask", "allow", "ask"),
+        (SHELL, Run(command="ls -la"), "ask", "allow", "ask"),
+        (SHELL, Run(command="python x.py"), "ask", "ask", "ask"),
+        (OPEN, Run(command="ls -la"), "ask", "ask", "ask"),
+        (OPEN, Run(command="python x.py"), "ask", "ask", "ask"),
+        (FETCH, Read(path="https://x"), "ask", "ask", "ask"),
+        (READ, Read(path="../x"), "deny", "deny", "deny"),
+        (READ, Read(path=".env"), "deny", "deny", "deny"),
+        (WRITE, Write(path="/etc/x", content=""), "deny", "deny", "deny"),
+        (WRITE, Write(path=".turnkeeper/x", content=""), "deny", "deny", "deny"),
+        (LIST, List(pattern="../*"), "deny", "deny", "deny"),
+    ],
+)
+def test_the_table(
+    tool: Tool, arguments: BaseModel, in_ask: str, in_auto: str, in_ask_all: str
+) -> None:
+    assert judge(tool, arguments, "ask").ruling == in_ask
+    assert judge(tool, arguments, "auto").ruling == in_auto
+    assert judge(tool, arguments, "auto", ask_all=True).ruling == in_ask_all
+
+
+def test_no_isolation_is_said_and_no_grant_helps() -> None:
+    rules = (
+        Grant(tool="run_command", pattern="= ls", person="A", lasting=True),
+        Grant(tool="run_command", pattern="risk:medium", person="A"),
+    )
+    verdict = judge(OPEN, Run(command="ls"), "auto", *rules)
+    assert verdict.ruling == "ask" and verdict.always == ""
+    assert "othing isolates" in verdict.reason and "none" in verdict.detail
+
+
+def test_always_covers_that_command_only() -> None:
+    first = judge(SHELL, Run(command="zsh -lc whoami"))
+    assert (first.ruling, first.always) == ("ask", "= zsh -lc whoami")
+    rule = Grant(tool="run_command", pattern=first.always, person="A", lasting=True)
+    assert judge(SHELL, Run(command="zsh -lc whoami"), "ask", rule).ruling == "allow"
+    for command in ('zsh -lc "rm -rf /"', "zsh -lc whoami ", "zsh -lc whoami2"):
+        assert judge(SHELL, Run(command=command), "auto", rule).ruling == "ask"
+    assert judge(SHELL, Run(command='zsh -lc "rm -rf /"')).always == ""
+
+
+def test_always_does_not_cover_a_changed_script() -> None:
+    situation = Situation(mode="auto", person="A")
+    old = decide(SHELL, Run(command="bash x.sh"), "1" * 64, situation)
+    rule = Grant(tool="run_command", pattern=old.always, person="A", lasting=True)
+    situation = Situation(mode="auto", person="A", rules=(rule,))
+    assert decide(SHELL, Run(command="bash x.sh"), "1" * 64, situation).ruling == "allow"
+    assert decide(SHELL, Run(command="bash x.sh"), "2" * 64, situation).ruling == "ask"
+
+
+@pytest.mark.parametrize(
+    ("grant", "ruling"),
+    [
+        (Grant(tool="write_file", pattern="risk:low", person="A"), "allow"),
+        (Grant(tool="write_file", pattern="risk:low", person="A", lasting=True), "ask"),
+        (Grant(tool="write_file", pattern="risk:medium", person="A"), "ask"),
+        (Grant(tool="write_file", pattern="risk:low", person="B"), "ask"),
+        (Grant(tool="write_file", pattern="risk:low", person=""), "ask"),
+        (Grant(tool="run_command", pattern="risk:low", person="A"), "ask"),
+        (Grant(tool="write_file", pattern="", person="A"), "ask"),
+    ],
+)
+def test_grants(grant: Grant, ruling: str) -> None:
+    assert judge(WRITE, FILE, "ask", grant).ruling == ruling
+    assert judge(WRITE, FILE, "ask", grant, ask_all=True).ruling == "ask"
+
+
+@pytest.mark.parametrize("case", group("shell"), ids=lambda case: case[0])
+def test_hostile_commands_never_run_unasked(case: tuple[str, str]) -> None:
+    for tool in (SHELL, OPEN):
+        assert judge(tool, Run(command=case[1])).ruling in ("ask", "deny")
+
+
+@pytest.mark.parametrize("case", group("shell_benign"), ids=lambda case: case[0])
+def test_harmless_commands_run(case: tuple[str, str]) -> None:
+    assert judge(SHELL, Run(command=case[1])).ruling == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("sort -o x y", "uniq a b", "find . -delete", "tree -o x", "cat .env", "cat .e*", "ls &"),
+        *("grep -e x /etc/passwd", "printf -v 'a[$(x)]' y", "sort --compress-program=sh x"),
+        *("PATH=. ls", "cat ${WORKSPACE}/etc/passwd", "sed -n 'w x' y", "sed -i 1p x", "ls ;; ls"),
+        *("git log --output=x", "git -c alias.a=!sh a", "date -s x", "tail -f x", "echo a > b"),
+        *("echo $((1+1))", "ls ../..", "diff <(a) b", "uniq *", "time ls", "", " ", "'", "ls |"),
+        *("cat 'a\nb'", 'echo "`id`"', "rg --pre sh x", "jq env x", "mkdir .turnkeeper/x", "l\\s"),
+    ],
+)
+def test_more_that_is_not_understood(command: str) -> None:
+    assert not isinstance(understand(command), Understood)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git status", "git log --oneline -5", "grep -rn 'rm -rf' .", "wc -l *.py", "ls;"),
+        *("find . -name '*.py' -type f", "sed -n 1,5p x", "python3 --version", "ls | head -20"),
+        *("cat /workspace/a/b.txt", "git diff HEAD~1", "du -sh *", "cut -d ' ' -f1 x 2>/dev/null"),
+    ],
+)
+def test_more_that_is_understood(command: str) -> None:
+    assert isinstance(understand(command), Understood)
+
+
+def test_questions() -> None:
+    assert question(Ask(question="?", options=["a", "b"])) == Decision(text="?", options=("a", "b"))
+    assert question(Ask(question="?")) == Input(text="?")

@@ -1,0 +1,128 @@
+"""run_command: sandboxes, limits, and what an approval is bound to."""
+
+import asyncio
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess, detect, prepare
+from agent_core.sandboxes.port import Done, Sandbox
+from agent_core.tools.contract import ToolContext
+from agent_core.tools.shell import Run, bind, shell_tool
+
+needs_bwrap = pytest.mark.skipif(
+    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
+    reason="needs the package bubblewrap",
+)
+both = pytest.mark.parametrize(
+    "sandbox", [pytest.param(BwrapSandbox(), marks=needs_bwrap), PlainSubprocess()]
+)
+
+
+async def run(sandbox: Sandbox, command: str, cwd: Path, limit: float = 10.0) -> Done:
+    return await sandbox.run(command, cwd, limit, lambda _: None)
+
+
+@needs_bwrap
+async def test_it_is_found_by_trying() -> None:
+    assert (await detect()).isolated
+
+
+@needs_bwrap
+async def test_nothing_else_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "SECRET")
+    (tmp_path / "a").write_text("x")
+    command = (
+        "cat a; echo y > b; env; cat /proc/1/environ; ls /root /home /etc/shadow; "
+        "cat < /dev/tcp/127.0.0.1/80; touch .turnkeeper/z; mv .turnkeeper q; pwd; id -u"
+    )
+    done = await run(BwrapSandbox(), command, tmp_path)
+    assert "SECRET" not in done.output and "/workspace" in done.output
+    assert done.output.count("cannot access") == 3 and "refused" in done.output
+    assert (tmp_path / "b").read_text() == "y\n"
+    assert (tmp_path / ".turnkeeper").is_dir() and not (tmp_path / ".turnkeeper/z").exists()
+    assert "\n0\n" not in done.output
+
+
+@needs_bwrap
+async def test_a_fork_bomb_and_memory_are_bounded(tmp_path: Path) -> None:
+    command = "for n in $(seq 600); do sleep 5 & done 2>&1 | grep -c -m1 esource"
+    done = await run(BwrapSandbox(), command, tmp_path, 8.0)
+    assert done.output.startswith("1")
+
+
+async def test_handing_over_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("")
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws/link").symlink_to(tmp_path / "outside")
+    os.link(tmp_path / "outside", tmp_path / "ws/hard")
+    before = (tmp_path / "outside").stat().st_uid
+    prepare(tmp_path / "ws", os.geteuid() == 0)
+    assert (tmp_path / "outside").stat().st_uid == before
+
+
+@both
+async def test_codes_limits_and_children(sandbox: Sandbox, tmp_path: Path) -> None:
+    assert (await run(sandbox, "echo a; echo b >&2; exit 3", tmp_path)).exit_code == 3
+    began = time.monotonic()
+    done = await run(sandbox, "trap '' TERM; echo on; sleep 60 & sleep 60", tmp_path, 0.3)
+    assert done.timed_out and done.output == "on\n" and done.exit_code == 137
+    assert (await run(sandbox, "sleep 60 & echo done", tmp_path)).output == "done\n"
+    assert time.monotonic() - began < 5
+
+
+@both
+async def test_cancellation_kills(sandbox: Sandbox, tmp_path: Path) -> None:
+    command = "(while :; do date +%s%N > beat; sleep 0.02; done) & wait"
+    task = asyncio.create_task(run(sandbox, command, tmp_path))
+    async with asyncio.timeout(5):
+        while not (tmp_path / "beat").exists():
+            await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.1)
+    last = (tmp_path / "beat").read_text()
+    await asyncio.sleep(0.2)
+    assert (tmp_path / "beat").read_text() == last
+
+
+@both
+async def test_endless_output_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
+    live: list[str] = []
+    done = await sandbox.run("yes", tmp_path, 10.0, live.append)
+    assert len(done.output) < 1_100_000 and sum(map(len, live)) < 210_000
+    assert "left out" in done.output.splitlines()[-1]
+
+
+async def test_the_tool(tmp_path: Path) -> None:
+    tool = shell_tool(PlainSubprocess())
+    assert not tool.isolated and "Nothing isolates" in tool.description
+    context = ToolContext(workspace=tmp_path, key="k", limit=5, output=lambda _: None)
+    assert await tool.call(Run(command="echo hi; false"), context) == "hi\n[exit code 1]"
+    assert "stopped after 1 s" in await tool.call(Run(command="sleep 9", timeout=1), context)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bash x.sh",
+        "sh -c 'bash x.sh'",
+        "cd d && . ./y.sh",
+        "bash *.sh",
+        "source .env",
+        "a=x.sh;sh $a",
+    ],
+)
+def test_a_script_is_bound_by_its_content(tmp_path: Path, command: str) -> None:
+    (tmp_path / "d").mkdir()
+    for name in ("x.sh", "d/y.sh", ".env"):
+        (tmp_path / name).write_text("echo")
+    before = bind(Run(command=command), tmp_path)
+    assert bind(Run(command=command), tmp_path) == before
+    for name in ("x.sh", "d/y.sh", ".env"):
+        (tmp_path / name).write_text("rm")
+    assert bind(Run(command=command), tmp_path) != before

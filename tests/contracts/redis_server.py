@@ -1,0 +1,110 @@
+"""A real redis-server on a unix socket, and a relay that loses replies on the way back."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+
+class RedisServer:
+    """Debian's redis-server with its append-only file in `folder`."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.socket = folder / "redis.sock"
+        self.url = f"unix://{self.socket}"
+        self._folder = folder
+        self._options = options
+        self.start()
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        durable = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+        place = ("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._folder))
+        self._process = subprocess.Popen(
+            ["redis-server", *place, *durable, *self._options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        said = []
+        for line in self._process.stdout:
+            said.append(line)
+            if "ready to accept connections" in line.lower():
+                return
+        raise RuntimeError("redis-server did not start: " + "".join(said))
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._process.kill()
+        self.end()
+
+    def end(self) -> None:
+        """Stop it."""
+        self._process.terminate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+def redis_server(folder: Path, *options: str) -> RedisServer:
+    """A running server; skips where Debian's package is missing, but not in CI."""
+    if shutil.which("redis-server") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("the Debian package redis-server is missing")
+        pytest.skip("the Debian package redis-server is missing")
+    return RedisServer(folder, *options)
+
+
+class Relay:
+    """Between store and server: carries everything, but may lose a reply with its connection."""
+
+    def __init__(self, server: RedisServer, folder: Path) -> None:
+        self.url = f"unix://{folder / 'relay.sock'}"
+        self.lost = 0
+        self._path = folder / "relay.sock"
+        self._server = server
+        self._losing = b""
+        self._armed = False
+
+    async def __aenter__(self) -> "Relay":
+        self._listener = await asyncio.start_unix_server(self._carry, self._path)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listener.close()
+        await self._listener.wait_closed()
+
+    def lose_reply_to(self, words: bytes) -> None:
+        """The next reply after a request that holds `words` never arrives."""
+        self._losing = words
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, forth = await asyncio.open_unix_connection(self._server.socket)
+        there = asyncio.create_task(self._copy(reader, forth, False))
+        here = asyncio.create_task(self._copy(back, writer, True))
+        await asyncio.wait((there, here), return_when=asyncio.FIRST_COMPLETED)
+        there.cancel()
+        here.cancel()
+        for end in (writer, forth):
+            end.close()
+            with suppress(OSError):
+                await end.wait_closed()
+
+    async def _copy(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, replies: bool
+    ) -> None:
+        with suppress(OSError):
+            while data := await source.read(1 << 16):
+                if not replies and self._losing and self._losing in data:
+                    self._losing, self._armed = b"", True
+                elif replies and self._armed:
+                    self._armed = False
+                    self.lost += 1
+                    return
+                sink.write(data)
+                await sink.drain()

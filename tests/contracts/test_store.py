@@ -1,0 +1,108 @@
+"""Both stores pass one contract; what only Redis has to show is in `test_store_redis`."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core import ambient
+from gateway.store.port import Store
+from gateway.store.sqlite import SqliteStore
+from tests.contracts.conftest import RedisWorld
+from tests.contracts.store_contract import CommitContract, InboxContract, LeaseContract
+from tests.contracts.store_reads_contract import (
+    DirectoryContract,
+    LastingContract,
+    QuestionContract,
+    ReadContract,
+)
+from tests.contracts.store_values import (
+    DAY,
+    ManualClock,
+    place,
+)
+
+C1 = place().id
+
+
+class SqliteWorld:
+    """A file."""
+
+    store: Store
+
+    def __init__(self, path: Path) -> None:
+        self.clock = ManualClock()
+        self._path = path
+
+    async def restart(self) -> Store:
+        await self.store.close()
+        self.store = await SqliteStore.open(self._path)
+        return self.store
+
+    async def replica(self) -> Store:
+        return self.store
+
+    async def age(self, days: float) -> None:
+        self.clock.time += days * DAY
+        await self.store.sweep(self.clock.time)
+
+
+BUGS = {
+    "test_what_cannot_be_encoded_is_refused": "raises UnicodeEncodeError",
+    "test_a_row_resubmitted_under_a_lease_is_not_stranded": "release ignores the row",
+    "test_a_lease_let_go_writes_no_more": "only the token is compared, not the owner",
+    "cannot be encoded": "a lease is broken by sqlite3.Error only",
+}
+"""Known to fail on SQLite; a fix must take its line away."""
+
+
+class _Sqlite:
+    @pytest.fixture
+    async def world(
+        self, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> AsyncIterator[SqliteWorld]:
+        for part, reason in BUGS.items():
+            if part in request.node.name:
+                request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+        world = SqliteWorld(tmp_path / "store.db")
+        ambient.use(world.clock)
+        world.store = await SqliteStore.open(tmp_path / "store.db")
+        yield world
+        await world.store.close()
+        ambient.use(ambient.SystemClock())
+
+
+class _Redis:
+    @pytest.fixture
+    def world(self, redis_world: RedisWorld) -> RedisWorld:
+        return redis_world
+
+
+class TestSqliteInbox(_Sqlite, InboxContract): ...
+
+
+class TestSqliteLeases(_Sqlite, LeaseContract): ...
+
+
+class TestSqliteCommits(_Sqlite, CommitContract): ...
+
+
+class TestSqliteReads(_Sqlite, ReadContract, QuestionContract, DirectoryContract): ...
+
+
+class TestSqliteLasting(_Sqlite, LastingContract): ...
+
+
+class TestRedisInbox(_Redis, InboxContract): ...
+
+
+class TestRedisLeases(_Redis, LeaseContract): ...
+
+
+class TestRedisCommits(_Redis, CommitContract): ...
+
+
+class TestRedisReads(_Redis, ReadContract, QuestionContract, DirectoryContract): ...
+
+
+class TestRedisLasting(_Redis, LastingContract): ...

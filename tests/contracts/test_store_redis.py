@@ -1,0 +1,352 @@
+"""What only the Redis store has to show: lost replies, lost scripts, lost servers, hints."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from agent_core import ambient
+from gateway.errors import StoreFailed
+from gateway.store.port import Store
+from gateway.store.redis import RedisStore
+from gateway.store.rows import AuditRow, Changes
+from tests.contracts.conftest import RedisWorld
+from tests.contracts.redis_server import RedisServer, Relay, redis_server
+from tests.contracts.store_values import (
+    NOTHING,
+    START,
+    keys_of,
+    outcome,
+    place,
+    question,
+    record,
+    said,
+    take,
+    turn,
+)
+
+C1 = place().id
+
+
+@pytest.fixture
+async def raw(server: RedisServer) -> AsyncIterator[Redis]:
+    async with Redis.from_url(server.url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+async def relay(redis_world: RedisWorld, tmp_path: Path) -> AsyncIterator[tuple[Relay, RedisStore]]:
+    """A store behind a relay, and another client's view of the same data in `redis_world`."""
+    async with Relay(redis_world.server, tmp_path) as between:
+        store = await RedisStore.open(between.url)
+        yield between, store
+        await store.close()
+
+
+async def settled(store: Store) -> None:
+    """What the store tells its server without waiting has been told."""
+    await store.renew([], 30)
+
+
+# ---- a reply is lost: the command is sent again, and done once ---------------------------------
+
+
+async def test_a_commit_whose_reply_was_lost_stands_once(relay: tuple[Relay, RedisStore]) -> None:
+    between, store = relay
+    lease = await take(store)
+    between.lose_reply_to(b"value 0")
+    changes = Changes(turns=(turn(),), records=(record(0),), questions=(question("q", START),))
+    assert await outcome(store.submit(lease, changes)) is True
+    assert between.lost == 1
+    await store.submit(lease, Changes(records=(record(1),)))
+    assert keys_of(await store.records("t1")) == ["k0", "k1"]
+
+
+@pytest.mark.parametrize("newer", [False, True])
+async def test_a_release_whose_reply_was_lost(relay: tuple[Relay, RedisStore], newer: bool) -> None:
+    between, store = relay
+    lease = await take(store)
+    if newer:
+        await store.accept([said(1)])
+    between.lose_reply_to(b"last words")
+    line = AuditRow(at=START, who="a", what="last words", detail="")
+    assert await store.release(lease, 0, Changes(audit=(line,))) is not newer
+    assert between.lost == 1
+    assert await store.audit(9) == (line,)
+    assert await store.work("me") == ((C1,) if newer else ())
+
+
+async def test_an_accept_whose_reply_was_lost_is_fresh(relay: tuple[Relay, RedisStore]) -> None:
+    between, store = relay
+    between.lose_reply_to(b"hello")
+    (one,) = await store.accept([said(1)])
+    assert between.lost == 1
+    assert one.fresh
+    assert [row.seq for row in await store.arrivals(C1, 0)] == [one.seq]
+    assert not (await store.accept([said(1)]))[0].fresh
+
+
+async def test_an_acquire_whose_reply_was_lost_is_no_crash(relay: tuple[Relay, RedisStore]) -> None:
+    between, store = relay
+    await store.accept([said(1)])
+    between.lose_reply_to(b"owner-x")
+    opened = await store.acquire(C1, "owner-x", 30)
+    assert between.lost == 1
+    assert opened is not None
+    assert (opened.crashed, opened.lease.token) == (False, 1)
+    await store.submit(opened.lease, NOTHING)
+
+
+async def test_a_compare_and_set_whose_reply_was_lost(relay: tuple[Relay, RedisStore]) -> None:
+    between, store = relay
+    await store.put("k", b"old")
+    between.lose_reply_to(b"brand new")
+    assert await store.put("k", b"brand new", expected=b"old")
+    assert between.lost == 1
+
+
+# ---- what the server may lose ------------------------------------------------------------------
+
+
+async def test_scripts_that_the_server_forgot_are_loaded_again(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    lease = await take(store)
+    await raw.script_flush()
+    futures = [store.submit(lease, Changes(records=(record(n),))) for n in range(9)]
+    assert [await outcome(future) for future in futures] == [True] * 9
+    await raw.script_flush()
+    assert len(await store.records("t1")) == 9
+    assert await store.views(C1, 0, 5) == ()
+
+
+async def test_a_killed_server_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    server = redis_server(tmp_path)
+    try:
+        store = await RedisStore.open(server.url)
+        lease = await take(store)
+        for n in range(50):
+            await store.submit(lease, Changes(records=(record(n),)))
+        (one,) = await store.accept([said(1)])
+        server.kill()
+        server.start()
+        await store.submit(lease, Changes(records=(record(50),), turns=(turn(),)))
+        assert keys_of(await store.records("t1")) == [f"k{n}" for n in range(51)]
+        assert not (await store.accept([said(1)]))[0].fresh
+        assert [row.seq for row in await store.arrivals(C1, 0)] == [one.seq]
+        await store.close()
+    finally:
+        server.end()
+
+
+async def test_without_a_server_nothing_passes_until_a_new_lease(tmp_path: Path) -> None:
+    server = redis_server(tmp_path)
+    try:
+        store = await RedisStore.open(server.url)
+        lease = await take(store)
+        server.kill()
+        first = store.submit(lease, Changes(records=(record(0),)))
+        second = store.submit(lease, Changes(records=(record(1),)))
+        assert [await outcome(first), await outcome(second)] == [StoreFailed] * 2
+        for call in (store.accept([said(1)]), store.acquire(C1, "me", 30), store.work("me")):
+            assert await outcome(call) is StoreFailed
+        server.start()
+        assert await outcome(store.submit(lease, Changes(records=(record(2),)))) is StoreFailed
+        assert await outcome(store.release(lease, 0, NOTHING)) is StoreFailed
+        again = await take(store)
+        await store.submit(again, Changes(records=(record(0),)))
+        assert keys_of(await store.records("t1")) == ["k0"]
+        await store.close()
+    finally:
+        server.end()
+
+
+async def test_a_lost_commit_is_noticed(redis_world: RedisWorld, raw: Redis) -> None:
+    """A failover took the last commit away: the lease that wrote it writes no more."""
+    store = redis_world.store
+    lease = await take(store)
+    await store.submit(lease, Changes(records=(record(0),)))
+    await store.submit(lease, Changes(records=(record(1),)))
+    await raw.hset(f"tk:{{{C1}}}", "number", 1)
+    assert await outcome(store.submit(lease, Changes(records=(record(2),)))) is StoreFailed
+
+
+async def test_a_server_that_may_evict_is_refused(tmp_path: Path) -> None:
+    server = redis_server(tmp_path, "--maxmemory-policy", "allkeys-lru")
+    try:
+        with pytest.raises(StoreFailed, match="noeviction"):
+            await RedisStore.open(server.url)
+    finally:
+        server.end()
+    with pytest.raises(StoreFailed, match="cannot open"):
+        await RedisStore.open(server.url)
+
+
+async def test_a_full_server_refuses_and_nothing_is_half_written(tmp_path: Path) -> None:
+    server = redis_server(tmp_path)
+    try:
+        store = await RedisStore.open(server.url)
+        lease = await take(store)
+        async with Redis.from_url(server.url) as client:
+            await client.config_set("maxmemory", 1)
+            changes = Changes(records=(record(0),), turns=(turn(),))
+            assert await outcome(store.submit(lease, changes)) is StoreFailed
+            assert await outcome(store.accept([said(1)])) is StoreFailed
+            assert await store.renew([lease], 30) == {C1}
+            assert await store.records("t1") == ()
+            await client.config_set("maxmemory", 0)
+        again = await take(store)
+        await store.submit(again, changes)
+        assert (await store.accept([said(1)]))[0].fresh
+        await store.close()
+    finally:
+        server.end()
+
+
+# ---- indexes outside of the conversation's slot ------------------------------------------------
+
+
+async def test_the_index_of_work_is_empty_when_all_is_quiet(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    for n in range(5):
+        (one,) = await store.accept([said(n, f"c{n}")])
+        lease = await take(store, f"c{n}")
+        assert await store.release(lease, one.seq, Changes(done=(one.seq,)))
+    await settled(store)
+    assert await raw.zcard("tk:active") == 0
+
+
+async def test_an_accept_that_ended_half_way_leaves_nothing(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    await raw.zadd("tk:active", {C1: 0})
+    assert await store.work("me") == ()
+    await settled(store)
+    assert await raw.zcard("tk:active") == 0
+    await store.accept([said(1)])
+    assert await store.work("me") == (C1,)
+
+
+async def test_a_scan_between_the_steps_of_an_accept_strands_nothing(
+    redis_world: RedisWorld,
+) -> None:
+    """Scans that clean up at any moment, against accepts: nobody's work is unlisted."""
+    store, other = redis_world.store, await redis_world.replica()
+
+    async def scan() -> None:
+        for _ in range(150):
+            await other.work("me")
+
+    async def serve() -> None:
+        for n in range(60):
+            (one,) = await store.accept([said(n)])
+            assert C1 in await store.work("me")
+            lease = await take(store)
+            assert await store.release(lease, one.seq, Changes(done=(one.seq,)))
+
+    await asyncio.gather(scan(), serve())
+
+
+async def test_audit_lines_of_a_writer_that_ended_are_not_lost(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    lease = await take(store)
+    line = AuditRow(at=START, who="a", what="b", detail="c")
+    await store.submit(lease, Changes(audit=(line,)))
+    assert await store.audit(1) == (line,)
+    (member,) = await raw.zrange("tk:audit", 0, -1)
+    assert await raw.exists(f"tk:{{{C1}}}:audit") == 0
+    await raw.delete("tk:audit")
+    _, name, body = str(member).split(" ", 2)
+    await raw.hset(f"tk:{{{C1}}}:audit", name, f"{START} {body}")
+    again = await take(store)
+    await store.submit(again, NOTHING)
+    assert await store.audit(9) == (line,)
+
+
+async def test_a_closed_question_leaves_the_index(redis_world: RedisWorld, raw: Redis) -> None:
+    store = redis_world.store
+    lease = await take(store)
+    await store.submit(lease, Changes(questions=(question("q", START),)))
+    await raw.zadd("tk:due", {f"{C1} ghost": START - 5})
+    assert [row.id for _, row in await store.due(START, 1)] == ["q"]
+    assert await raw.zcard("tk:due") == 2
+    redis_world.clock.time += 100_000
+    await store.submit(lease, Changes(questions=(question("q", START, "expired"),)))
+    assert await store.next_due() is None
+    assert await raw.zcard("tk:due") == 0
+
+
+async def test_every_key_of_a_conversation_has_its_tag(redis_world: RedisWorld, raw: Redis) -> None:
+    store = redis_world.store
+    await store.accept([said(1)])
+    lease = await take(store)
+    await store.submit(lease, Changes(turns=(turn(),), records=(record(0),)))
+    await store.put("k", b"v")
+    keys = {key async for key in raw.scan_iter()}
+    named = {"tk:seq", "tk:active", "tk:conversations", "tk:of:t1", "tk:{directory}"}
+    rest = {key for key in keys - named if not key.startswith("tk:{directory}:once:")}
+    assert named <= keys
+    assert all(key.startswith(f"tk:{{{C1}}}") for key in rest)
+    assert 86_000 < await raw.ttl(f"tk:{{{C1}}}:e:test:bot:e1") <= 86_400
+
+
+# ---- hints -------------------------------------------------------------------------------------
+
+
+async def test_hints_name_conversations_and_come_again_after_a_cut(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    assert isinstance(store, RedisStore)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    listening = asyncio.create_task(store.hints(heard.put_nowait))
+
+    async def subscribed() -> None:
+        while not (await raw.pubsub_numsub("tk:hints"))[0][1]:
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(10):
+        await subscribed()
+        other = await redis_world.replica()
+        await other.accept([said(1)])
+        assert await heard.get() == C1
+        await raw.client_kill_filter(_type="pubsub")
+        await subscribed()
+        await other.accept([said(2, "c2")])
+        assert await heard.get() == place("c2").id
+    listening.cancel()
+    assert await outcome_of(listening) is asyncio.CancelledError
+
+
+async def outcome_of(task: asyncio.Task[None]) -> type[BaseException] | None:
+    try:
+        await task
+    except asyncio.CancelledError:
+        return asyncio.CancelledError
+    return None
+
+
+async def test_the_clock_of_a_lease_is_the_products(redis_world: RedisWorld) -> None:
+    store = redis_world.store
+    await take(store, owner="a", ttl=30)
+    await ambient.wait(29)
+    assert await store.acquire(C1, "b", 30) is None
+    await ambient.wait(2)
+    assert await store.acquire(C1, "b", 30) is not None
+
+
+async def test_commits_of_many_conversations_share_round_trips(redis_world: RedisWorld) -> None:
+    store = redis_world.store
+    assert isinstance(store, RedisStore)
+    leases = [await take(store, f"c{n}") for n in range(100)]
+    before = store.trips
+    await asyncio.wait([store.submit(lease, NOTHING) for lease in leases])
+    assert store.trips - before <= 2

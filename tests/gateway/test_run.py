@@ -1,0 +1,376 @@
+"""The real process: `turnkeeper run` in an empty home against a Bot API and a model on loopback."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from tests.contracts.redis_server import redis_server
+from tests.fakes.model_server import Call, ModelServer, Say
+from tests.fakes.telegram_server import TelegramServer
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "123456789:AAfake-token-of-a-bot-0123456789"
+KEY = "sk-fake-key-of-a-provider"
+PERSON, STRANGER = 11, 77
+START = 20.0
+"""Seconds a start may take on a busy machine."""
+
+
+class Run:
+    """One life of a gateway. `out` and `log` are what it wrote so far."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+        self.url = ""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        return (self._folder / "log.txt").read_text()
+
+    @property
+    def out(self) -> str:
+        return (self._folder / "out.txt").read_text()
+
+    async def ready(self) -> "Run":
+        """Until it has said where its page is."""
+        while not (found := re.search(r"ready: (http\S+)", self.out)):
+            if self._process.returncode is not None:
+                raise AssertionError(f"ended with {self._process.returncode}: {self.log}")
+            await asyncio.sleep(0.02)
+        self.url = found[1]
+        return self
+
+    async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit code after the signal."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(how)
+        async with asyncio.timeout(START):
+            return await self._process.wait()
+
+
+class World:
+    """A folder, the servers around it, and the gateways that live in it one after another."""
+
+    def __init__(self, folder: Path, telegram: TelegramServer, model: ModelServer) -> None:
+        self.folder, self.telegram, self.model = folder, telegram, model
+        self.model_url = ""
+        self.runs: list[Run] = []
+
+    def env(self, **more: str) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder), "PYTHONPATH": str(ROOT),
+            "TURNKEEPER_PORT": "0", "TELEGRAM_BOT_TOKEN": TOKEN,
+            "TELEGRAM_API_BASE_URL": self.telegram.base_url,
+            "TELEGRAM_ALLOWED_USERS": str(PERSON), "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": f"{self.model_url}/v1", "PRO_MODEL": "openai/fake-model",
+            "LOG_LEVEL": "debug", "SANDBOX_PROVIDER": "unsafe-subprocess",
+        } | more  # fmt: skip
+
+    async def start(self, **more: str) -> Run:
+        out, log = (self.folder / "out.txt").open("w"), (self.folder / "log.txt").open("a")
+        with out, log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "gateway.cli.main", "run"),
+                cwd=self.folder, env=self.env(**more), stdout=out, stderr=log,
+            )  # fmt: skip
+        run = Run(process, self.folder)
+        self.runs.append(run)
+        async with asyncio.timeout(START):
+            return await run.ready()
+
+    async def command(self, *words: str, **more: str) -> tuple[int | None, str]:
+        """Exit code and output of another command."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway.cli.main", *words),
+            cwd=self.folder, env=self.env(**more),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        async with asyncio.timeout(START):
+            said, _ = await process.communicate()
+        return process.returncode, said.decode()
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    model = ModelServer(KEY)
+    async with TelegramServer(token=TOKEN) as telegram:
+        made = World(tmp_path, telegram, model)
+        made.model_url = await model.start()
+        try:
+            yield made
+        finally:
+            for run in made.runs:
+                await run.end(signal.SIGKILL)
+            await model.close()
+
+
+async def fetch(url: str) -> tuple[int, str]:
+    async with ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+def sent(world: World, chat: int = PERSON) -> list[str]:
+    return [message["text"] for message in world.telegram.chats[chat]]
+
+
+async def test_a_message_is_answered_and_operations_see_it(world: World) -> None:
+    world.telegram.say(PERSON, "hello")  # it waited at Telegram before the start
+    run = await world.start()
+    await world.telegram.wait_text(PERSON, "ack hello", START)
+    assert world.telegram.violations == []
+
+    assert await fetch(f"{run.url}healthz") == (200, "ok\n")
+    status, ready = await fetch(f"{run.url}readyz")
+    assert status == 200 and '"telegram":{"ready":true' in ready and '"web":{"ready":true' in ready
+    status, metrics = await fetch(f"{run.url}metrics")
+    assert status == 200
+    assert "turnkeeper_accepted_total 1.0" in metrics and "turnkeeper_rss_bytes" in metrics
+
+    code, said = await world.command("status")
+    assert code == 0 and "openai/fake-model" in said and "telegram: ready" in said
+    code, said = await world.command("run")
+    assert code == 2
+    assert str(run.pid) in said and "TURNKEEPER_HOME" in said and "stop it" in said
+    code, said = await world.command("link")
+    assert code == 0 and (await fetch(said.strip()))[0] == 200
+
+    socket = world.folder / ".turnkeeper" / "control.sock"
+    assert socket.stat().st_mode & 0o777 == 0o600
+    began = asyncio.get_running_loop().time()
+    assert await run.end() == 0
+    assert asyncio.get_running_loop().time() - began < 3.0
+    assert not socket.exists()
+    everything = run.log + run.out
+    assert TOKEN not in everything and KEY not in everything
+    assert "assembled" in run.log and "stopped" in run.log
+
+
+async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> None:
+    world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
+    run = await world.start(TELEGRAM_ADMIN_USERS=str(PERSON))
+    world.telegram.say(PERSON, "write it")
+    await world.telegram.wait_text(PERSON, "written", START)
+    (file,) = (world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt")
+    assert file.read_text() == "x"
+    world.telegram.say(PERSON, "and now?")
+    await world.telegram.wait_text(PERSON, "ack and now?", START)
+    said = [m["content"] for m in world.model.requests[-1].body["messages"] if m["role"] == "user"]
+    assert said == ["write it", "and now?"]
+    assert await run.end(signal.SIGINT) == 0
+
+
+async def test_an_approval_is_asked_and_honoured(world: World) -> None:
+    world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
+    await world.start()
+    world.telegram.say(PERSON, "write it")
+    await world.telegram.wait(
+        lambda: any("reply_markup" in m for m in world.telegram.chats[PERSON]), START
+    )
+    card = next(m for m in world.telegram.chats[PERSON] if "reply_markup" in m)
+    buttons = [one for row in card["reply_markup"]["inline_keyboard"] for one in row]
+    assert not list((world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt"))
+    world.telegram.press(PERSON, card["message_id"], buttons[0]["callback_data"])
+    await world.telegram.wait_text(PERSON, "written", START)
+    assert list((world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt"))
+    assert world.telegram.violations == []
+
+
+async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
+    world.model.gate = asyncio.Event()
+    run = await world.start()
+    world.telegram.say(PERSON, "hello")
+    await world.model.wait_inflight(1, START)
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    world.model.gate.set()
+    world.model.gate = None
+    run = await world.start()
+    await world.telegram.wait_text(PERSON, "ack hello", START)
+    assert len(world.model.requests) == 2
+    assert await run.end() == 0
+    assert len(sent(world)) == 1
+
+
+async def test_redis_is_the_store_where_it_is_set(world: World) -> None:
+    server = redis_server(world.folder)
+    try:
+        world.model.gate = asyncio.Event()
+        run = await world.start(REDIS_URL=server.url)
+        world.telegram.say(PERSON, "hello")
+        await world.model.wait_inflight(1, START)
+        assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+        world.model.gate.set()
+        run = await world.start(REDIS_URL=server.url)
+        await world.telegram.wait_text(PERSON, "ack hello", START)
+        status, _ = await fetch(f"{run.url}readyz")
+        assert status == 200
+        assert await run.end() == 0
+        assert len(sent(world)) == 1
+        assert not (world.folder / ".turnkeeper" / "turnkeeper.db").exists()
+    finally:
+        server.end()
+
+
+async def test_a_store_that_cannot_be_opened_ends_with_1(world: World) -> None:
+    code, said = await world.command("run", REDIS_URL=f"unix://{world.folder}/nothing.sock")
+    assert code == 1
+    assert "turnkeeper:" in said and "Traceback" not in said
+
+
+async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
+    world.model.gate = asyncio.Event()
+    run = await world.start()
+    world.telegram.say(PERSON, "hello")
+    await world.model.wait_inflight(1, START)
+    ending = asyncio.create_task(run.end())
+    async with asyncio.timeout(START):
+        while "draining" not in run.log:
+            await asyncio.sleep(0.02)
+    world.telegram.say(PERSON, "too late for this one")
+    world.model.gate.set()
+    assert await ending == 0
+    assert sent(world) == ["ack hello"]
+    world.model.gate = None
+    await world.start()
+    await world.telegram.wait_text(PERSON, "ack too late", START)
+
+
+async def test_a_second_interrupt_ends_at_once(world: World) -> None:
+    world.model.gate = asyncio.Event()
+    run = await world.start()
+    world.telegram.say(PERSON, "hello")
+    await world.model.wait_inflight(1, START)
+    os.kill(run.pid, signal.SIGINT)
+    async with asyncio.timeout(START):
+        while "draining" not in run.log:
+            await asyncio.sleep(0.02)
+    assert await run.end(signal.SIGINT) == 130
+
+
+async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
+    run = await world.start(TELEGRAM_ALLOWED_USERS="")
+    world.telegram.say(STRANGER, "let me in")
+    message = await world.telegram.wait_text(STRANGER, "Show this code", START)
+    shown = re.search(r"admin: ([A-Z0-9]{8})", message["text"])
+    assert shown
+    code, said = await world.command("pair", "WRONGONE")
+    assert code == 1 and "not valid" in said
+    code, said = await world.command("pair", shown[1])
+    assert code == 0 and f"U{STRANGER}" in said
+    world.telegram.say(STRANGER, "/whoami")
+    await world.telegram.wait_text(STRANGER, "role: admin", START)
+    assert await run.end() == 0
+    assert len(world.model.requests) == 0
+    await world.start(TELEGRAM_ALLOWED_USERS="")
+    world.telegram.say(STRANGER, "still me?")
+    await world.telegram.wait_text(STRANGER, "ack still me?", START)
+
+
+async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
+    settings = world.folder / "turnkeeper.toml"
+    settings.write_text("telegram.admin_users = [12]\n")
+    run = await world.start()
+    settings.write_text(f"telegram.admin_users = [{PERSON}]\n")
+    os.kill(run.pid, signal.SIGHUP)
+    async with asyncio.timeout(START):
+        while "reloaded" not in run.log:
+            await asyncio.sleep(0.02)
+    world.telegram.say(PERSON, "/whoami")
+    await world.telegram.wait_text(PERSON, "role: admin", START)
+
+
+async def test_a_refused_token_takes_nothing_along(world: World) -> None:
+    wrong = TOKEN.replace("fake", "else")
+    run = await world.start(TELEGRAM_BOT_TOKEN=wrong, DISCORD_BOT_TOKEN="discord-token")
+    status, ready = await fetch(f"{run.url}readyz")
+    assert status == 503 and "refuses the bot token" in ready
+    assert '"web":{"ready":true' in ready and wrong not in ready
+    assert "platform_not_in_this_version setting=DISCORD_BOT_TOKEN" in run.log
+    assert "adapter_gave_up platform=telegram" in run.log
+    assert wrong not in run.log and "discord-token" not in run.log
+    assert await run.end() == 0
+
+
+async def test_the_demo_on_the_page(world: World) -> None:
+    nothing = {"TELEGRAM_BOT_TOKEN": "", "OPENAI_API_KEY": "", "PRO_MODEL": ""}
+    run = await world.start(**nothing, LOCAL_MODEL_DISCOVERY="off")
+    assert "demo" in run.out
+    headers = {"Origin": run.url.rstrip("/")}
+    async with ClientSession(run.url, headers=headers) as page, asyncio.timeout(START):
+        async with page.get("/") as answer:
+            cookie = answer.headers["Set-Cookie"].partition(";")[0]
+        signed = {"Cookie": cookie}
+        path = "/api/conversations/one"
+        async with page.post(f"{path}/messages", json={"text": "list"}, headers=signed) as kept:
+            assert kept.status == 202
+        text = ""
+        while "list_files" not in text or '"state":"idle"' not in text:
+            await asyncio.sleep(0.05)
+            async with page.get(path, headers=signed) as shown:
+                text = await shown.text()
+    assert "demo model" in text
+    assert await run.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "mend"),
+    [
+        ("TURNKEEPER_PORT", "eight", "write a number"),
+        ("PRO_MODEL", "nobody/x", "no such provider"),
+        ("SANDBOX_PROVIDER", "e2b", "use one of"),
+    ],
+)
+async def test_a_bad_setting_ends_with_2(world: World, name: str, value: str, mend: str) -> None:
+    code, said = await world.command("run", **{name: value})
+    assert code == 2
+    assert name in said and value.split("/")[0] in said and mend in said
+    assert "Traceback" not in said
+
+
+async def test_a_taken_port_ends_with_2(world: World) -> None:
+    taken = world.model_url.rpartition(":")[2]
+    code, said = await world.command("run", TURNKEEPER_PORT=taken)
+    assert code == 2 and "TURNKEEPER_PORT" in said and taken in said
+
+
+async def test_commands_without_a_gateway(world: World) -> None:
+    code, said = await world.command("dead")
+    assert (code, said) == (0, "No dead letters.\n")
+    code, said = await world.command("dead", "resubmit", "5")
+    assert code == 1 and "no dead letter '5'" in said
+    code, said = await world.command("turn", "show", "nothing")
+    assert (code, said) == (1, "There is no such turn.\n")
+    code, said = await world.command("link")
+    assert code == 1 and "turnkeeper run" in said
+    code, said = await world.command("doctor")
+    assert code == 0 and "store: can be written" in said
+    code, said = await world.command("version")
+    assert code == 0 and said.startswith("turnkeeper ")
+
+
+async def test_a_turns_journal_is_shown(world: World) -> None:
+    run = await world.start()
+    world.telegram.say(PERSON, "hello")
+    await world.telegram.wait_text(PERSON, "ack hello", START)
+    async with ClientSession() as session:
+        async with session.get(f"{run.url}metrics") as answer:
+            assert answer.status == 200
+    assert await run.end() == 0
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(world.folder / ".turnkeeper/turnkeeper.db")) as store:
+        ((turn,),) = store.execute("SELECT id FROM turns").fetchall()
+    code, said = await world.command("turn", "show", turn)
+    assert code == 0 and '"kind":"began"' in said and "ack hello" in said

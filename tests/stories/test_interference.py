@@ -1,0 +1,228 @@
+"""The story of `test_kills` with something else at every point: an answer, a /stop, a message that
+steers, a stolen lease. Nothing is lost, doubled or left open."""
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.messages import CommandGiven, button_token
+from gateway.views import ApprovalCard, Notice, Reply
+from tests.fakes.lives import Died, count_points, life
+from tests.fakes.world import ANN, ROOM, Ledger, Life, _view
+from tests.stories.test_kills import _card, _finals, check
+
+Act = Callable[[Life], Awaitable[None]]
+
+
+def at_point(k: int, act: Act) -> Callable[[Life], None]:
+    """Prepare a life so that `act` begins at point k."""
+
+    def prepare(one: Life) -> None:
+        def do() -> None:
+            one.host.spawn(act(one), "interference")
+
+        one.points.at, one.points.do = k, do
+
+    return prepare
+
+
+def screen(folder: Path) -> list:
+    shown = {}
+    for line in Ledger(folder / "ledger.jsonl").all():
+        if line["what"] in ("send", "edit"):
+            shown[line["id"]] = _view(json.dumps(line["view"]).encode())
+    return list(shown.values())
+
+
+def at_each_point(
+    act: Act, story: Callable[[Life], Awaitable[None]], look: Callable[[Path, str], None]
+) -> None:
+    points = count_points(story)
+    for k in range(1, points["count"] + 1):
+        folder = Path(tempfile.mkdtemp(prefix="tk-act-"))
+        try:
+            label = f"at {k} ({points['names'][k - 1]})"
+            try:
+                life(folder, story, at_point(k, act))
+            except Died as error:
+                raise AssertionError(f"{label}: {str(error)[-400:]}") from None
+            look(folder, label)
+        finally:
+            shutil.rmtree(folder)
+
+
+async def short_story(one: Life) -> None:
+    """One message with tools and an approval that the interference may decide or end."""
+    await one.say("m2", "do note look|deploy add")
+    await one.until(lambda: _card(one) or _over(one))
+    if _card(one):
+        await one.press("p1", _card(one).buttons[0].token)
+    await one.until(lambda: _over(one))
+    await one.quiet()
+    await one.say("m3", "bye")
+    await one.until(lambda: _finals(one, "ack bye"))
+    await one.quiet()
+    assert await one.store.work("r1") == ()
+
+
+def _over(one: Life) -> bool:
+    """The first message's turn has ended, one way or another."""
+    db = sqlite3.connect(one.folder / "store.db", timeout=10)
+    try:
+        sql = "SELECT count(*) FROM inbox WHERE message LIKE '%mm2' AND state = 1"
+        going = (
+            "SELECT count(*) FROM turns WHERE instr(CAST(body AS TEXT), 'do note look')"
+            " AND status IN ('running', 'parked')"
+        )
+        return db.execute(sql).fetchone()[0] == 1 and db.execute(going).fetchone()[0] == 0
+    finally:
+        db.close()
+
+
+@pytest.mark.timeout(200)
+def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open() -> None:
+    async def stop(one: Life) -> None:
+        await one.host.accept(
+            [CommandGiven(conversation=ROOM, sender=ANN, event="s1", message="s1", name="stop")]
+        )
+        one.ledger.note("stop")
+        await one.until(lambda: not one.host.sessions, 5)
+
+    def look(folder: Path, label: str) -> None:
+        views = screen(folder)
+        tools = Counter(line["name"] for line in Ledger(folder / "ledger.jsonl").all("tool"))
+        assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
+        cards = [v for v in views if isinstance(v, ApprovalCard)]
+        assert all(card.state != "open" for card in cards), f"{label}: {cards}"
+        assert sum(isinstance(v, Reply) and v.text == "ack bye" for v in views) == 1, label
+        _clean_but_transcript(folder, label)
+
+    at_each_point(stop, short_story, look)
+
+
+@pytest.mark.timeout(200)
+def test_an_answer_at_every_point_is_taken_once() -> None:
+    async def answer(one: Life) -> None:
+        session = next(iter(one.host.sessions.values()), None)
+        for question in list(session.questions.values()) if session else []:
+            await one.press("p0", button_token(question.id, "once"))
+
+    def look(folder: Path, label: str) -> None:
+        tools = Counter(line["name"] for line in Ledger(folder / "ledger.jsonl").all("tool"))
+        assert tools["note"] == 1 and tools["deploy"] == 1, f"{label}: {tools}"
+        views = screen(folder)
+        done = [v for v in views if isinstance(v, Reply) and v.text.startswith("done note")]
+        assert len(done) == 1 and "deploy ok" in done[0].text, f"{label}: {done}"
+        cards = [v for v in views if isinstance(v, ApprovalCard)]
+        assert [card.state for card in cards] == ["approved"], f"{label}: {cards}"
+        _clean_but_transcript(folder, label)
+
+    at_each_point(answer, short_story, look)
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("mode", ["steer", "queue", "interrupt"])
+def test_a_message_at_every_point_is_used_exactly_once(mode: str) -> None:
+    async def say(one: Life) -> None:
+        await one.say("x1", "also this")
+
+    async def story(one: Life) -> None:
+        await one.host.accept(
+            [
+                CommandGiven(
+                    conversation=ROOM,
+                    sender=ANN,
+                    event="c",
+                    message="c",
+                    name="mode",
+                    arguments=mode,
+                )
+            ]
+        )
+        await one.until(lambda: any(isinstance(v, Notice) for v in one.screen().values()))
+        await one.quiet()
+        await short_story(one)
+
+    def look(folder: Path, label: str) -> None:
+        tools = Counter(line["name"] for line in Ledger(folder / "ledger.jsonl").all("tool"))
+        assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
+        views = screen(folder)
+        used = [v for v in views if isinstance(v, Reply) and "also this" in v.text]
+        texts = [getattr(v, "text", "") for v in views]
+        assert len(used) == 1, f"{label} {mode}: {texts}"
+        _clean_but_transcript(folder, label)
+
+    at_each_point(say, story, look)
+
+
+@pytest.mark.timeout(200)
+def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing() -> None:
+    async def story(one: Life) -> None:
+        await one.say("m2", "do note look|deploy add")
+        await one.until(lambda: _card(one) or _over(one) or _stolen(one))
+        if _card(one) and not _stolen(one):
+            await one.press("p1", _card(one).buttons[0].token)
+        await one.until(lambda: _over(one) or _stolen(one))
+        await one.quiet()
+
+    def _stolen(one: Life) -> bool:
+        return bool(one.ledger.all("stolen"))
+
+    async def steal(one: Life) -> None:
+        db = sqlite3.connect(one.folder / "store.db", timeout=10)
+        with db:
+            db.execute("UPDATE conversations SET token = token + 1, owner = 'r2', expires = 1e12")
+        db.close()
+        one.ledger.note("stolen")
+
+    async def second(one: Life) -> None:
+        for conversation in await one.store.work("r2"):
+            one.host.wake(conversation)
+        await one.say("m1", "hello")
+        await one.say("m2", "do note look|deploy add")
+        await one.until(lambda: _card(one) or _finals(one, "done note"))
+        if _card(one):
+            await one.press("p1", _card(one).buttons[0].token)
+        await one.until(lambda: _finals(one, "done note"))
+        await one.say("m3", "bye")
+        await one.until(lambda: _finals(one, "ack bye") and _finals(one, "ack hello"))
+        await one.quiet()
+
+    points = count_points(story)
+    for k in range(3, points["count"] + 1):
+        folder = Path(tempfile.mkdtemp(prefix="tk-act-"))
+        label = f"stolen at {k} ({points['names'][k - 1]})"
+        try:
+            life(folder, story, at_point(k, steal))
+
+            def as_r2(one: Life) -> None:
+                one.owner = "r2"
+
+            life(folder, second, as_r2)
+            check(folder, label)
+        finally:
+            shutil.rmtree(folder)
+
+
+def _clean_but_transcript(folder: Path, label: str) -> None:
+    store = sqlite3.connect(folder / "store.db")
+    try:
+        turns = store.execute("SELECT count(*) FROM turns").fetchone()[0]
+        rows = store.execute("SELECT count(*) FROM transcript").fetchone()[0]
+        assert turns == rows, f"{label}: {turns} turns, {rows} in the transcript"
+        for sql in (
+            "SELECT count(*) FROM turns WHERE status IN ('running', 'parked')",
+            "SELECT count(*) FROM questions WHERE status = 'open'",
+            "SELECT count(*) FROM inbox WHERE state != 1",
+            "SELECT count(*) FROM outbox WHERE unsent = 1",
+            "SELECT count(*) FROM conversations WHERE work = 1 OR owner IS NOT NULL",
+        ):
+            assert store.execute(sql).fetchone()[0] == 0, f"{label}: {sql}"
+    finally:
+        store.close()
