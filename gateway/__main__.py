@@ -31,7 +31,6 @@ log = logging.getLogger("turnkeeper.main")
 
 PATIENCE = 25.0
 """Seconds that running turns get to end when the process is told to stop."""
-INTERRUPTED = 130
 
 
 async def serve(settings: Settings, announce: Callable[[str], None]) -> None:
@@ -64,9 +63,8 @@ class Gateway:
 
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
             page, gate = await self._page(parts, listening)
-            work = [group.create_task(parts.host.run(self._open))]
-            work.append(group.create_task(parts.agent.warm()))
-            work.append(group.create_task(assembly.hints(parts)))
+            jobs = (parts.host.run(self._open), parts.agent.warm(), assembly.hints(parts))
+            work = [group.create_task(job) for job in jobs]
             await self._open.wait()
             work.append(group.create_task(self._receive(page)))
             await self._open_doors(stack, parts, listening, gate)
@@ -100,12 +98,12 @@ class Gateway:
         from adapters.web.gate import OWNER
         from gateway.ops import control
 
-        url = self._settings.url(listening.getsockname()[1])
+        home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
         health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
         await stack.enter_async_context(serve_http(listening, health, routes))
         asked = parts.operations(health, url, lambda: gate.issue(OWNER), self._stop.set)
-        await stack.enter_async_context(control.serve(self._settings.home, asked))
+        await stack.enter_async_context(control.serve(home, asked))
         self._announce(parts.about(url))
 
     async def _receive(self, adapter: Adapter) -> None:
@@ -132,7 +130,7 @@ class Gateway:
 
     def _interrupt(self) -> None:
         if self._stop.is_set():
-            os._exit(INTERRUPTED)
+            os._exit(130)  # what shells expect of an interrupted program
         self._stop.set()
 
     def _reload(self, group: asyncio.TaskGroup) -> None:

@@ -66,10 +66,12 @@ class Relay:
     def __init__(self, server: RedisServer, folder: Path) -> None:
         self.url = f"unix://{folder / 'relay.sock'}"
         self.lost = 0
+        self.cut = False
         self._path = folder / "relay.sock"
         self._server = server
         self._losing = b""
         self._armed = False
+        self._cutting = False
 
     async def __aenter__(self) -> "Relay":
         self._listener = await asyncio.start_unix_server(self._carry, self._path)
@@ -79,11 +81,16 @@ class Relay:
         self._listener.close()
         await self._listener.wait_closed()
 
-    def lose_reply_to(self, words: bytes) -> None:
-        """The next reply after a request that holds `words` never arrives."""
+    def lose_reply_to(self, words: bytes, *, cut: bool = False) -> None:
+        """The next reply after a request that holds `words` never arrives; with `cut` no new
+        connection is taken from then on, until `cut` is set back."""
         self._losing = words
+        self._cutting = cut
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.cut:
+            writer.close()
+            return
         back, forth = await asyncio.open_unix_connection(self._server.socket)
         there = asyncio.create_task(self._copy(reader, forth, False))
         here = asyncio.create_task(self._copy(back, writer, True))
@@ -105,6 +112,7 @@ class Relay:
                 elif replies and self._armed:
                     self._armed = False
                     self.lost += 1
+                    self.cut = self._cutting
                     return
                 sink.write(data)
                 await sink.drain()

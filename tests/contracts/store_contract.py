@@ -233,6 +233,22 @@ class LeaseContract:
         world.clock.time += 31
         assert await world.store.work("b") == (C1, C2)
 
+    async def test_a_holder_that_ended_leaves_work_without_a_row(self, world: World) -> None:
+        lease = await take(world.store)
+        await world.store.submit(lease, Changes(turns=(turn(),)))
+        world.clock.time += 31
+        assert await world.store.work("b") == (C1,)
+        assert await world.store.sweep(world.clock.time) == 0
+        assert await world.store.work("b") == (C1,)
+
+    async def test_a_commit_behind_a_release_writes_no_more(self, world: World) -> None:
+        lease = await take(world.store)
+        released = world.store.release(lease, 0, NOTHING)
+        late = world.store.submit(lease, Changes(views=(view("reply", 1, sent=False),)))
+        assert await released
+        assert await outcome(late) is Fenced
+        assert await world.store.outbox("t1") == ()
+
     @given(arrivals=st.lists(st.integers(0, 6), min_size=1, max_size=8), seed=st.integers(0, 3))
     @settings(
         max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

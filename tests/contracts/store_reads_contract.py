@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from gateway.errors import StoreFailed
 from gateway.store.rows import AuditRow, Changes, ConversationRow, Opened
 from tests.contracts.store_values import (
     NOTHING,
@@ -9,6 +10,7 @@ from tests.contracts.store_values import (
     World,
     keys_of,
     lines,
+    outcome,
     place,
     question,
     record,
@@ -167,6 +169,11 @@ class QuestionContract:
         assert [row.id for _, row in await world.store.due(START + 20, 10)] == ["q1", "q2"]
         await world.store.submit(lease, Changes(questions=(question("q1", 0.0),)))
         assert await world.store.next_due() == START + 10
+        await world.store.submit(lease, Changes(questions=(question("q2", START + 11),)))
+        assert await world.store.next_due() == START + 11
+        clash = Changes(questions=(question("q2", START + 99),), records=(record(0), record(0)))
+        assert await outcome(world.store.submit(lease, clash)) is StoreFailed
+        assert await world.store.due(START + 11, 9) == ((C1, question("q2", START + 11)),)
 
 
 class DirectoryContract:

@@ -8,10 +8,11 @@ import pytest
 from redis.asyncio import Redis
 
 from agent_core import ambient
-from gateway.errors import StoreFailed
+from gateway.errors import Fenced, StoreFailed
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
-from gateway.store.rows import AuditRow, Changes
+from gateway.store.redis_scripts import MOVE, run
+from gateway.store.rows import AuditRow, Changes, ConversationRow
 from tests.contracts.conftest import RedisWorld
 from tests.contracts.redis_server import RedisServer, Relay, redis_server
 from tests.contracts.store_values import (
@@ -62,6 +63,21 @@ async def test_a_commit_whose_reply_was_lost_stands_once(relay: tuple[Relay, Red
     assert between.lost == 1
     await store.submit(lease, Changes(records=(record(1),)))
     assert keys_of(await store.records("t1")) == ["k0", "k1"]
+
+
+async def test_a_commit_that_may_stand_ends_its_lease(relay: tuple[Relay, RedisStore]) -> None:
+    """It stands, and nobody could tell its writer: what comes after it must not."""
+    between, store = relay
+    lease = await take(store)
+    between.lose_reply_to(b"value 0", cut=True)
+    first = store.submit(lease, Changes(records=(record(0),), turns=(turn(),)))
+    second = store.submit(lease, Changes(row=ConversationRow(rev=1)))
+    assert await outcome(first) is StoreFailed
+    between.cut = False
+    assert await outcome(second) is StoreFailed
+    assert await outcome(store.submit(lease, Changes(records=(record(1),)))) is StoreFailed
+    assert keys_of(await store.records("t1")) == ["k0"]
+    await take(store)
 
 
 @pytest.mark.parametrize("newer", [False, True])
@@ -174,6 +190,41 @@ async def test_a_lost_commit_is_noticed(redis_world: RedisWorld, raw: Redis) -> 
     assert await outcome(store.submit(lease, Changes(records=(record(2),)))) is StoreFailed
 
 
+async def test_a_token_given_twice_is_good_once(redis_world: RedisWorld, raw: Redis) -> None:
+    """A failover took an acquire away, and another replica got the same token."""
+    store = redis_world.store
+    lease = await take(store)
+    await raw.hset(f"tk:{{{C1}}}", "nonce", "another's")
+    assert await outcome(store.submit(lease, NOTHING)) is Fenced
+    assert await store.renew([lease], 30) == frozenset()
+
+
+async def test_numbers_never_go_back(redis_world: RedisWorld, raw: Redis) -> None:
+    store = redis_world.store
+    before = await store.accept([said(1), said(2), said(3)])
+    lease = await take(store)
+    await store.submit(lease, Changes(dead=(before[0].seq,)))
+    await raw.set("tk:seq", 0)
+    (one,) = await store.accept([said(4)])
+    assert one.seq > before[-1].seq
+    await raw.set("tk:seq", 0)
+    assert await store.resubmit(before[0].seq) == C1
+    rows = await store.arrivals(C1, one.seq)
+    assert [row.inbound for row in rows] == [said(1)]
+
+
+async def test_a_turn_that_runs_again_keeps_its_journal(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    lease = await take(redis_world.store)
+    ended = Changes(turns=(turn(status="done"),), records=(record(0),))
+    await redis_world.store.submit(lease, ended)
+    journal = f"tk:{{{C1}}}:r:t1"
+    assert await raw.ttl(journal) == 30 * 86_400
+    await redis_world.store.submit(lease, Changes(turns=(turn(),)))
+    assert await raw.ttl(journal) == -1
+
+
 async def test_a_server_that_may_evict_is_refused(tmp_path: Path) -> None:
     server = redis_server(tmp_path, "--maxmemory-policy", "allkeys-lru")
     try:
@@ -218,6 +269,14 @@ async def test_the_index_of_work_is_empty_when_all_is_quiet(
         lease = await take(store, f"c{n}")
         assert await store.release(lease, one.seq, Changes(done=(one.seq,)))
     await settled(store)
+    assert await raw.zcard("tk:active") == 0
+
+
+async def test_an_entry_made_anew_is_not_removed(redis_world: RedisWorld, raw: Redis) -> None:
+    await raw.zadd("tk:active", {C1: 5})
+    assert await raw.execute_command(*run(MOVE, "tk:active", C1, 4, "")) == 0
+    assert await raw.zscore("tk:active", C1) == 5
+    assert await raw.execute_command(*run(MOVE, "tk:active", C1, 5, "")) == 1
     assert await raw.zcard("tk:active") == 0
 
 

@@ -338,6 +338,7 @@ class Life:
         self._open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
         self.ttl = 30.0
         self.owner = "r1"
+        self.acted = True
 
     @contextlib.asynccontextmanager
     async def living(self):

@@ -15,6 +15,7 @@ from aiohttp import ClientSession
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, ModelServer, Say
 from tests.fakes.telegram_server import TelegramServer
+from tests.fakes.web_server import free_port
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "123456789:AAfake-token-of-a-bot-0123456789"
@@ -276,6 +277,41 @@ async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     await world.start(TELEGRAM_ALLOWED_USERS="")
     world.telegram.say(STRANGER, "still me?")
     await world.telegram.wait_text(STRANGER, "ack still me?", START)
+
+
+async def test_a_webhook(world: World) -> None:
+    port = free_port()
+    run = await world.start(
+        TURNKEEPER_PORT=str(port), TELEGRAM_WEBHOOK_SECRET="a-secret-of-the-webhook",
+        TELEGRAM_WEBHOOK_URL=f"http://127.0.0.1:{port}/telegram/webhook",
+    )  # fmt: skip
+    await world.telegram.wait(lambda: world.telegram.webhook is not None, START)
+    world.telegram.say(PERSON, "hello")
+    await world.telegram.wait_text(PERSON, "ack hello", START)
+    assert await run.end() == 0
+    assert "a-secret-of-the-webhook" not in run.log
+
+
+@pytest.mark.slow
+async def test_a_turn_that_kills_its_process_is_given_up(world: World) -> None:
+    """The page's: its conversation must not be opened before its adapter is there."""
+    world.model.gate = asyncio.Event()
+    run = await world.start()
+    async with ClientSession(run.url, headers={"Origin": run.url.rstrip("/")}) as page:
+        async with page.get("/") as answer:
+            signed = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+        path = "/api/conversations/one/messages"
+        async with page.post(path, json={"text": "poison"}, headers=signed) as kept:
+            assert kept.status == 202
+    for _ in range(3):
+        await world.model.wait_inflight(1, START)
+        await run.end(signal.SIGKILL)
+        await world.model.wait_inflight(0, START)
+        run = await world.start()
+    async with asyncio.timeout(START):
+        while "turn_dead" not in run.log:
+            await asyncio.sleep(0.02)
+    assert len(world.model.requests) == 3
 
 
 async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
