@@ -82,12 +82,11 @@ class Gateway:
         from adapters.web.adapter import WebAdapter
         from adapters.web.gate import Gate
         from gateway.assembly import web_secret
-        from gateway.desk import GatewayDesk
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
         gate = Gate(secret, settings.host, port, settings.web_names, token)
-        page = WebAdapter(GatewayDesk(parts.host), gate, settings.home / "uploads")
+        page = WebAdapter(parts.desk, gate, settings.home / "uploads")
         self._adapters[page.platform] = page
         return page, gate
 
@@ -101,8 +100,8 @@ class Gateway:
         home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
         health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
-        await stack.enter_async_context(serve_http(listening, health, routes))
         asked = parts.operations(health, url, lambda: gate.issue(OWNER), self._stop.set)
+        await stack.enter_async_context(serve_http(listening, health, routes))
         await stack.enter_async_context(control.serve(home, asked))
         self._announce(parts.about(url))
 

@@ -13,6 +13,7 @@ from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
 from gateway.access import Access, People, Role
 from gateway.agent_default import TIER, TurnkeeperAgent
+from gateway.desk import GatewayDesk
 from gateway.errors import StoreFailed
 from gateway.host import Host
 from gateway.ops import control, lock
@@ -65,6 +66,11 @@ class Parts:
         if self.agent.models.demo:
             lines.append(DEMO)
         return "\n".join(lines)
+
+    @property
+    def desk(self) -> GatewayDesk:
+        """What the page asks."""
+        return GatewayDesk(self.host)
 
     def operations(
         self, health: Health, url: str, issue: Callable[[], str], stop: Callable[[], None]

@@ -61,7 +61,7 @@ class RedisStore(Reading):
 
     def __init__(self, url: str) -> None:
         self._url = url
-        retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 4)
+        retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
         self._client: Redis = Redis.from_url(url, retry=retry, protocol=2)
         super().__init__(Wire(self._client), Wire(self._client))
         self._held: dict[str, Held] = {}
@@ -117,8 +117,9 @@ class RedisStore(Reading):
             groups.setdefault(name, []).append(n)
         seqs = [0] * len(rows)
         now = ambient.now()
+        highest = 0
         while groups:
-            numbers, epochs = await self._prepare(tuple(groups), len(rows))
+            numbers, epochs = await self._prepare(tuple(groups), len(rows), highest)
             commands: list[Command] = []
             for name, members in groups.items():
                 parts = (part for n in members for part in (numbers[n], *rows[n]))
@@ -131,14 +132,21 @@ class RedisStore(Reading):
                         del groups[name]
                         for n, seq in zip(members, given, strict=True):
                             seqs[n] = int(seq)
+                    case [b"again", int(last)]:
+                        highest = max(highest, last)
         return tuple(Accepted(seq=seq, fresh=seq > 0) for seq in seqs)
 
     async def _prepare(
-        self, conversations: Sequence[str], count: int
+        self, conversations: Sequence[str], count: int, above: int
     ) -> tuple[range, dict[str, int]]:
-        """New numbers for inbox rows, and the epochs under which `conversations` are listed."""
+        """New numbers for inbox rows, and the epochs under which `conversations` are listed.
+        `above`: numbers that Redis itself may have forgotten (a failover)."""
         epochs = [("HGET", key(name), "epoch") for name in conversations]
         last, *found = cast("list[int]", await self._writes.call(("INCRBY", SEQ, count), *epochs))
+        if last - count < above:
+            (last,) = cast(
+                "list[int]", await self._writes.call(("INCRBY", SEQ, above + count - last))
+            )
         named = zip(conversations, (int(epoch or 0) for epoch in found), strict=True)
         return range(last - count + 1, last + 1), dict(named)
 
@@ -147,8 +155,9 @@ class RedisStore(Reading):
         if not names:
             return None
         where = names[0].decode().split(" ")[0]
+        highest = 0
         while True:
-            numbers, epochs = await self._prepare((where,), 1)
+            numbers, epochs = await self._prepare((where,), 1, highest)
             script = run(RESUBMIT, key(where), where, seq, numbers[0], epochs[where])
             commands = (*_enlist(where, epochs[where], ambient.now()), script)
             match (await self._writes.call(*commands))[-1]:
@@ -157,6 +166,8 @@ class RedisStore(Reading):
                     return where
                 case [b"none"]:
                     return None
+                case [b"again", int(last)]:
+                    highest = last
 
     # ---- leases and commits --------------------------------------------------------------
 

@@ -19,17 +19,21 @@ import hashlib
 
 HINTS = "tk:hints"
 
-_LISTED = """
+_CHECKS = """
 local function unlisted(k, given)
   local h = redis.call('HMGET', k, 'listed', 'epoch')
   local epoch = h[2] or '0'
   if h[1] ~= '1' and given ~= epoch then return {'unlisted', epoch} end
 end
+local function behind(k, seq)
+  local last = tonumber(redis.call('HGET', k, 'last') or '0')
+  if tonumber(seq) <= last then return {'again', last} end
+end
 """
 
 # ARGV: conversation, now, epoch, then (seq, event, message, body) for each
 ACCEPT = f"""#!lua
-{_LISTED}
+{_CHECKS}
 local k, now, fresh, seqs, mine = KEYS[1], ARGV[2], {{}}, {{}}, {{}}
 for i = 4, #ARGV, 4 do
   local seq, known = ARGV[i], false
@@ -52,10 +56,8 @@ end
 if #fresh == 0 then return {{'kept', seqs}} end
 local refused = unlisted(k, ARGV[3])
 if refused then return refused end
-if tonumber(ARGV[fresh[1]]) <= tonumber(redis.call('HGET', k, 'last') or '0') then
-  return {{'again'}}
-end
-local last
+local low, last = behind(k, ARGV[fresh[1]])
+if low then return low end
 for _, i in ipairs(fresh) do
   last = ARGV[i]
   redis.call('ZADD', k .. ':waiting', last, last)
@@ -69,14 +71,16 @@ return {{'kept', seqs}}
 
 # ARGV: conversation, old seq, new seq, epoch
 RESUBMIT = f"""#!lua
-{_LISTED}
+{_CHECKS}
 local k = KEYS[1]
-if redis.call('HEXISTS', k .. ':in', ARGV[3]) == 1 then return {{'kept'}} end
 local body = redis.call('HGET', k .. ':dead', ARGV[2])
-if not body then return {{'none'}} end
+if not body then -- perhaps a repeated call whose reply was lost
+  return {{redis.call('HEXISTS', k .. ':in', ARGV[3]) == 1 and 'kept' or 'none'}}
+end
 local refused = unlisted(k, ARGV[4])
 if refused then return refused end
-if tonumber(ARGV[3]) <= tonumber(redis.call('HGET', k, 'last') or '0') then return {{'again'}} end
+local low = behind(k, ARGV[3])
+if low then return low end
 redis.call('HDEL', k .. ':dead', ARGV[2])
 redis.call('HSET', k .. ':in', ARGV[3], body)
 redis.call('ZADD', k .. ':waiting', ARGV[3], ARGV[3])
@@ -87,7 +91,7 @@ return {{'kept'}}
 
 # ARGV: owner, nonce, now, until, epoch
 ACQUIRE = f"""#!lua
-{_LISTED}
+{_CHECKS}
 local k = KEYS[1]
 local h = redis.call('HMGET', k, 'token', 'owner', 'expires', 'nonce', 'crashed', 'row',
   'last')

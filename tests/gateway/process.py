@@ -1,0 +1,98 @@
+"""A real gateway process in an empty home, and the servers around it."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+from tests.fakes.model_server import ModelServer
+from tests.fakes.telegram_server import TelegramServer
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "123456789:AAfake-token-of-a-bot-0123456789"
+KEY = "sk-fake-key-of-a-provider"
+PERSON, STRANGER = 11, 77
+START = 20.0
+"""Seconds a start may take on a busy machine."""
+
+
+class Run:
+    """One life of a gateway. `out` and `log` are what it wrote so far."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+        self.url = ""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        return (self._folder / "log.txt").read_text()
+
+    @property
+    def out(self) -> str:
+        return (self._folder / "out.txt").read_text()
+
+    async def ready(self) -> "Run":
+        """Until it has said where its page is."""
+        while not (found := re.search(r"ready: (http\S+)", self.out)):
+            if self._process.returncode is not None:
+                raise AssertionError(f"ended with {self._process.returncode}: {self.log}")
+            await asyncio.sleep(0.02)
+        self.url = found[1]
+        return self
+
+    async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit code after the signal."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(how)
+        async with asyncio.timeout(START):
+            return await self._process.wait()
+
+
+class World:
+    """A folder, the servers around it, and the gateways that live in it one after another."""
+
+    def __init__(self, folder: Path, telegram: TelegramServer, model: ModelServer) -> None:
+        self.folder, self.telegram, self.model = folder, telegram, model
+        self.model_url = ""
+        self.runs: list[Run] = []
+
+    def env(self, **more: str) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder), "PYTHONPATH": str(ROOT),
+            "TURNKEEPER_PORT": "0", "TELEGRAM_BOT_TOKEN": TOKEN,
+            "TELEGRAM_API_BASE_URL": self.telegram.base_url,
+            "TELEGRAM_ALLOWED_USERS": str(PERSON), "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": f"{self.model_url}/v1", "PRO_MODEL": "openai/fake-model",
+            "LOG_LEVEL": "debug", "SANDBOX_PROVIDER": "unsafe-subprocess",
+        } | more  # fmt: skip
+
+    async def start(self, **more: str) -> Run:
+        out, log = (self.folder / "out.txt").open("w"), (self.folder / "log.txt").open("a")
+        with out, log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "gateway.cli.main", "run"),
+                cwd=self.folder, env=self.env(**more), stdout=out, stderr=log,
+            )  # fmt: skip
+        run = Run(process, self.folder)
+        self.runs.append(run)
+        async with asyncio.timeout(START):
+            return await run.ready()
+
+    async def command(self, *words: str, **more: str) -> tuple[int | None, str]:
+        """Exit code and output of another command."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway.cli.main", *words),
+            cwd=self.folder, env=self.env(**more),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        async with asyncio.timeout(START):
+            said, _ = await process.communicate()
+        return process.returncode, said.decode()
