@@ -4,10 +4,8 @@ Tests put a manual clock in place with `use`; nothing else in the product reads 
 """
 
 import asyncio
-import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -64,11 +62,9 @@ async def wait(seconds: float) -> None:
     await _clock.wait(max(0.0, seconds))
 
 
-@contextlib.asynccontextmanager
-async def limit(seconds: float | None) -> AsyncIterator[None]:
-    """Raise TimeoutError in the body after `seconds`; no limit when None."""
-    async with asyncio.timeout(seconds):
-        yield
+def limit(seconds: float | None) -> asyncio.Timeout:
+    """`async with limit(…)` raises TimeoutError in the body after `seconds`; None: no limit."""
+    return asyncio.timeout(seconds)
 
 
 def secret_id() -> str:

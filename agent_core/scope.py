@@ -169,9 +169,17 @@ class Scope:
             self._turn.journal.defer(Emitted(key=key, event=event))
 
     async def model(
-        self, call: ModelCall, name: str = "model", limit: float | None = None
+        self,
+        call: ModelCall,
+        name: str = "model",
+        limit: float | None = None,
+        ends: Callable[[Reply], bool] | None = None,
     ) -> Reply:
-        """A model's answer; retries and fallback happen inside `call`, in one record."""
+        """A model's answer; retries and fallback happen inside `call`, in one record.
+
+        `ends` says of an answer that the turn ends with it at once: such a one rides on the
+        final commit, since nobody depends on it before.
+        """
         key = self._claim(name)
         journal = self._turn.journal
         known = journal.find(key, cast(type[Replied | Failed], Replied | Failed))
@@ -190,7 +198,11 @@ class Scope:
             failed = Failed(key=key, error="timeout", text=f"the model took over {limit:g} s")
         else:
             self._turn.check()
-            await journal.barrier(Replied(key=key, reply=reply))
+            replied = Replied(key=key, reply=reply)
+            if ends is not None and ends(reply):
+                journal.defer(replied)
+                return reply
+            await journal.barrier(replied)
             self._turn.check()
             return reply
         self._turn.check()

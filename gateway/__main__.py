@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("turnkeeper.main")
 
-PATIENCE = 25.0
+PATIENCE = 20.0
 """Seconds that running turns get to end when the process is told to stop."""
 
 

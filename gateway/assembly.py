@@ -171,7 +171,7 @@ async def web_secret(directory: Directory) -> bytes:
     """What signs sessions and sign-in links; the same in all replicas."""
     known = await directory.get(WEB_SECRET)
     if known is None:
-        await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode())
+        await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode(), b"")
         known = await directory.get(WEB_SECRET)
     return known or b""
 

@@ -99,7 +99,7 @@ class Host:
             session.wake()
         elif conversation in self._starting:
             self._starting[conversation] = True
-        elif not self._draining:
+        elif not self._draining and self._group is not None:
             self._starting[conversation] = False
             self.spawn(self._serve(conversation), f"session:{conversation}")
 
@@ -133,14 +133,13 @@ class Host:
         self._changed.set()
 
     async def _open(self, conversation: str) -> Session | None:
+        where = read_conversation(conversation)
+        if where.platform not in self.services.adapters:
+            return None
         opened = await self.services.store.acquire(
             conversation, self.services.owner, self.services.ttl
         )
         if opened is None:
-            return None
-        where = read_conversation(conversation)
-        if where.platform not in self.services.adapters:
-            await self.services.store.give_back(opened.lease)
             return None
         session = Session(self.services, where, opened)
         self._starting[conversation] = False
@@ -230,7 +229,7 @@ class Host:
         for session in list(self.sessions.values()):
             session.end(Drained(), "shutting down")
         with suppress(TimeoutError):
-            async with ambient.limit(10.0):
+            async with ambient.limit(5.0):
                 while self.sessions or self._starting:
                     self._changed.clear()
                     await self._changed.wait()

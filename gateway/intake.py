@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("turnkeeper.intake")
 
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
-Startable = MessageReceived | JobFired | WebhookCalled
+RECEIPT_AFTER = 0.7
+"""Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
 
 class Intake:
@@ -136,6 +137,9 @@ class Intake:
             session.notice(row.seq, text, state="kept")
 
         async def give() -> None:
+            await ambient.wait(RECEIPT_AFTER)
+            if row not in session.queue:
+                return
             try:
                 await session.adapter.receipt(session.conversation, message.message)
             except DeliveryError as error:

@@ -239,7 +239,8 @@ class Outbox:
                 await self._part(key, index, payload, version if last else row.sent)
         except Rejected as error:
             log.error("rejected", extra={"turn": key[0], "view": key[1], "why": str(error)})
-            self._holder.refused(key, str(error))
+            if not self.rows[key].natives:
+                self._holder.refused(key, str(error))
         finally:
             self._release_gate(key)
         self._hold(key, sent=version, sending=-1)

@@ -92,7 +92,7 @@ class DirectoryPairing:
             )
             if known is not None:
                 await self._directory.put(f"code:{known.code}", None)
-            if not await self._directory.put(shown, msgspec.json.encode(code), body):
+            if not await self._directory.put(shown, msgspec.json.encode(code), body or b""):
                 newer, _ = await self._get(shown, _Code)
                 return newer.code if newer is not None else code.code
             await self._directory.put(f"code:{code.code}", msgspec.json.encode(code))
@@ -144,7 +144,7 @@ class DirectoryPairing:
                 going = known is not None and known.until > now
                 times = known.times + 1 if known is not None and going else 1
                 wrong = _Wrong(times=times, until=now + HOUR)
-                if await self._directory.put(key, msgspec.json.encode(wrong), body):
+                if await self._directory.put(key, msgspec.json.encode(wrong), body or b""):
                     return times
 
     async def _get(self, key: str, kind: type[Doc]) -> tuple[Doc | None, bytes | None]:

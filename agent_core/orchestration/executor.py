@@ -110,7 +110,12 @@ async def _think(
         tool_choice=choice,
         cache_key=brief.cache_key,
     )
-    return await scope.model(partial(hands.complete, brief.model, request), limit=brief.limit)
+    call = partial(hands.complete, brief.model, request)
+    return await scope.model(call, limit=brief.limit, ends=_has_no_calls)
+
+
+def _has_no_calls(reply: Reply) -> bool:
+    return not any(isinstance(part, ToolCall) for part in reply.parts)
 
 
 async def act(

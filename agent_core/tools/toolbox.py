@@ -1,6 +1,7 @@
 """Looks tools up, validates what the model wrote, binds approvals, and runs calls."""
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall
 from agent_core.models.port import ToolSpec
+from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
 MAX_OBSERVE = 10_000
@@ -90,9 +92,11 @@ def observe(content: str, workspace: Path, call_id: str) -> str:
     if len(content) <= MAX_OBSERVE:
         return content
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in call_id)
-    path = workspace / ".turnkeeper" / "outputs" / f"{name}.txt"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
+    path = workspace / paths.OWN / "outputs" / f"{name}.txt"
+    with paths.folder(workspace, Path(os.path.realpath(path.parent)), create=True) as folder:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path.name, flags, 0o600, dir_fd=folder), "w") as file:
+            file.write(content)
     half = MAX_OBSERVE // 2
     left_out = len(content) - 2 * half
     where = path.relative_to(workspace)

@@ -117,8 +117,8 @@ class Directory(Protocol):
     async def get(self, key: str) -> bytes | None: ...
 
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
-        """Write (None: remove). With `expected`, only if the document still is that; whether
-        it was written."""
+        """Write (None: remove). With `expected`, only if the document still is that (b"": is
+        not there); whether it was written."""
 
     async def keys(self, prefix: str) -> tuple[str, ...]: ...
 

@@ -130,11 +130,10 @@ class SqliteStore:
             self._apply(c, lease, changes)
             return bool(c.execute(_RELEASE, (seen, lease.conversation, seen)).rowcount)
 
-        return self._writer.submit(work)
+        return self._writer.submit(work, lambda: self._break(lease))
 
     async def give_back(self, lease: Lease) -> None:
         def work(c: sqlite3.Connection) -> None:
-            self._broken.discard((lease.conversation, lease.token))
             c.execute(
                 "UPDATE conversations SET owner = NULL, expires = 0 WHERE id = ? AND token = ?",
                 (lease.conversation, lease.token),
@@ -149,14 +148,20 @@ class SqliteStore:
                 row[0]
                 for row in c.execute(
                     "SELECT id FROM conversations WHERE (work = 1 OR last > seen)"
-                    " AND (owner IS NULL OR owner = ? OR expires < ?) ORDER BY last",
+                    " AND (owner IS NULL OR owner = ? OR expires <= ?) ORDER BY last",
                     (owner, now),
                 )
             )
         )
 
     def submit(self, lease: Lease, changes: Changes) -> asyncio.Future[None]:
-        return self._writer.submit(lambda c: self._apply(c, lease, changes))
+        return self._writer.submit(
+            lambda c: self._apply(c, lease, changes), lambda: self._break(lease)
+        )
+
+    def _break(self, lease: Lease) -> None:
+        """A commit of this lease failed: no later one may pass."""
+        self._broken.add((lease.conversation, lease.token))
 
     def _apply(self, c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
         holder = (lease.conversation, lease.token)
@@ -164,8 +169,8 @@ class SqliteStore:
             raise StoreFailed("an earlier commit of this lease failed")
         try:
             apply_changes(c, lease, changes)
-        except sqlite3.Error as error:
-            self._broken.add(holder)
+        except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
+            self._break(lease)
             raise StoreFailed(f"the store could not be written: {error}") from error
 
     # ---- reads ---------------------------------------------------------------------------
@@ -339,8 +344,9 @@ def _resubmit(c: sqlite3.Connection, seq: int) -> str | None:
     row = c.execute("SELECT conversation FROM inbox WHERE seq = ? AND state = 2", (seq,)).fetchone()
     if row is None:
         return None
-    c.execute("UPDATE inbox SET state = 0 WHERE seq = ?", (seq,))
-    c.execute("UPDATE conversations SET work = 1 WHERE id = ?", row)
+    newest = c.execute("SELECT max(seq) + 1 FROM inbox").fetchone()[0]
+    c.execute("UPDATE inbox SET state = 0, seq = ? WHERE seq = ?", (newest, seq))
+    c.execute("UPDATE conversations SET last = ? WHERE id = ?", (newest, *row))
     return str(row[0])
 
 
@@ -377,8 +383,10 @@ def _acquire(
 def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
     """Write `changes` in the running transaction; Fenced if the lease's token is not the newest."""
     conversation = lease.conversation
-    held = c.execute("SELECT token FROM conversations WHERE id = ?", (conversation,)).fetchone()
-    if held is None or held[0] != lease.token:
+    held = c.execute(
+        "SELECT token, owner FROM conversations WHERE id = ?", (conversation,)
+    ).fetchone()
+    if held != (lease.token, lease.owner):
         raise Fenced(f"{conversation} is held under a newer token")
     for turn in changes.turns:
         ended = None if turn.status in ("running", "parked") else ambient.now()
@@ -426,7 +434,7 @@ def _summary(
 def _put(c: sqlite3.Connection, key: str, body: bytes | None, expected: bytes | None) -> bool:
     if expected is not None:
         row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
-        if row is None or row[0] != expected:
+        if (row[0] if row else b"") != expected:
             return False
     if body is None:
         c.execute("DELETE FROM directory WHERE key = ?", (key,))

@@ -12,7 +12,8 @@ from gateway.errors import Fenced, StoreFailed
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], object]
-_Item: TypeAlias = "tuple[Work, asyncio.Future[object]]"
+Broken: TypeAlias = Callable[[], None]
+_Item: TypeAlias = "tuple[Work, asyncio.Future[object], Broken | None]"
 _Outcome: TypeAlias = "tuple[asyncio.Future[object], object, Exception | None]"
 
 MOST_AT_ONCE = 512
@@ -36,10 +37,13 @@ class Writer:
         """Wait for the connection; raises what opening it raised."""
         await self._ready
 
-    def submit(self, work: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
-        """Queue `work` in this very step; the future is done when its commit stands."""
+    def submit(
+        self, work: Callable[[sqlite3.Connection], T], broken: Broken | None = None
+    ) -> "asyncio.Future[T]":
+        """Queue `work` in this very step; the future is done when its commit stands. `broken`
+        is called in the writer's thread, before any later work, if it fails with its commit."""
         future: asyncio.Future[object] = self._loop.create_future()
-        self._queue.put((work, future))
+        self._queue.put((work, future, broken))
         return cast("asyncio.Future[T]", future)
 
     async def close(self) -> None:
@@ -72,14 +76,17 @@ class Writer:
         outcomes: list[_Outcome] = []
         try:
             connection.execute("BEGIN IMMEDIATE")
-            outcomes.extend(_one(connection, work, future) for work, future in batch)
+            outcomes.extend(_one(connection, work, future) for work, future, _ in batch)
             connection.execute("COMMIT")
             self.commits += 1
         except sqlite3.Error as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             failed = StoreFailed(f"the store could not be written: {error}")
-            return [(future, None, failed) for _, future in batch]
+            for _, _, broken in batch:
+                if broken is not None:
+                    broken()
+            return [(future, None, failed) for _, future, _ in batch]
         return outcomes
 
     def _tell(self, outcomes: list[_Outcome]) -> None:
@@ -93,10 +100,10 @@ def _one(connection: sqlite3.Connection, work: Work, future: "asyncio.Future[obj
     connection.execute("SAVEPOINT one")
     try:
         value = work(connection)
-    except (Fenced, StoreFailed, sqlite3.IntegrityError) as error:
+    except (Fenced, StoreFailed, sqlite3.IntegrityError, UnicodeEncodeError) as error:
         connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
-        if isinstance(error, sqlite3.IntegrityError):
+        if isinstance(error, sqlite3.IntegrityError | UnicodeEncodeError):
             return future, None, StoreFailed(f"refused by the store: {error}")
         return future, None, error
     except sqlite3.Error:

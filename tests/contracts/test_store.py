@@ -47,24 +47,9 @@ class SqliteWorld:
         await self.store.sweep(self.clock.time)
 
 
-BUGS = {
-    "test_what_cannot_be_encoded_is_refused": "raises UnicodeEncodeError",
-    "test_a_row_resubmitted_under_a_lease_is_not_stranded": "release ignores the row",
-    "test_a_lease_let_go_writes_no_more": "only the token is compared, not the owner",
-    "test_a_commit_behind_a_release_writes_no_more": "as above",
-    "cannot be encoded": "a lease is broken by sqlite3.Error only",
-}
-"""Known to fail on SQLite; a fix must take its line away."""
-
-
 class _Sqlite:
     @pytest.fixture
-    async def world(
-        self, tmp_path: Path, request: pytest.FixtureRequest
-    ) -> AsyncIterator[SqliteWorld]:
-        for part, reason in BUGS.items():
-            if part in request.node.name:
-                request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    async def world(self, tmp_path: Path) -> AsyncIterator[SqliteWorld]:
         world = SqliteWorld(tmp_path / "store.db")
         ambient.use(world.clock)
         world.store = await SqliteStore.open(tmp_path / "store.db")

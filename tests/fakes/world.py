@@ -335,14 +335,14 @@ class Life:
         self.agent = ScriptedAgent(self.ledger, self.points, folder)
         self.adapter = LedgerAdapter(self.ledger, self.points)
         self.host = Host()
-        self._open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
+        self.open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
         self.ttl = 30.0
         self.owner = "r1"
         self.acted = True
 
     @contextlib.asynccontextmanager
     async def living(self):
-        raw = await self._open_store(self.folder)
+        raw = await self.open_store(self.folder)
         self.store = PointedStore(raw, self.points)
         people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
         self.services = Services(

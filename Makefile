@@ -1,0 +1,39 @@
+# run, check, test, prove and bench are all there is; each one makes .venv first.
+
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3 python; do \
+	if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo "$$name"; break; fi; done)
+BIN := .venv/bin
+READY := .venv/ready
+PYTEST := $(BIN)/pytest -n 2
+
+.PHONY: run check test prove bench
+
+run: $(READY)
+	@exec $(BIN)/turnkeeper run
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/test_architecture.py
+
+test: $(READY)
+	$(PYTEST) -m 'not slow'
+
+prove: $(READY)
+	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m slow --timeout=1800
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.parked
+	$(BIN)/python -m benchmarks.replay
+
+$(READY): pyproject.toml constraints.txt
+	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is missing; install it." >&2; exit 1; fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make a venv; install the package python3-venv." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
