@@ -156,7 +156,12 @@ class Quiet:
         await self.host.accept(
             [
                 ButtonPressed(
-                    conversation=room(n), sender=ANN, event=event, message="", token=token, press=event
+                    conversation=room(n),
+                    sender=ANN,
+                    event=event,
+                    message="",
+                    token=token,
+                    press=event,
                 )
             ]
         )

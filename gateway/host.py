@@ -17,6 +17,7 @@ from gateway.messages import (
 )
 from gateway.services import Services
 from gateway.session import Session
+from gateway.store.rows import Opened
 
 log = logging.getLogger("turnkeeper.host")
 
@@ -85,12 +86,31 @@ class Host:
         kept = [i for i in inbounds if not isinstance(i, MessageReceived) or wanted(i)]
         if not kept:
             return
-        accepted = await self.services.store.accept(kept)
+        names = tuple(dict.fromkeys(inbound.conversation.id for inbound in kept))
+        free = frozenset(filter(self._is_free, names))
+        self._starting.update(dict.fromkeys(free, False))
+        services = self.services
+        try:
+            accepted, taken = await services.store.take_in(kept, free, services.owner, services.ttl)
+        except BaseException:
+            for name in free:
+                self._starting.pop(name, None)
+            raise
         fresh = sum(one.fresh for one in accepted)
-        self.services.count("accepted", fresh)
-        self.services.count("redelivered", len(accepted) - fresh)
-        for conversation in dict.fromkeys(inbound.conversation.id for inbound in kept):
-            self.wake(conversation)
+        services.count("accepted", fresh)
+        services.count("redelivered", len(accepted) - fresh)
+        opened = {one.lease.conversation: one for one in taken}
+        for name in names:
+            if name in free:
+                self.spawn(self._serve(name, opened.get(name)), f"session:{name}")
+            else:
+                self.wake(name)
+
+    def _is_free(self, conversation: str) -> bool:
+        """No session runs for it here, and one may begin."""
+        going = conversation in self.sessions or conversation in self._starting
+        here = conversation.partition(":")[0] in self.services.adapters
+        return here and not going and not self._draining and self._group is not None
 
     def wake(self, conversation: str) -> None:
         """The conversation has work, or may have."""
@@ -103,7 +123,7 @@ class Host:
             self._starting[conversation] = False
             self.spawn(self._serve(conversation), f"session:{conversation}")
 
-    async def _serve(self, conversation: str) -> None:
+    async def _serve(self, conversation: str, opened: Opened | None = None) -> None:
         again = True
         pause = 0.0
         while again and not self._draining:
@@ -111,7 +131,8 @@ class Host:
                 await ambient.wait(pause)
             again, failed = False, False
             try:
-                session = await self._open(conversation)
+                session = await self._open(conversation, opened)
+                opened = None
                 if session is None:
                     break
                 await session.run()
@@ -132,13 +153,14 @@ class Host:
         self._starting.pop(conversation, None)
         self._changed.set()
 
-    async def _open(self, conversation: str) -> Session | None:
+    async def _open(self, conversation: str, opened: Opened | None) -> Session | None:
         where = read_conversation(conversation)
         if where.platform not in self.services.adapters:
             return None
-        opened = await self.services.store.acquire(
-            conversation, self.services.owner, self.services.ttl
-        )
+        if opened is None:
+            opened = await self.services.store.acquire(
+                conversation, self.services.owner, self.services.ttl
+            )
         if opened is None:
             return None
         session = Session(self.services, where, opened)

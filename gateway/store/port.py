@@ -49,6 +49,12 @@ class Leases(Protocol):
         """Take the conversation for `ttl` seconds with a new token, and what its holder needs.
         None while another owner holds it. An owner takes back its own lease."""
 
+    async def take_in(
+        self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
+    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+        """As `accept`, and where a store can do both in one commit, as `acquire` for those of the
+        conversations `free` that got something new. `free`: `owner` has no session for them."""
+
     async def renew(self, leases: Sequence[Lease], ttl: float) -> frozenset[str]:
         """Hold on for `ttl` more seconds; the conversations that are still ours."""
 

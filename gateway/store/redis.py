@@ -106,6 +106,12 @@ class RedisStore(Reading):
 
     # ---- inbox ---------------------------------------------------------------------------
 
+    async def take_in(
+        self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
+    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+        """The lease is taken apart: it lives in another script of the same slot."""
+        return await self.accept(inbounds), ()
+
     async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
         try:
             rows = [(*dedupe_keys(inbound), _encode(inbound)) for inbound in inbounds]

@@ -104,11 +104,30 @@ class SqliteStore:
     async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
         now = ambient.now()
 
-        def work(c: sqlite3.Connection) -> Opened | None:
-            opened = _acquire(c, conversation, owner, now, ttl)
-            if opened is not None:
-                self._broken.discard((conversation, opened.lease.token - 1))
-            return opened
+        return await self._writer.submit(lambda c: self._take(c, conversation, owner, now, ttl))
+
+    def _take(
+        self, c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
+    ) -> Opened | None:
+        opened = _acquire(c, conversation, owner, now, ttl)
+        if opened is not None:
+            self._broken.discard((conversation, opened.lease.token - 1))
+        return opened
+
+    async def take_in(
+        self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
+    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+        now = ambient.now()
+
+        def work(c: sqlite3.Connection) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+            accepted = tuple(_accept(c, inbound, now) for inbound in inbounds)
+            fresh = (i.conversation.id for i, a in zip(inbounds, accepted, strict=True) if a.fresh)
+            taken = [
+                self._take(c, name, owner, now, ttl)
+                for name in dict.fromkeys(fresh)
+                if name in free
+            ]
+            return accepted, tuple(opened for opened in taken if opened is not None)
 
         return await self._writer.submit(work)
 

@@ -306,6 +306,14 @@ class PointedStore:
         self._points.hit("accepted")
         return done
 
+    async def take_in(
+        self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
+    ) -> object:
+        self._points.hit("accept")
+        done = await self._store.take_in(inbounds, free, owner, ttl)
+        self._points.hit("accepted")
+        return done
+
     async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
         self._points.hit("acquire")
         opened = await self._store.acquire(conversation, owner, ttl)

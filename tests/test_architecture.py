@@ -1,0 +1,175 @@
+"""The rules of the house that no other tool checks: sizes, names, borders, and what no file says."""
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("agent_core", "gateway", "adapters", "cron")
+MOST_LINES = 400
+MOST_BODY = 40
+MOST_FILES = 12
+BAD_FILES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "core", "types"}
+BAD_CLASS = re.compile(r"(Manager|Helper|Impl)$|^Base([A-Z]|$)")
+ENVIRONMENT = {"agent_core/settings.py", "gateway/settings.py"}
+PRINTS = "gateway/cli/"
+HOSTS = (
+    *("py" + "pi.org", "python" + "hosted.org", "registry." + "npmjs", "npmjs" + ".com"),
+    *("proxy." + "golang", "index." + "crates", "ghcr" + ".io", "quay" + ".io", "docker" + ".io"),
+)
+"""Package registries: the tools find them, no file names them. Put together here so that this
+file can be searched like any other."""
+SOMEBODY = re.compile(r"(?<![\w.~-])/(?:home|Users)/(?!user\b|nobody\b)[a-z][\w.-]*/")
+"""A person's own folder; /home/user is a sandbox's."""
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """(path from the root, text) of each module of the product."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield path.relative_to(ROOT).as_posix(), path.read_text()
+
+
+def tracked() -> list[Path]:
+    """The project's files as git has them; without git, all but what is made here."""
+    command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=30)
+        names = [name for name in done.stdout.decode().split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        made = {".venv", ".git", "__pycache__"}
+        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+        names = [str(path) for path in paths if made.isdisjoint(path.parts)]
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def test_modules_are_short() -> None:
+    sizes = {path: text.count("\n") for path, text in modules() if not path.endswith("__init__.py")}
+    long = {path: size for path, size in sizes.items() if size > MOST_LINES}
+    assert not long, f"split these modules (at most {MOST_LINES} lines): {long}"
+
+
+def test_functions_are_short() -> None:
+    long = []
+    for path, text in modules():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                size = _body_size(node)
+                if size > MOST_BODY:
+                    long.append(f"{path}:{node.lineno} {node.name}: {size}")
+    assert not long, f"split these functions (at most {MOST_BODY} lines): {long}"
+
+
+def _body_size(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body without its docstring."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_folders_stay_small() -> None:
+    named = (path for path, _ in modules() if not path.endswith("__init__.py"))
+    folders = Counter(path.rpartition("/")[0] for path in named)
+    full = {folder: count for folder, count in folders.items() if count > MOST_FILES}
+    assert not full, f"part these folders (at most {MOST_FILES} Python files): {full}"
+
+
+def test_names_say_what_a_thing_is() -> None:
+    files = [path for path, _ in modules() if Path(path).stem in BAD_FILES]
+    classes = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, text in modules()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef) and BAD_CLASS.search(node.name)
+    ]
+    assert not files, f"rename these files by what they own: {files}"
+    assert not classes, f"rename these classes by what they are: {classes}"
+
+
+def test_every_module_says_what_it_owns() -> None:
+    silent = [
+        path
+        for path, text in modules()
+        if not path.endswith("__init__.py") and not ast.get_docstring(ast.parse(text))
+    ]
+    assert not silent, f"no docstring: {silent}"
+
+
+def test_only_settings_read_the_environment() -> None:
+    readers = [
+        f"{path}:{node.lineno}"
+        for path, text in modules()
+        if path not in ENVIRONMENT
+        for node in ast.walk(ast.parse(text))
+        if _reads_environment(node)
+    ]
+    assert not readers, f"take these from the settings: {readers}"
+
+
+def _reads_environment(node: ast.AST) -> bool:
+    names = {"environ", "environb", "getenv", "putenv"}
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "os" and any(alias.name in names for alias in node.names)
+    if not isinstance(node, ast.Attribute) or node.attr not in names:
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == "os"
+
+
+def test_only_the_command_line_prints() -> None:
+    printers = [
+        f"{path}:{node.lineno}"
+        for path, text in modules()
+        if not path.startswith(PRINTS)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("print", "input")
+    ]
+    assert not printers, f"log these: {printers}"
+
+
+def test_no_file_names_a_registry_or_a_machine() -> None:
+    here = (f"{ROOT}/",) if len(ROOT.parts) > 2 else ()
+    found = []
+    for path in tracked():
+        try:
+            lines = path.read_text().splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{path.relative_to(ROOT)}:{n}: {line.strip()[:100]}"
+            for n, line in enumerate(lines, 1)
+            if any(name in line for name in (*HOSTS, *here)) or SOMEBODY.search(line)
+        ]
+    assert not found, f"hosts of registries or paths of one machine: {found}"
+
+
+def test_links_in_the_documentation_lead_somewhere() -> None:
+    broken = []
+    own = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
+    for page in (*own, *sorted((ROOT / "docs").glob("*.md"))):
+        for link in LINK.findall(page.read_text()):
+            target = link.partition("#")[0]
+            if "://" in link or not target:
+                continue
+            if not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert not broken, f"links to nothing: {broken}"
+
+
+def test_every_setting_is_documented() -> None:
+    from gateway.settings import KNOWN
+
+    page = (ROOT / "docs" / "settings.md").read_text()
+    missing = [name for name in KNOWN if f"`{name}`" not in page]
+    assert not missing, f"docs/settings.md does not tell of: {missing}"
+
+
+def test_the_readme_is_short_and_names_the_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 170
+    for command in ("make run", "make check", "make test", "make prove", "make bench"):
+        assert command in text
