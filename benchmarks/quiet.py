@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from agent_core.tools.contract import Tool, ToolContext
 from gateway.access import Access, People
-from gateway.host import Host
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -21,7 +20,8 @@ from gateway.messages import (
     button_token,
 )
 from gateway.ports import Accept
-from gateway.services import Services
+from gateway.sessions.host import Host
+from gateway.sessions.services import Services
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, Reply, View

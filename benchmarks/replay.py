@@ -22,8 +22,8 @@ from agent_core.scope import Scope, Turn
 from benchmarks.quiet import Quiet, percentiles, room
 from gateway.messages import Conversation
 from gateway.present import Fold
+from gateway.sessions.turns import OpenTurn, read_brief
 from gateway.store.rows import ConversationSettings
-from gateway.turns import OpenTurn, read_brief
 
 LONG = "do " + "note note note|" * 22 + "deploy"
 """22 rounds of three effects, then a question: about 200 records."""

@@ -25,7 +25,7 @@ from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.web.gate import Gate
-    from gateway.assembly import Parts
+    from gateway.wiring.assembly import Parts
 
 log = logging.getLogger("turnkeeper.main")
 
@@ -58,8 +58,8 @@ class Gateway:
             self._obey(group)
             self._adapters |= {one.platform: one for one in _platforms(self._settings)}
             polls = [group.create_task(self._receive(one)) for one in self._adapters.values()]
-            await asyncio.to_thread(importlib.import_module, "gateway.assembly")
-            from gateway import assembly
+            await asyncio.to_thread(importlib.import_module, "gateway.wiring.assembly")
+            from gateway.wiring import assembly
 
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
             page, gate = await self._page(parts, listening)
@@ -81,7 +81,7 @@ class Gateway:
         """The page's adapter, and who may come in by it."""
         from adapters.web.adapter import WebAdapter
         from adapters.web.gate import Gate
-        from gateway.assembly import web_secret
+        from gateway.wiring.assembly import web_secret
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from agent_core.sandboxes.bwrap import detect
-from gateway.assembly import open_store
 from gateway.errors import StoreFailed
 from gateway.ops import control, lock
 from gateway.settings import Settings, SettingsError
+from gateway.wiring.assembly import open_store
 
 Say = Callable[[str], None]
 PROBE = "doctor"

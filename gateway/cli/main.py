@@ -110,7 +110,7 @@ async def _offline(settings: Settings, question: "Question") -> "Answer":
 
     if question.command in control.NEED_GATEWAY:
         return control.Answer(text=control.NOT_RUNNING, ok=False)
-    from gateway import assembly
+    from gateway.wiring import assembly
     from gateway.errors import StoreFailed
 
     with lock.held(settings.home):

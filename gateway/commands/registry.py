@@ -14,8 +14,8 @@ from gateway.store.rows import QuestionRow
 from gateway.texts import say
 
 if TYPE_CHECKING:
-    from gateway.intake import Intake
-    from gateway.session import Session
+    from gateway.sessions.intake import Intake
+    from gateway.sessions.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ async def _whoami(call: Call) -> str:
 
 
 async def _approvals(call: Call) -> str:
-    from gateway.intake import describe
+    from gateway.sessions.intake import describe
 
     questions = _open(call)
     if not questions:

@@ -18,10 +18,10 @@ from msgspec import Struct
 from agent_core import ambient
 from agent_core.journal import encode
 from gateway.errors import StoreFailed
-from gateway.pairing import MACHINE
-from gateway.services import Pairing
+from gateway.sessions.services import Pairing
 from gateway.store.port import Store
 from gateway.texts import say
+from gateway.wiring.pairing import MACHINE
 
 log = logging.getLogger("turnkeeper.control")
 

@@ -22,7 +22,7 @@ from gateway.settings import SettingsError
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    from gateway.host import Host
+    from gateway.sessions.host import Host
 
 MOST_BODY = 1 << 20
 """Bytes of a body that a handler reads whole; uploads come in pieces, under their own limit."""

@@ -22,7 +22,6 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 from gateway.access import Access, People
 from gateway.agent import Circumstances
-from gateway.host import Host
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -32,7 +31,8 @@ from gateway.messages import (
     Sender,
 )
 from gateway.ports import Accept
-from gateway.services import Services
+from gateway.sessions.host import Host
+from gateway.sessions.services import Services
 from gateway.store.port import Store
 from gateway.store.rows import Changes, ConversationSettings, Lease, Opened
 from gateway.store.sqlite import SqliteStore

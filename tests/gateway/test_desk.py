@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gateway.access import Access, People
-from gateway.desk import GatewayDesk
 from gateway.messages import MessageReceived, Sender
 from gateway.ports import Shown
 from gateway.views import Abilities, Reply
+from gateway.wiring.desk import GatewayDesk
 from tests.fakes.world import ANN, ROOM, Life
 
 

@@ -9,9 +9,9 @@ import pytest
 from agent_core import ambient
 from gateway.access import Access, People
 from gateway.messages import Sender
-from gateway.pairing import HOUR, MACHINE, MOST_WRONG, DirectoryPairing, people
 from gateway.store.sqlite import SqliteStore
 from gateway.texts import say
+from gateway.wiring.pairing import HOUR, MACHINE, MOST_WRONG, DirectoryPairing, people
 
 EVE = Sender(platform="telegram", id="7", name="Eve")
 MAX = Sender(platform="telegram", id="8", name="Max")

@@ -15,8 +15,8 @@ from gateway.messages import (
     QuestionExpired,
     read_conversation,
 )
-from gateway.services import Services
-from gateway.session import Session
+from gateway.sessions.services import Services
+from gateway.sessions.session import Session
 from gateway.store.rows import Opened
 
 log = logging.getLogger("turnkeeper.host")

@@ -29,6 +29,7 @@ from gateway.messages import (
     WebhookCalled,
     read_token,
 )
+from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     AuditRow,
     Changes,
@@ -39,10 +40,9 @@ from gateway.store.rows import (
     TurnRow,
 )
 from gateway.texts import Key, say
-from gateway.turns import OpenTurn
 
 if TYPE_CHECKING:
-    from gateway.session import Session
+    from gateway.sessions.session import Session
 
 log = logging.getLogger("turnkeeper.intake")
 

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from gateway.access import Role
-from gateway.host import Host
 from gateway.messages import Inbound, MessageReceived, Sender
 from gateway.ports import Live, Shown, Summary, Waiting
+from gateway.sessions.host import Host
 
 
 class GatewayDesk:

@@ -12,18 +12,18 @@ from agent_core.sandboxes.bwrap import PlainSubprocess, detect
 from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
 from gateway.access import Access, People, Role
-from gateway.agent_default import TIER, TurnkeeperAgent
-from gateway.desk import GatewayDesk
 from gateway.errors import StoreFailed
-from gateway.host import Host
 from gateway.ops import control, lock
 from gateway.ops.http import Health
-from gateway.pairing import DirectoryPairing, people
 from gateway.ports import Adapter
-from gateway.services import Services
+from gateway.sessions.host import Host
+from gateway.sessions.services import Services
 from gateway.settings import VERSION, Settings, SettingsError
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
+from gateway.wiring.agent_default import TIER, TurnkeeperAgent
+from gateway.wiring.desk import GatewayDesk
+from gateway.wiring.pairing import DirectoryPairing, people
 
 log = logging.getLogger("turnkeeper.assembly")
 

@@ -22,12 +22,13 @@ from agent_core.orchestration.drive import drive
 from agent_core.orchestration.executor import Result
 from agent_core.scope import Scope, Turn
 from gateway.errors import Fenced, StoreFailed
-from gateway.intake import Intake
 from gateway.messages import Conversation
-from gateway.outbox import Key, Outbox
 from gateway.ports import Growing
 from gateway.present import Fold
-from gateway.services import Services
+from gateway.sessions.intake import Intake
+from gateway.sessions.outbox import Key, Outbox
+from gateway.sessions.services import Services
+from gateway.sessions.turns import OpenTurn, began, read_brief
 from gateway.store.rows import (
     AuditRow,
     Changes,
@@ -42,7 +43,6 @@ from gateway.store.rows import (
     shown,
 )
 from gateway.texts import say
-from gateway.turns import OpenTurn, began, read_brief
 from gateway.views import Notice, Reply, Tone, View
 
 log = logging.getLogger("turnkeeper.session")

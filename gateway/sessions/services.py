@@ -7,10 +7,10 @@ from typing import Protocol
 from agent_core import ambient
 from gateway.access import Access
 from gateway.agent import Agent
-from gateway.feed import Feed
 from gateway.messages import Sender
-from gateway.pace import Gate
 from gateway.ports import Adapter
+from gateway.sessions.feed import Feed
+from gateway.sessions.pace import Gate
 from gateway.store.port import Store
 
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from agent_core import ambient
 from gateway.errors import Ambiguous, Fenced, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Conversation, digest
-from gateway.pace import Gate, Pace
 from gateway.ports import Adapter
+from gateway.sessions.pace import Gate, Pace
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import say
 from gateway.views import Activity, ApprovalCard, ChoiceCard, FormCard, Notice, Reply, View
