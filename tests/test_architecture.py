@@ -24,6 +24,9 @@ HOSTS = (
 file can be searched like any other."""
 SOMEBODY = re.compile(r"(?<![\w.~-])/(?:home|Users)/(?!user\b|nobody\b)[a-z][\w.-]*/")
 """A person's own folder; /home/user is a sandbox's."""
+NAMED = re.compile(r"`((?:agent_core|gateway|adapters|cron|tests|benchmarks)/[\w./-]+)`")
+EXAMPLES = {"agent_core/tools/tell_time.py"}
+"""Paths that the documentation makes up."""
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -147,17 +150,19 @@ def test_no_file_names_a_registry_or_a_machine() -> None:
     assert not found, f"hosts of registries or paths of one machine: {found}"
 
 
-def test_links_in_the_documentation_lead_somewhere() -> None:
+def test_what_the_documentation_names_is_there() -> None:
     broken = []
     own = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
     for page in (*own, *sorted((ROOT / "docs").glob("*.md"))):
+        named = set(NAMED.findall(page.read_text())) - EXAMPLES
+        broken += [f"{page.name}: {path}" for path in named if not (ROOT / path).exists()]
         for link in LINK.findall(page.read_text()):
             target = link.partition("#")[0]
             if "://" in link or not target:
                 continue
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {link}")
-    assert not broken, f"links to nothing: {broken}"
+    assert not broken, f"not there any more: {broken}"
 
 
 def test_every_setting_is_documented() -> None:

@@ -110,8 +110,8 @@ async def _offline(settings: Settings, question: "Question") -> "Answer":
 
     if question.command in control.NEED_GATEWAY:
         return control.Answer(text=control.NOT_RUNNING, ok=False)
-    from gateway.wiring import assembly
     from gateway.errors import StoreFailed
+    from gateway.wiring import assembly
 
     with lock.held(settings.home):
         try:

@@ -133,7 +133,7 @@ async def _whoami(call: Call) -> str:
 
 
 async def _approvals(call: Call) -> str:
-    from gateway.sessions.intake import describe
+    from gateway.sessions.decisions import describe
 
     questions = _open(call)
     if not questions:
@@ -165,7 +165,7 @@ async def _decide(call: Call, answer: Answer) -> str:
     if no is not None:
         return say(no, call.language)
     decided = replace(answer, by=sender.key, name=sender.name or sender.id, at=ambient.now())
-    await call.intake.decide(question, decided, call.seq)
+    await call.session.decisions.decide(question, decided, call.seq)
     return ""
 
 

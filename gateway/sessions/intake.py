@@ -2,7 +2,6 @@
 first row decides, later ones change nothing and get a private word."""
 
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -10,9 +9,8 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.context.prompt import attributed
-from agent_core.journal import Answered, Asked, Record, Stopped
-from agent_core.questions import Answer, Approval, Choice, Decision, Input
-from gateway.access import refusal
+from agent_core.journal import Stopped
+from agent_core.questions import Input
 from gateway.commands.registry import run_command
 from gateway.errors import DeliveryError
 from gateway.messages import (
@@ -27,26 +25,23 @@ from gateway.messages import (
     Sender,
     StopPressed,
     WebhookCalled,
-    read_token,
 )
+from gateway.sessions.decisions import describe
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
-    AuditRow,
     Changes,
     InboxRow,
     QuestionRow,
-    QuestionStatus,
-    Rule,
     TurnRow,
 )
-from gateway.texts import Key, say
+from gateway.texts import say
 
 if TYPE_CHECKING:
     from gateway.sessions.session import Session
 
 log = logging.getLogger("turnkeeper.intake")
 
-_STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
+
 RECEIPT_AFTER = 0.7
 """Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
@@ -69,9 +64,9 @@ class Intake:
             case CommandGiven():
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
-                await self._press(row, inbound)
+                await self._session.decisions.press(row, inbound)
             case QuestionExpired():
-                await self._expired(row, inbound)
+                await self._session.decisions.expired(row, inbound)
             case StopPressed():
                 await self._stop_pressed(row, inbound)
             case MessageEdited():
@@ -93,8 +88,8 @@ class Intake:
             return
         question = self._open_input(message)
         if question is not None:
-            answer = self._answer(message.sender, "once", message.text)
-            await self.decide(question, answer, row.seq)
+            answer = session.decisions.answer(message.sender, "once", message.text)
+            await session.decisions.decide(question, answer, row.seq)
             return
         session.queue.append(row)
         if session.active is None:
@@ -268,148 +263,6 @@ class Intake:
             return attributed(inbound.sender.name, inbound.text, group)
         return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
 
-    # ---- decisions -----------------------------------------------------------------------
-
-    async def _press(self, row: InboxRow, press: ButtonPressed | FormSubmitted) -> None:
-        session = self._session
-        token = read_token(press.token)
-        question, where = None, session.conversation.id
-        if token is not None:
-            question = session.questions.get(token[0])
-            if question is None and (found := await session.services.store.find(token[0])):
-                where, question = found
-        if token is None or question is None:
-            self._done(row.seq, press.press, say("unknown_button", press.sender.language))
-            return
-        role = session.services.access.role(press.sender)
-        no = refusal(question, where, session.conversation, press.sender, role)
-        answer = None if no else self._read(question, press, token[1])
-        if answer is None:
-            key: Key = no or "unknown_button"
-            log.info("press_refused", extra={"question": question.id, "why": key})
-            audit = session.audit(press.sender.key, "press_refused", f"{question.id} {key}")
-            self._done(row.seq, press.press, say(key, press.sender.language), audit)
-            return
-        await self.decide(question, answer, row.seq)
-        self._tell(press.press, "")
-
-    def _read(
-        self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str
-    ) -> Answer | None:
-        match question.question:
-            case Approval(proposals=proposals):
-                if option == "always" and not all(proposal.rule for proposal in proposals):
-                    return None
-                if option in ("once", "conversation", "always", "deny"):
-                    return self._answer(press.sender, option, press.text)  # type: ignore[arg-type]
-                return None
-            case Decision(options=options):
-                if option.isdecimal() and int(option) < len(options):
-                    return self._answer(press.sender, "once", options[int(option)])
-                return None
-            case Input():
-                return self._answer(press.sender, "once", press.text) if press.text else None
-
-    def _answer(self, sender: Sender, choice: Choice, text: str) -> Answer:
-        name = sender.name or sender.handle or sender.id
-        return Answer(choice=choice, text=text, by=sender.key, name=name, at=ambient.now())
-
-    async def decide(self, question: QuestionRow, answer: Answer, seq: int) -> None:
-        """Record the answer; its turn becomes runnable in the same commit."""
-        session = self._session
-        open_turn = await session.open_turn(question.turn)
-        if open_turn.closed:
-            self._done(seq, "", "")
-            return
-        self._remember(open_turn, question, answer)
-        open_turn.done += (seq,)
-        record = Answered(key=f"{question.key}#answer", asked=question.key, answer=answer)
-        session.turns[open_turn.id] = open_turn.row
-        open_turn.journal.put(record)
-        session.turns[open_turn.id] = open_turn.row
-        if open_turn.turn is not None:
-            open_turn.turn.answered(question.key, answer)
-
-    def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
-        """'For this conversation' and 'always' store the narrowest rules that cover the calls."""
-        asked = question.question
-        if not isinstance(asked, Approval) or answer.choice not in ("conversation", "always"):
-            return
-        lasting = answer.choice == "always"
-        rules = tuple(
-            Rule(
-                tool=proposal.tool,
-                pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
-                person=open_turn.row.sender,
-                lasting=lasting,
-            )
-            for proposal in asked.proposals
-        )
-        settings = self._session.row.settings
-        new = tuple(rule for rule in rules if rule not in settings.rules)
-        self._session.configure(replace(settings, rules=(*settings.rules, *new)))
-
-    async def _expired(self, row: InboxRow, expired: QuestionExpired) -> None:
-        question = self._session.questions.get(expired.question)
-        if question is None or question.status != "open":
-            self._done(row.seq, "", "")
-            return
-        answer = Answer(choice="expired", at=ambient.now())
-        await self.decide(question, answer, row.seq)
-
-    def questions_of(
-        self, open_turn: OpenTurn, records: Iterable[Record]
-    ) -> tuple[QuestionRow, ...]:
-        """Question rows that these records make or close."""
-        session, rows = self._session, []
-        for record in records:
-            if isinstance(record, Asked):
-                row = self._question(open_turn, record)
-                session.questions[row.id] = row
-                rows.append(row)
-            elif isinstance(record, Answered | Stopped):
-                for question in list(session.questions.values()):
-                    if question.turn != open_turn.id or question.status != "open":
-                        continue
-                    if isinstance(record, Answered) and record.asked != question.key:
-                        continue
-                    choice = record.answer.choice if isinstance(record, Answered) else "cancelled"
-                    closed = replace(question, status=_STATUS.get(choice, "answered"))
-                    session.questions.pop(question.id)
-                    rows.append(closed)
-        return tuple(rows)
-
-    def _question(self, open_turn: OpenTurn, record: Asked) -> QuestionRow:
-        seconds = record.question.expires or self._session.services.question_expires
-        expires = record.at + seconds if seconds else 0.0
-        self._session.services.alarm(expires)
-        return QuestionRow(
-            id=record.id,
-            turn=open_turn.id,
-            key=record.key,
-            status="open",
-            question=record.question,
-            entitled=(open_turn.row.sender,),
-            asked=record.at,
-            expires=expires,
-        )
-
-    def audit_of(self, open_turn: OpenTurn, records: Iterable[Record]) -> tuple[AuditRow, ...]:
-        """Lines of the audit that these records make."""
-        lines = []
-        for record in records:
-            if isinstance(record, Answered):
-                answer = record.answer
-                detail = f"{open_turn.id} {record.asked} {answer.choice}"
-                lines.append(self._session.audit(answer.by, "answered", detail))
-            elif isinstance(record, Asked) and isinstance(record.question, Approval):
-                for proposal in record.question.proposals:
-                    detail = (
-                        f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
-                    )
-                    lines.append(self._session.audit(open_turn.row.sender, "asked", detail))
-        return tuple(lines)
-
     # ---- stop and commands ---------------------------------------------------------------
 
     async def _stop_pressed(self, row: InboxRow, stop: StopPressed) -> None:
@@ -417,11 +270,13 @@ class Intake:
         active = self._session.active
         mine = active is not None and active.row.sender == stop.sender.key
         if role is None or role == "viewer" or not (mine or role == "admin" or active is None):
-            self._done(row.seq, stop.press, say("not_yours", stop.sender.language))
+            self._session.decisions.done(
+                row.seq, stop.press, say("not_yours", stop.sender.language)
+            )
             return
         if not await self.stop(stop.sender, "stop", (row.seq,)):
             self._session.submit(Changes(done=(row.seq,)))
-        self._tell(stop.press, "")
+        self._session.decisions.tell(stop.press, "")
 
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
         """End the running turn; False if none runs. A stop after the final commit is late."""
@@ -455,31 +310,3 @@ class Intake:
         text = await run_command(session, self, command, role, row.seq)
         if text:
             session.notice(row.seq, text)
-
-    def _done(self, seq: int, press: str, word: str, audit: AuditRow | None = None) -> None:
-        self._session.submit(Changes(done=(seq,), audit=(audit,) if audit else ()))
-        self._tell(press, word)
-
-    def _tell(self, press: str, word: str) -> None:
-        """A private word to who pressed, best effort."""
-        session = self._session
-        if not press:
-            return
-
-        async def tell() -> None:
-            try:
-                await session.adapter.tell(session.conversation, press, word)
-            except DeliveryError as error:
-                log.info("not_told", extra={"why": str(error)})
-
-        session.services.spawn(tell(), "tell")
-
-
-def describe(question: QuestionRow) -> str:
-    """A question in one line."""
-    match question.question:
-        case Approval(proposals=proposals):
-            calls = ", ".join(f"{item.tool} {item.arguments}" for item in proposals)
-            return f"approval of {calls}"[:200]
-        case Decision(text=text) | Input(text=text):
-            return text[:200]

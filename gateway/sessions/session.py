@@ -6,79 +6,49 @@ One turn at a time, in order of arrival. Everything that a person does enters as
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Iterable
-from typing import Literal
 
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.context.transcript import settled
 from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
-from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
-from agent_core.journal import Answered, Finished, Record, Replied, Steered, Stopped
+from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.executor import Result
 from agent_core.scope import Scope, Turn
 from gateway.errors import Fenced, StoreFailed
 from gateway.messages import Conversation
-from gateway.ports import Growing
 from gateway.present import Fold
+from gateway.sessions.commits import Commits
+from gateway.sessions.company import Circumstances, Company
+from gateway.sessions.decisions import Decisions
 from gateway.sessions.intake import Intake
-from gateway.sessions.outbox import Key, Outbox
 from gateway.sessions.services import Services
 from gateway.sessions.turns import OpenTurn, began, read_brief
 from gateway.store.rows import (
-    AuditRow,
     Changes,
-    ConversationRow,
-    ConversationSettings,
     InboxRow,
     Opened,
-    OutboxRow,
-    QuestionRow,
-    RecordRow,
     TurnRow,
-    shown,
 )
 from gateway.texts import say
-from gateway.views import Notice, Reply, Tone, View
 
 log = logging.getLogger("turnkeeper.session")
 
-NoticeState = Literal["done", "dead", "kept"]
 MOST_HISTORY = 240_000
 """Characters of transcript that a turn begins with; beyond it the older half is left behind."""
 
 
-class Session:
+class Session(Commits):
     """Runs one conversation under its lease until nothing is left to do."""
 
     def __init__(self, services: Services, conversation: Conversation, opened: Opened) -> None:
-        self.services = services
-        self.conversation = conversation
-        self.lease = opened.lease
-        self.row: ConversationRow = opened.row
-        self.queue: deque[InboxRow] = deque()
-        self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
-        self.loaded: dict[str, OpenTurn] = {}
-        self.questions: dict[str, QuestionRow] = {q.id: q for q in opened.questions}
-        self.active: OpenTurn | None = None
-        self.seen = 0
-        self.language = ""
-        self.ended: Suspend | None = None
-        self.woken = False
-        self.deadline = ambient.monotonic() + services.ttl
-        self.adapter = services.adapters[conversation.platform]
-        self.outbox = Outbox(conversation, self.adapter, services.gate(conversation.platform), self)
+        super().__init__(services, conversation, opened)
+        self.decisions = Decisions(self)
         self._opened = opened
         self._intake = Intake(self)
-        self._event = asyncio.Event()
-        self._releasing: asyncio.Future[bool] | None = None
-        self._last: asyncio.Future[None] | None = None
-        self._absorbing = False
-        self._history: list[tuple[Message, ...]] | None = None
 
     # ---- life ----------------------------------------------------------------------------
 
@@ -163,31 +133,6 @@ class Session:
                 )
                 self.row = replace(self.row, crashes=0)
 
-    def wake(self) -> None:
-        """Something may have come in."""
-        self.woken = True
-        self._event.set()
-
-    def end(self, reason: Suspend, why: str = "") -> None:
-        """Stop everything: nothing is written and nothing is sent from now on."""
-        if self.ended is not None:
-            return
-        self.ended = reason
-        log.warning(
-            "session_ended",
-            extra={
-                "conversation": self.conversation.id,
-                "reason": type(reason).__name__,
-                "why": why,
-            },
-        )
-        self.outbox.stop()
-        if self.active is not None and self.active.turn is not None:
-            self.active.turn.suspend(reason)
-            if self.active.task is not None:
-                self.active.task.cancel()
-        self._event.set()
-
     async def _let_go(self) -> bool:
         """Release once everything is delivered; False if something came in."""
         while not self.woken and self.ended is None:
@@ -215,13 +160,6 @@ class Session:
         if not newer:
             log.error("release_refused", extra={"conversation": self.conversation.id})
             self.end(Drained(), "the store holds work that this session does not know")
-
-    def _release(self, changes: Changes) -> "asyncio.Future[bool]":
-        dirty = self.outbox.take_dirty()
-        changes = replace(changes, views=(*changes.views, *dirty))
-        future = self.services.store.release(self.lease, self.seen, changes)
-        future.add_done_callback(self._submitted)
-        return future
 
     async def _give_back(self) -> None:
         try:
@@ -276,7 +214,7 @@ class Session:
     async def _run_turn(self, open_turn: OpenTurn) -> None:
         """Run the turn to its end, its park or its stop, taking in what comes meanwhile."""
         open_turn.journal.rewind()
-        turn = Turn(open_turn.id, open_turn.journal, _Company(self, open_turn))
+        turn = Turn(open_turn.id, open_turn.journal, Company(self, open_turn))
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self._history_of(open_turn)
         self.active = open_turn
@@ -311,7 +249,7 @@ class Session:
         """The task that runs the turn's code. The first suspend reason decides, never the
         exception that comes out."""
         open_turn.task = asyncio.current_task()
-        hands = self.services.agent.hands(_Circumstances(self, open_turn))
+        hands = self.services.agent.hands(Circumstances(self, open_turn))
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
             return await self.services.agent.code(scope, open_turn.brief, hands, history, past)
@@ -396,6 +334,10 @@ class Session:
             del self.questions[question.id]
         self.outbox.forget(open_turn.id)
 
+    def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
+        """What people said for the running turn since it was last asked."""
+        return self._intake.take_steers(open_turn)
+
     # ---- history -------------------------------------------------------------------------
 
     async def history(self) -> list[tuple[Message, ...]]:
@@ -426,221 +368,6 @@ class Session:
         settings = replace(self.row.settings, rules=kept)
         self.row = replace(self.row, head=self.row.end, settings=settings)
         self._history = []
-
-    # ---- commits -------------------------------------------------------------------------
-
-    def submit(self, changes: Changes) -> "asyncio.Future[None]":
-        """Queue one commit in this very step. A failed one ends the session."""
-        if self.ended is not None:
-            raise StoreFailed("the session has ended")
-        dirty = self.outbox.take_dirty()
-        if dirty:
-            named = {(view.turn, view.name) for view in changes.views}
-            more = tuple(row for row in dirty if (row.turn, row.name) not in named)
-            changes = replace(changes, views=(*changes.views, *more))
-        future = self._last = self.services.store.submit(self.lease, changes)
-        future.add_done_callback(self._submitted)
-        return future
-
-    def _submitted(self, future: "asyncio.Future[None] | asyncio.Future[bool]") -> None:
-        if future.cancelled():
-            return
-        error = future.exception()
-        if isinstance(error, Fenced):
-            self.end(LeaseLost(), str(error))
-        elif error is not None:
-            self.services.count("commits_failed")
-            self.end(Drained(), str(error))
-        self._event.set()
-
-    def _write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
-        """One commit of a turn's records and all that follows from them."""
-        names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
-        rows = tuple(self._view_row(open_turn, name) for name in names)
-        start, open_turn.count = open_turn.count, open_turn.count + len(records)
-        done = open_turn.done
-        open_turn.done = ()
-        for record in records:
-            if isinstance(record, Steered):
-                done += record.rows
-            elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
-                open_turn.words = ""
-        row = open_turn.advance(records)
-        entry = open_turn.transcript_row(self.row.end) if open_turn.closed else None
-        if entry is not None:
-            self.row = replace(self.row, end=self.row.end + 1)
-            if self._history is not None:
-                self._history.append(entry.messages)
-        if row is not None:
-            self.turns[row.id] = row
-        if self.row.crashes:
-            self.row = replace(self.row, crashes=0)
-        changes = Changes(
-            turns=(row,) if row is not None else (),
-            records=tuple(
-                RecordRow(turn=open_turn.id, n=start + n, record=record)
-                for n, record in enumerate(records)
-            ),
-            done=done,
-            views=rows,
-            questions=self._intake.questions_of(open_turn, records),
-            transcript=(entry,) if entry is not None else (),
-            row=self.row if rows or entry is not None else None,
-            audit=self._intake.audit_of(open_turn, records),
-        )
-        future = self.submit(changes)
-        self._show_when_stands(future, rows)
-        return future
-
-    def _view_row(self, open_turn: OpenTurn, name: str) -> OutboxRow:
-        shape = open_turn.fold.shapes[name]
-        return self.want(open_turn.id, name, shape.view, shape.version, final=shape.final)
-
-    def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
-        """A view as it shall be; the row to commit."""
-        key: Key = (turn, name)
-        new = key not in self.outbox.rows
-        self.row = replace(
-            self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
-        )
-        return self.outbox.want(
-            OutboxRow(
-                turn=turn,
-                name=name,
-                position=self.row.position,
-                version=version,
-                view=view,
-                at=ambient.now(),
-                final=final,
-                rev=self.row.rev,
-            )
-        )
-
-    def _show_when_stands(
-        self, future: "asyncio.Future[None]", rows: tuple[OutboxRow, ...]
-    ) -> None:
-        def stands(done: "asyncio.Future[None]") -> None:
-            if done.cancelled() or done.exception() is not None:
-                return
-            self.outbox.stands(rows)
-            if self.services.feed.watched(self.conversation.id):
-                for row in rows:
-                    self.services.feed.publish(self.conversation.id, shown(row))
-
-        if rows:
-            future.add_done_callback(stands)
-
-    def preview(self, key: Key) -> OutboxRow:
-        self.row = replace(self.row, position=self.row.position + 1)
-        return OutboxRow(
-            turn=key[0],
-            name=key[1],
-            position=self.row.position,
-            version=0,
-            view=Reply(text="", state="streaming"),
-            at=ambient.now(),
-            rev=self.row.rev,
-        )
-
-    def notice(
-        self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",
-        also: tuple[int, ...] = (),
-    ) -> None:  # fmt: skip
-        """A word of the gateway's own about inbox row `seq`. `state`: what becomes of the row;
-        `also`: rows that are done with it."""
-        name = "receipt" if state == "kept" else "notice"
-        row = self.want(f"row-{seq}", name, Notice(text=text, tone=tone), 1, final=True)
-        future = self.submit(
-            Changes(
-                done=(*also, seq) if state == "done" else also,
-                dead=(seq,) if state == "dead" else (),
-                views=(row,),
-                row=self.row,
-            )
-        )
-        self._show_when_stands(future, (row,))
-
-    def configure(self, settings: ConversationSettings) -> None:
-        """The conversation's settings from the next commit on."""
-        self.row = replace(self.row, settings=settings)
-
-    def audit(self, who: str, what: str, detail: str) -> AuditRow:
-        """A line for the audit, as of now."""
-        return AuditRow(at=ambient.now(), who=who, what=what, detail=detail)
-
-    # ---- what the outbox asks of its holder ----------------------------------------------
-
-    def keep(self, changes: Changes) -> Awaitable[object]:
-        if self._quiet() and all(row.sending < 0 for row in changes.views):
-            self._releasing = self._release(changes)
-            self._event.set()
-            return self._releasing
-        return self.submit(changes)
-
-    def _quiet(self) -> bool:
-        """Nothing is left to do once this commit stands."""
-        if self.active is not None or self.woken or self._absorbing or self._releasing is not None:
-            return False
-        running = any(turn.status == "running" for turn in self.turns.values())
-        return not running and not self.queue and not self.outbox.remaining
-
-    def may_send(self, seconds: float) -> bool:
-        return self.ended is None and self.deadline - ambient.monotonic() > seconds
-
-    def refused(self, key: Key, why: str) -> None:
-        row = self.outbox.rows.get(key)
-        self.services.count("views_refused")
-        if row is not None and not isinstance(row.view, Notice) and self.ended is None:
-            self.notice(
-                self.seen, say("view_failed", self.language, why=why), "error", state="kept"
-            )
-
-    def settled(self) -> None:
-        self._event.set()
-
-
-class _Company:
-    """The session as the turn's scope sees it."""
-
-    def __init__(self, session: Session, open_turn: OpenTurn) -> None:
-        self._session = session
-        self._open = open_turn
-
-    def live(self, event: AgentEvent) -> None:
-        session, open_turn = self._session, self._open
-        if isinstance(event, TokenAdded):
-            open_turn.words += event.text
-        elif isinstance(event, TextRestarted):
-            open_turn.words = ""
-        else:
-            return
-        key = (open_turn.id, "reply")
-        if session.adapter.abilities.reads_views:
-            growing = Growing(turn=open_turn.id, text=open_turn.words)
-            session.services.feed.publish(session.conversation.id, growing)
-        elif open_turn.words:
-            session.outbox.grow(key, open_turn.words)
-
-    def take_steers(self) -> tuple[tuple[int, str], ...]:
-        return self._session._intake.take_steers(self._open)
-
-
-class _Circumstances:
-    """The session as the policy sees it."""
-
-    def __init__(self, session: Session, open_turn: OpenTurn) -> None:
-        self._session = session
-        self._open = open_turn
-        self.conversation = session.conversation
-
-    def settings(self) -> ConversationSettings:
-        return self._session.row.settings
-
-    def asker(self) -> tuple[str, str]:
-        return self._open.row.sender, self._open.row.role
-
-    def output(self, event: OutputAdded) -> None:
-        return None
 
 
 def _size(rows: list[tuple[Message, ...]]) -> int:
