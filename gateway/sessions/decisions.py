@@ -49,6 +49,9 @@ class Decisions:
             question = session.questions.get(token[0])
             if question is None and (found := await session.services.store.find(token[0])):
                 where, question = found
+                if where == session.conversation.id and question.status == "open":
+                    # the holder knows all open ones: this one's end is on its way to the store
+                    question = replace(question, status="cancelled")
         if token is None or question is None:
             self.done(row.seq, press.press, say("unknown_button", press.sender.language))
             return

@@ -154,13 +154,8 @@ class Rig:
 
     async def audit(self) -> list[tuple[str, str, str]]:
         """(who, what, detail), oldest first."""
-        return await self.store._read(
-            lambda c: [
-                (row.who, row.what, row.detail)
-                for (body,) in c.execute("SELECT body FROM audit ORDER BY rowid")
-                for row in [_audit(body)]
-            ]
-        )
+        rows = await self.store.audit(1000)
+        return [(row.who, row.what, row.detail) for row in reversed(rows)]
 
     # ---- what people see and do ----------------------------------------------------------
 
