@@ -24,12 +24,12 @@ def at_point(k: int, act: Act) -> Callable[[Life], None]:
     """Prepare a life so that `act` begins at point k."""
 
     async def acting(one: Life) -> None:
-        one.acted = False
         await act(one)
         one.acted = True
 
     def prepare(one: Life) -> None:
         def do() -> None:
+            one.acted = False
             one.host.spawn(acting(one), "interference")
 
         one.points.at, one.points.do = k, do
