@@ -185,7 +185,8 @@ class Journal:
         if record is None:
             return None
         if not isinstance(record, kind):
-            raise Diverged(f"{key!r} holds {type(record).__name__}, not {kind.__name__}")
+            wanted = getattr(kind, "__name__", kind)  # a union has no name
+            raise Diverged(f"{key!r} holds {type(record).__name__}, not {wanted}")
         return record
 
     def claim(self, key: str) -> None:

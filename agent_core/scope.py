@@ -189,7 +189,8 @@ class Scope:
             raise _failure(known)
         try:
             async with ambient.limit(limit):
-                reply = await call(self._stream)
+                gone = ModelFailed("the call was cancelled from inside its own library")
+                reply = await _unless_own(call(self._stream), gone)
         except ModelFailed as error:
             failed = Failed(key=key, error="model", text=str(error), fault=error.fault)
         except BudgetExceeded as error:
@@ -233,7 +234,8 @@ class Scope:
         outcome: Outcome = "ok"
         try:
             async with ambient.limit(limit):
-                content = await run(token)
+                gone = ToolFailed("It cancelled itself; it may or may not have taken effect.")
+                content = await _unless_own(run(token), gone)
         except ToolFailed as error:
             content, outcome = str(error), "failed"
         except TimeoutError:
@@ -365,6 +367,17 @@ def _result(record: ToolFinished) -> ToolResult:
         content=record.content,
         error=record.outcome != "ok",
     )
+
+
+async def _unless_own(work: Awaitable[T], failed: Exception) -> T:
+    """`work`; `failed` where it ends cancelled though nobody cancelled this task."""
+    try:
+        return await work
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise failed from error
 
 
 def _failure(record: Failed) -> Exception:

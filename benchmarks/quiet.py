@@ -110,7 +110,7 @@ class QuietAdapter:
 
 
 class Quiet:
-    """The gateway over `folder`. `asks`: questions asked so far, `idle` when no session is left."""
+    """One gateway over `folder`, and what people do to it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

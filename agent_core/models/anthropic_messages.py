@@ -12,7 +12,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.anthropic_answer import REDACTED, Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, feed, raw
+from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
 from agent_core.settings import Endpoint
 
 MAX_TOKENS = 8192
@@ -29,6 +29,7 @@ class AnthropicMessages:
         self.provider = endpoint.provider
         self._thinking = endpoint.thinking
         self._line = Line(endpoint)
+        self._tools = ToolSheet(_tool)
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
@@ -80,7 +81,7 @@ class AnthropicMessages:
         if self._thinking is not None:
             body["thinking"] = {"type": "adaptive" if self._thinking else "disabled"}
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = self._tools.render(request.tools)
         if request.system:
             block = {"type": "text", "text": request.system, "cache_control": CACHE}
             body["system"] = [block]

@@ -13,7 +13,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Thinking, ToolCall, ToolResult, text_of
 from agent_core.models.openai_answer import Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, feed, raw
+from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
 from agent_core.settings import Endpoint
 
 
@@ -25,6 +25,7 @@ class OpenAIChat:
         self._endpoint = endpoint
         self._line = Line(endpoint)
         self._own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
+        self._tools = ToolSheet(_tool)
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
@@ -88,7 +89,7 @@ class OpenAIChat:
         if endpoint.thinking is not None:
             body["enable_thinking"] = endpoint.thinking
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = self._tools.render(request.tools)
         if request.model in self._without_effort:
             body["reasoning_effort"] = "none"
         body["messages"] = _messages(request, self.provider)

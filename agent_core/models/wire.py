@@ -10,10 +10,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 import httpx2
+import msgspec
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
-from agent_core.models.port import Delta, OnDelta, Reply, Restarted
+from agent_core.models.port import Delta, OnDelta, Reply, Restarted, ToolSpec
 from agent_core.settings import Endpoint
 
 Send: TypeAlias = Callable[[int], Awaitable[httpx2.Response]]
@@ -210,3 +211,19 @@ def _retry_after(response: httpx2.Response) -> float | None:
         except (KeyError, ValueError):
             continue
     return None
+
+
+class ToolSheet:
+    """The tools as a provider wants them, rendered once for each offer and not for each call."""
+
+    def __init__(self, form: Callable[[ToolSpec], dict[str, object]]) -> None:
+        self._form = form
+        self._offer: tuple[ToolSpec, ...] | None = None
+        self._rendered = msgspec.Raw()
+
+    def render(self, offer: tuple[ToolSpec, ...]) -> msgspec.Raw:
+        """`offer` as a JSON list."""
+        if offer is not self._offer:
+            self._rendered = msgspec.Raw(msgspec.json.encode([self._form(tool) for tool in offer]))
+            self._offer = offer
+        return self._rendered

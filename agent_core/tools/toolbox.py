@@ -39,15 +39,21 @@ class Toolbox:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._specs = {name: _spec(tool) for name, tool in self._tools.items()}
+        self._offers: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names, in the order they were given."""
         return tuple(self._tools)
 
-    def specs(self, names: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """What the model is shown of the tools `names`; unknown ones are left out."""
-        return tuple(self._specs[name] for name in names if name in self._specs)
+    def specs(self, names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+        """What the model is shown of the tools `names`; unknown ones are left out. The same
+        names give the same object, so that providers need not render it for each call."""
+        offer = self._offers.get(names)
+        if offer is None:
+            offer = tuple(self._specs[name] for name in names if name in self._specs)
+            self._offers[names] = offer
+        return offer
 
     def prepare(self, call: ToolCall, offered: Iterable[str]) -> Prepared | Unfit:
         """Look the call's tool up and validate its arguments."""
@@ -83,6 +89,7 @@ async def run(prepared: Prepared, context: ToolContext, approved: str) -> str:
             "Not run: the call or a script it names was changed after it was approved. "
             "Ask again if it is still wanted."
         )
+    context.workspace.mkdir(parents=True, exist_ok=True)
     content = await prepared.tool.call(prepared.arguments, context)
     return observe(content, context.workspace, prepared.call.id)
 

@@ -123,9 +123,9 @@ class Outbox:
 
     def grow(self, key: Key, text: str) -> None:
         """The live text of a reply under way."""
-        since = self._growing[2] if self._growing and self._growing[0] == key else None
-        self._growing = (key, text, ambient.monotonic() if since is None else since)
-        if since is None:
+        known = self._growing if self._growing and self._growing[0] == key else None
+        self._growing = (key, text, ambient.monotonic() if known is None else known[2])
+        if known is None or known[1] == self._grown:  # the sender has shown all and sleeps
             self._wake.set()
 
     def hush(self) -> str:

@@ -69,10 +69,8 @@ class TurnkeeperAgent:
         )
 
     def workspace(self, conversation: Conversation) -> Path:
-        """The conversation's own folder; made if it is missing."""
-        folder = self._folder / _name(conversation)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        """The conversation's own folder; made when a tool first needs it."""
+        return self._folder / _name(conversation)
 
     def permission(
         self, conversation: Conversation, settings: ConversationSettings, role: str

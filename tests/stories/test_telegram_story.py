@@ -1,0 +1,685 @@
+"""Dialogues over Telegram: the real gateway, the real Bot SDK, the real model SDK."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from agent_core.sandboxes.bwrap import PlainSubprocess
+from gateway.messages import MessageDeleted, Sender
+from gateway.wiring import assembly
+from tests.fakes.model_server import Call, Calls, ModelServer, Say, Slow
+from tests.fakes.telegram_server import TelegramServer
+from tests.gateway.process import KEY, START, TOKEN, World
+from tests.stories.rig import (
+    ADMIN,
+    FRIEND,
+    GROUP,
+    PATIENCE,
+    PERSON,
+    STRANGER,
+    Rig,
+    labels,
+    living,
+    mention,
+    quick,
+    write,
+)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+def eyes(rig: Rig, update: dict) -> bool:
+    """The message of this update bears the receipt."""
+    message = update["message"]
+    reaction = rig.telegram.reactions.get((message["chat"]["id"], message["message_id"]))
+    return reaction == [{"type": "emoji", "emoji": "👀"}]
+
+
+async def waiting(rig: Rig, count: int, chat: int = PERSON) -> None:
+    """Until `count` messages wait in the chat."""
+    await rig.until(lambda: (s := rig.session(chat)) is not None and len(s.queue) == count)
+
+
+# ---- asking and tools ----------------------------------------------------------------------
+
+
+async def test_a_question_is_answered_and_the_next_knows_it(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    rig.telegram.say(PERSON, "and now?")
+    await rig.shows("ack and now?")
+    assert rig.said() == ["ack hello", "ack and now?"]
+    assert rig.seen(role="user") == ["hello", "and now?"]
+    await rig.quiet()
+    assert [m["edits"] for m in rig.telegram.chats[PERSON]] == [0, 0]
+    assert {"approve", "deny", "stop", "new"} <= {c["command"] for c in rig.telegram.commands}
+
+
+async def test_tools_are_seen_at_work(rig: Rig) -> None:
+    rig.model.script(
+        Calls([write("a.txt", "hello"), Call("list_files", text="I look around.")]),
+        Call("read_file", '{"path": "a.txt"}'),
+        Say("All is there."),
+    )
+    await rig.start()
+    rig.telegram.say(ADMIN, "write and look")
+    await rig.shows("All is there.", ADMIN)
+    await rig.quiet()
+    activity, reply = rig.telegram.chats[ADMIN]
+    assert reply["text"] == "All is there."
+    for tool in ("write_file a.txt", "list_files", "read_file a.txt"):
+        assert f"☑ {tool}" in activity["text"]
+    assert "hello" in activity["text"], "what the tool gave is shown"
+    assert (rig.workspace(ADMIN) / "a.txt").read_text() == "hello"
+
+
+async def test_a_long_answer_arrives_whole(rig: Rig) -> None:
+    lines = [f"Line {n}: " + "word " * 12 for n in range(300)]
+    code = "```python\n" + "\n".join(f"x{n} = {n}" for n in range(600)) + "\n```"
+    rig.model.script(Say("\n\n".join([*lines, code, "The very end."]), words=200))
+    await rig.start()
+    rig.telegram.say(PERSON, "tell me everything")
+    await rig.shows("The very end.")
+    await rig.quiet()
+    parts = rig.telegram.chats[PERSON]
+    assert len(parts) >= 5 and all(len(m["text"]) <= 4096 for m in parts)
+    whole = "\n".join(m["text"] for m in parts)
+    assert re.findall(r"Line (\d+):", whole) == [str(n) for n in range(300)]
+    assert re.findall(r"x(\d+) = ", whole) == [str(n) for n in range(600)]
+    blocks = [m for m in parts if "x5 = " in m["text"] or "x599 = " in m["text"]]
+    assert all(any(e["type"] == "pre" for e in m["entities"]) for m in blocks)
+
+
+# ---- approvals -----------------------------------------------------------------------------
+
+
+async def test_approved_once_and_asked_again(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("written"), write("b.txt"), Say("again"))
+    await rig.start()
+    rig.telegram.say(PERSON, "write it")
+    card = await rig.card()
+    assert "write_file" in card["text"] and "a.txt" in card["text"] and "low risk" in card["text"]
+    assert f"U{PERSON}" in card["text"]
+    assert labels(card) == [
+        "Approve once", "Approve in this conversation", "Always approve", "Deny",
+    ]  # fmt: skip
+    await rig.quiet()  # parked: nothing of it is in memory
+    assert not (rig.workspace() / "a.txt").exists()
+    assert await rig.told(rig.press(card, "Approve once")) == ""
+    await rig.shows("written")
+    await rig.quiet()
+    assert (rig.workspace() / "a.txt").exists()
+    assert f"Approved by U{PERSON}" in card["text"] and "reply_markup" not in card
+    rig.telegram.say(PERSON, "once more")
+    await rig.card()
+    assert not (rig.workspace() / "b.txt").exists()
+
+
+async def test_denied_by_button_and_by_command_with_a_reason(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("so not"), write("b.txt"), Say("so not either"))
+    await rig.start()
+    rig.telegram.say(PERSON, "write it")
+    card = await rig.card()
+    rig.press(card, "Deny")
+    await rig.shows("so not")
+    await rig.quiet()
+    assert f"Denied by U{PERSON}" in rig.seen(role="tool")[-1]
+    rig.telegram.say(PERSON, "and b?")
+    second = await rig.card()
+    rig.telegram.say(PERSON, "/deny use another name")
+    await rig.shows("so not either")
+    await rig.quiet()
+    assert "use another name" in rig.seen(role="tool")[-1]
+    assert "use another name" in second["text"] and not rig.cards()
+    assert list(rig.workspace().glob("*.txt")) == []
+    activity = [text for text in rig.said() if "write_file" in text and "(denied)" in text]
+    assert len(activity) == 2
+
+
+async def test_for_this_conversation_covers_the_same_risk_until_new(rig: Rig) -> None:
+    rig.model.script(
+        write("a.txt"), Say("first"), write("b.txt"), Say("second"), write("c.txt"), Say("third")
+    )
+    await rig.start()
+    rig.telegram.say(PERSON, "one")
+    rig.press(await rig.card(), "Approve in this conversation")
+    await rig.shows("first")
+    rig.telegram.say(PERSON, "two")
+    await rig.shows("second")
+    assert (rig.workspace() / "b.txt").exists(), "no card for the same risk"
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    rig.telegram.say(PERSON, "three")
+    await rig.card()
+    assert rig.seen(role="user") == ["three"]
+    assert not (rig.workspace() / "c.txt").exists()
+
+
+class Isolated(PlainSubprocess):
+    """Says that it isolates, so that the policy lets people approve for longer."""
+
+    isolated = True
+
+
+async def test_always_covers_exactly_that_command(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found() -> Isolated:
+        return Isolated()
+
+    monkeypatch.setattr(assembly, "detect", found)
+    run = [Call("run_command", json.dumps({"command": c})) for c in ("ls", "ls", "ls -a", "ls")]
+    rig.model.script(
+        run[0], Say("first"), run[1], Say("second"), run[2], Say("third"), run[3], Say("fourth")
+    )
+    await rig.start(SANDBOX_PROVIDER="auto")
+    rig.telegram.say(PERSON, "one")
+    card = await rig.card()
+    assert "“Always” covers: = ls" in card["text"]
+    rig.press(card, "Always approve")
+    await rig.shows("first")
+    rig.telegram.say(PERSON, "two")
+    await rig.shows("second")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "three")
+    other = await rig.card()
+    assert "ls -a" in other["text"]
+    rig.press(other, "Deny")
+    await rig.shows("third")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    rig.telegram.say(PERSON, "four")
+    await rig.shows("fourth")
+    assert rig.cards() == []
+    rig.telegram.say(PERSON, "/permissions")
+    await rig.shows("run_command: = ls (telegram:11)")
+
+
+async def test_the_calls_of_one_batch_share_a_card(rig: Rig) -> None:
+    rig.model.script(Calls([write("a.txt"), write("b.txt"), Call("list_files")]), Say("done"))
+    await rig.start()
+    rig.telegram.say(PERSON, "both")
+    card = await rig.card()
+    assert "these 2 calls" in card["text"] and "a.txt" in card["text"] and "b.txt" in card["text"]
+    rig.press(card, "Approve once")
+    await rig.shows("done")
+    assert sorted(p.name for p in rig.workspace().glob("*.txt")) == ["a.txt", "b.txt"]
+
+
+async def test_two_prompts_and_the_pressed_one_is_resolved(rig: Rig) -> None:
+    for word in ("alpha", "beta"):
+        rig.model.by_text[word] = [write(f"{word}.txt")]
+    await rig.start()
+    rig.telegram.say(PERSON, "alpha")
+    first = await rig.card()
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    rig.telegram.say(PERSON, "beta")
+    second = await rig.card(count=2)
+    rig.model.script(Say("beta is there"), Say("alpha is there"))
+    rig.press(second, "Approve once")
+    await rig.shows("beta is there")
+    await rig.quiet()
+    assert [p.name for p in rig.workspace().glob("*.txt")] == ["beta.txt"]
+    assert rig.cards() == [first]
+    rig.telegram.say(PERSON, "/approvals")
+    await rig.shows("1. approval of write_file")
+    rig.press(first, "Approve once")
+    await rig.shows("alpha is there")
+    assert (rig.workspace() / "alpha.txt").exists()
+
+
+async def test_a_message_runs_while_an_approval_waits(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("meanwhile"), Say("written"))
+    await rig.start()
+    rig.telegram.say(PERSON, "write it")
+    card = await rig.card()
+    rig.telegram.say(PERSON, "how is the weather?")
+    await rig.shows("meanwhile")
+    assert "Still waiting for a person: approval of write_file" in rig.seen()[-1]
+    rig.press(card, "Approve once")
+    await rig.shows("written")
+    assert rig.seen(role="user") == ["write it"], "the parked turn goes on where it was"
+
+
+# ---- choices and forms ---------------------------------------------------------------------
+
+
+def ask(question: str, *options: str) -> Call:
+    return Call("ask_user", json.dumps({"question": question, "options": options}))
+
+
+async def asking(rig: Rig, question: str, chat: int = PERSON) -> dict:
+    """The form, once it is there: the tool's line shows the question as well."""
+
+    def forms() -> list[dict]:
+        found = rig.telegram.chats[chat]
+        return [m for m in found if question in m["text"] and "reply_markup" in m]
+
+    await rig.telegram.wait(lambda: bool(forms()), PATIENCE)
+    return forms()[-1]
+
+
+async def test_a_choice(rig: Rig) -> None:
+    rig.model.script(ask("Which colour?", "Red", "Blue"), Say("blue it is"))
+    await rig.start()
+    rig.telegram.say(PERSON, "paint it")
+    card = await rig.card()
+    assert "Which colour?" in card["text"] and labels(card) == ["Red", "Blue"]
+    rig.press(card, "Blue")
+    await rig.shows("blue it is")
+    await rig.quiet()
+    assert rig.seen(role="tool") == ["Blue"]
+    assert "Blue" in card["text"] and "reply_markup" not in card
+
+
+async def test_a_form_is_answered_by_a_reply_or_the_next_plain_message(rig: Rig) -> None:
+    rig.model.script(ask("Which day?"), Say("noted"), ask("Which hour?"), Say("noted too"))
+    await rig.start()
+    rig.telegram.say(PERSON, "a date, please")
+    form = await asking(rig, "Which day?")
+    assert form["reply_markup"]["force_reply"]
+    rig.telegram.say(PERSON, "Monday", reply_to=form["message_id"])
+    await rig.shows("noted")
+    assert rig.seen(role="tool") == ["Monday"]
+    rig.telegram.say(PERSON, "and a time")
+    await asking(rig, "Which hour?")
+    rig.telegram.say(PERSON, "eight")
+    await rig.shows("noted too")
+    assert rig.seen(role="tool")[-1] == "eight"
+    assert len(rig.model.requests) == 4, "the answers began no turns of their own"
+
+
+async def test_in_a_group_only_a_reply_of_the_asked_answers_a_form(rig: Rig) -> None:
+    rig.model.script(ask("Which day?"), Say("a turn of its own"), Say("noted"))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot a date", user=PERSON, **mention("@test_bot"))
+    form = await asking(rig, "Which day?", GROUP)
+    rig.telegram.say(GROUP, "Sunday", user=FRIEND, reply_to=form["message_id"])
+    await rig.shows("a turn of its own", GROUP)
+    rig.telegram.say(GROUP, "Monday", user=PERSON, reply_to=form["message_id"])
+    await rig.shows("noted", GROUP)
+    assert rig.seen(role="tool") == ["Monday"]
+
+
+# ---- messages during a turn ----------------------------------------------------------------
+
+
+async def test_a_message_during_a_turn_waits_and_shows_its_receipt(rig: Rig) -> None:
+    gate = rig.model.gate = asyncio.Event()
+    await rig.start()
+    rig.telegram.say(PERSON, "one")
+    await rig.model.wait_inflight(1, PATIENCE)
+    began = asyncio.get_running_loop().time()
+    two, three = rig.telegram.say(PERSON, "two"), rig.telegram.say(PERSON, "three")
+    await rig.telegram.wait(lambda: eyes(rig, two) and eyes(rig, three), PATIENCE)
+    assert asyncio.get_running_loop().time() - began < 2.0
+    rig.model.gate = None
+    gate.set()
+    await rig.shows("ack three")
+    assert rig.said() == ["ack one", "ack two", "ack three"]
+    assert [r.body["messages"][-1]["content"] for r in rig.model.requests] == [
+        "one", "two", "three",
+    ]  # fmt: skip
+
+
+async def test_steering(rig: Rig) -> None:
+    gate = rig.model.gate = asyncio.Event()
+    rig.model.script(Call("list_files"), Say("on my way"))
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode steer")
+    await rig.shows("New messages during a turn: steer")
+    rig.telegram.say(PERSON, "one")
+    await rig.model.wait_inflight(1, PATIENCE)
+    rig.telegram.say(PERSON, "but quickly")
+    await waiting(rig, 1)
+    rig.model.gate = None
+    gate.set()
+    await rig.shows("on my way")
+    await rig.quiet()
+    assert len(rig.model.requests) == 2
+    assert rig.seen(role="user") == ["one", "but quickly"]
+
+
+async def test_interrupting(rig: Rig) -> None:
+    rig.model.script(Slow(0.02, "word " * 500), Say("the second"))
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode interrupt")
+    await rig.shows("New messages during a turn: interrupt")
+    rig.telegram.say(PERSON, "one")
+    await rig.telegram.wait(lambda: len(rig.telegram.drafts[PERSON]) > 2, PATIENCE)
+    rig.telegram.say(PERSON, "two")
+    await rig.shows("the second")
+    await rig.quiet()
+    first = rig.said()[1]
+    assert first.startswith("word word") and "a newer message came in" in first
+    assert rig.model.dropped == 1, "the model is not paid for what nobody reads"
+    seen = rig.seen()
+    assert seen[1] == "one" and "(stopped)" in seen[2] and seen[3] == "two"
+
+
+async def test_stop_while_the_model_streams(rig: Rig) -> None:
+    rig.model.script(Slow(0.02, "word " * 500))
+    await rig.start()
+    rig.telegram.say(PERSON, "count")
+    await rig.telegram.wait(lambda: len(rig.telegram.drafts[PERSON]) > 1, PATIENCE)
+    rig.telegram.say(PERSON, "/stop")
+    answer = await rig.shows("Stopped here.")
+    assert answer["text"].startswith("word word")
+    await rig.quiet()
+    assert rig.model.dropped == 1 and len(rig.said()) == 1
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+
+
+async def test_telegrams_own_stop_button(rig: Rig) -> None:
+    rig.model.script(Slow(0.02, "word " * 500))
+    await rig.start()
+    rig.telegram.say(PERSON, "count")
+    await rig.telegram.wait(lambda: len(rig.telegram.drafts[PERSON]) > 1, PATIENCE)
+    assert rig.telegram.drafts[PERSON][0]["can_stop"] is True
+    chat = {"id": PERSON, "type": "private", "first_name": "U"}
+    draft = rig.telegram.drafts[PERSON][0]["draft_id"]
+    rig.telegram.push({"stopped_message_generation": {"chat": chat, "draft_id": draft}})
+    await rig.shows("Stopped here.")
+
+
+async def test_stop_while_a_tool_runs(rig: Rig) -> None:
+    command = "echo $$ > pid; echo begun; sleep 60"
+    rig.model.script(Call("run_command", json.dumps({"command": command}), id="slow"))
+    await rig.start()
+    rig.telegram.say(PERSON, "run it")
+    rig.press(await rig.card(), "Approve once")
+    pid = rig.workspace() / "pid"
+    await rig.until(lambda: pid.exists() and pid.read_text().strip())
+    rig.telegram.say(PERSON, "/stop")
+    await rig.shows("Stopped.")
+    await rig.quiet()
+    await rig.until(lambda: not alive(int(pid.read_text())))
+    assert any("✕ run_command" in text and "(stopped)" in text for text in rig.said())
+    rig.telegram.say(PERSON, "what happened?")
+    await rig.shows("ack what happened?")
+    (result,) = rig.seen(role="tool")
+    assert "cancel" in result.lower(), result
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+async def test_stop_with_nothing_to_stop_and_stop_all(rig: Rig) -> None:
+    rig.model.script(write("a.txt"))
+    await rig.start()
+    rig.telegram.say(PERSON, "/stop")
+    await rig.shows("Nothing is running.")
+    rig.telegram.say(PERSON, "write it")
+    card = await rig.card()
+    rig.telegram.say(PERSON, "/stop all")
+    await rig.telegram.wait(lambda: not rig.cards(), PATIENCE)
+    await rig.quiet()
+    assert "Withdrawn" in card["text"]
+    assert await rig.told(rig.telegram.press(PERSON, card["message_id"], "q:x:once"))
+
+
+async def test_a_waiting_message_is_edited_or_taken_back(rig: Rig) -> None:
+    gate = rig.model.gate = asyncio.Event()
+    await rig.start()
+    rig.telegram.say(PERSON, "one")
+    await rig.model.wait_inflight(1, PATIENCE)
+    two, three = rig.telegram.say(PERSON, "tow"), rig.telegram.say(PERSON, "three")
+    await waiting(rig, 2)
+    rig.telegram.edit(PERSON, two["message"]["message_id"], "two")
+    # Telegram tells bots of no deletion; other platforms do.
+    gone = str(three["message"]["message_id"])
+    sender = Sender(platform="telegram", id=str(PERSON))
+    where = rig.where()
+    await rig.host.accept(
+        [MessageDeleted(conversation=where, sender=sender, event="d1", message=gone)]
+    )
+    await waiting(rig, 1)
+    await rig.until(lambda: "tow" not in str(rig.session().queue))  # type: ignore[union-attr]
+    rig.model.gate = None
+    gate.set()
+    await rig.shows("ack two")
+    await rig.quiet()
+    assert rig.said() == ["ack one", "ack two"]
+
+
+async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
+    gate = rig.model.gate = asyncio.Event()
+    rig.model.script(Call("list_files"), Say("changed course"))
+    await rig.start()
+    one = rig.telegram.say(PERSON, "to Oslo")
+    await rig.model.wait_inflight(1, PATIENCE)
+    rig.telegram.edit(PERSON, one["message"]["message_id"], "to Bergen")
+    await rig.until(lambda: (s := rig.session()) and s.active and s.active.steers)
+    rig.model.gate = None
+    gate.set()
+    await rig.shows("changed course")
+    assert rig.seen(role="user") == ["to Oslo", "(I changed my message to: to Bergen)"]
+
+
+# ---- groups and strangers ------------------------------------------------------------------
+
+
+async def test_in_a_group_it_speaks_when_spoken_to(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(GROUP, "just talking", user=PERSON)
+    rig.telegram.say(GROUP, "@test_bot hello", user=PERSON, **mention("@test_bot"))
+    answer = await rig.shows("ack", GROUP)
+    rig.telegram.say(GROUP, "go on", user=FRIEND, reply_to=answer["message_id"])
+    await rig.telegram.wait(lambda: len(rig.said(GROUP)) == 2, PATIENCE)
+    assert len(rig.model.requests) == 2
+    first, second = rig.seen(role="user")
+    assert "@test_bot hello" in first and f"U{PERSON}" in first, "who speaks is in the prompt"
+    assert "go on" in second and f"U{FRIEND}" in second
+
+
+async def test_a_stranger_is_told_nothing_in_a_group(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot let me in", user=STRANGER, **mention("@test_bot"))
+    rig.telegram.say(GROUP, "/status", user=STRANGER)
+    rig.telegram.say(GROUP, "@test_bot hello", user=PERSON, **mention("@test_bot"))
+    await rig.shows("ack", GROUP)
+    await rig.quiet()
+    assert len(rig.said(GROUP)) == 1, rig.said(GROUP)
+
+
+async def test_a_foreign_press_is_refused_with_a_private_word(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot write it", user=PERSON, **mention("@test_bot"))
+    card = await rig.card(GROUP)
+    for other in (FRIEND, STRANGER):
+        assert "Only the person who asked" in await rig.told(rig.press(card, "Approve once", other))
+    await rig.quiet()
+    assert rig.cards(GROUP) == [card] and not (rig.workspace(GROUP) / "a.txt").exists()
+    assert await rig.told(rig.press(card, "Approve once", ADMIN)) == ""
+    await rig.shows("written", GROUP)
+    await rig.quiet()
+    assert f"Approved by U{ADMIN}" in card["text"]
+
+
+async def test_pairing_in_private(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(STRANGER, "let me in")
+    shown = await rig.shows("Show this code", STRANGER)
+    found = re.search(r"admin: ([A-Z0-9]{8})", shown["text"])
+    assert found
+    rig.telegram.say(PERSON, f"/pair {found[1]}")
+    await rig.shows("You may read here, but not do this.")
+    rig.telegram.say(ADMIN, "/pair AAAAAAAA")
+    await rig.shows("not valid", ADMIN)
+    rig.telegram.say(ADMIN, f"/pair {found[1]}")
+    await rig.shows(f"U{STRANGER} may now use this bot.", ADMIN)
+    rig.telegram.say(STRANGER, "hello")
+    await rig.shows("ack hello", STRANGER)
+    assert len(rig.model.requests) == 1
+
+
+async def test_two_peoples_chats_never_mix(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "my secret is 42")
+    rig.telegram.say(FRIEND, "what is the secret?")
+    await rig.shows("ack my secret")
+    await rig.shows("ack what is", FRIEND)
+    assert all(len(r.body["messages"]) == 2 for r in rig.model.requests)
+    assert rig.workspace(PERSON) != rig.workspace(FRIEND)
+
+
+# ---- streaming -----------------------------------------------------------------------------
+
+
+async def test_in_private_a_draft_grows_and_one_message_stays(rig: Rig) -> None:
+    rig.model.script(Slow(0.03, " ".join(f"w{n}" for n in range(20))))
+    await rig.start()
+    rig.telegram.say(PERSON, "slowly")
+    await rig.shows("w19")
+    calls = rig.telegram.made("sendMessageDraft")
+    assert len(calls) >= 3 and len({call.params["draft_id"] for call in calls}) == 1
+    texts = [call.params["text"] for call in calls]
+    assert all(later.startswith(earlier) for earlier, later in zip(texts, texts[1:], strict=False))
+    await rig.quiet()
+    assert len(rig.said()) == 1 and not rig.telegram.made("editMessageText")
+
+
+async def test_in_a_group_edits_are_paced_and_the_same_message_ends_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch, edit_interval=0.2)
+    rig.model.script(Slow(0.01, " ".join(f"w{n}" for n in range(100))))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot slowly", user=PERSON, **mention("@test_bot"))
+    await rig.shows("w99", GROUP)
+    await rig.quiet()
+    (message,) = rig.telegram.chats[GROUP]
+    assert message["text"].split() == [f"w{n}" for n in range(100)]
+    edits = rig.telegram.made("editMessageText")
+    assert 2 <= len(edits) <= 8 and message["edits"] == len(edits)
+    gaps = [b.at - a.at for a, b in zip(edits, edits[1:], strict=False)]
+    assert min(gaps) > 0.18, gaps
+    assert not rig.telegram.made("sendMessageDraft"), "drafts exist in private chats only"
+
+
+# ---- kill -9 -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """For a real process; the rig's people."""
+    model = ModelServer(KEY)
+    async with TelegramServer(token=TOKEN) as telegram:
+        made = World(tmp_path, telegram, model)
+        made.model_url = await model.start()
+        try:
+            yield made
+            assert telegram.violations == []
+        finally:
+            for run in made.runs:
+                await run.end(signal.SIGKILL)
+            await model.close()
+
+
+def buttons(world: World) -> list[dict]:
+    return [m for m in world.telegram.chats[PERSON] if m.get("reply_markup")]
+
+
+async def parked(url: str) -> None:
+    """Until nothing of the conversation is in memory."""
+    async with ClientSession() as http, asyncio.timeout(START):
+        while True:
+            async with http.get(f"{url}metrics") as answer:
+                if "turnkeeper_sessions 0.0" in await answer.text():
+                    return
+
+
+async def test_killed_while_it_streams_the_same_message_goes_on(world: World) -> None:
+    world.model.script(Slow(0.02, " ".join(f"w{n}" for n in range(300))), Say("whole again"))
+    run = await world.start()
+    say = {"user": PERSON} | mention("@test_bot")
+    world.telegram.say(GROUP, "@test_bot slowly", **say)
+    await world.telegram.wait_text(GROUP, "w70", START)  # an edit: its mark stands
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    await world.start()
+    await world.telegram.wait_text(GROUP, "whole again", START)
+    (message,) = world.telegram.chats[GROUP]  # no second one
+    assert message["text"] == "whole again" and message["edits"] >= 2
+
+
+async def test_killed_in_a_tool_it_is_not_run_twice(world: World) -> None:
+    command = "echo begun >> log; sleep 60"
+    world.model.script(
+        Call("run_command", json.dumps({"command": command})), Say("I do not know how it went.")
+    )
+    run = await world.start()
+    world.telegram.say(PERSON, "run it")
+    await world.telegram.wait(lambda: bool(buttons(world)), START)
+    (card,) = buttons(world)
+    once = card["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
+    world.telegram.press(PERSON, card["message_id"], once)
+    workspaces = world.folder / ".turnkeeper" / "workspaces"
+    async with asyncio.timeout(START):
+        while not list(workspaces.glob("*/log")):
+            await asyncio.sleep(0.02)
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    await world.start()
+    await world.telegram.wait_text(PERSON, "I do not know", START)
+    (log,) = workspaces.glob("*/log")
+    assert log.read_text() == "begun\n"
+    told = world.model.requests[-1].body["messages"][-1]
+    assert told["role"] == "tool" and "nknown" in told["content"]
+    await world.telegram.wait(
+        lambda: any("outcome unknown" in m["text"] for m in world.telegram.chats[PERSON]), START
+    )
+    assert len(world.telegram.chats[PERSON]) == 3, "activity, card, answer: each one message"
+
+
+async def test_killed_while_an_approval_waits_the_old_button_works(world: World) -> None:
+    world.model.script(write("a.txt"), Say("written"))
+    run = await world.start()
+    world.telegram.say(PERSON, "write it")
+    await world.telegram.wait(lambda: bool(buttons(world)), START)
+    (card,) = buttons(world)
+    once = card["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
+    await parked(run.url)
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    world.telegram.press(PERSON, card["message_id"], once)  # while it is down
+    await world.start()
+    await world.telegram.wait_text(PERSON, "written", START)
+    await world.telegram.wait(lambda: "Approved by" in card["text"], START)
+    assert list((world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt"))
+    assert len(world.telegram.chats[PERSON]) == 3 and len(world.model.requests) == 2
+
+
+async def test_killed_in_a_send_it_stands_there_once_or_is_labelled(world: World) -> None:
+    run = await world.start()
+    world.telegram.hold("sendMessage")
+    world.telegram.say(PERSON, "hello")
+    await world.telegram.wait_calls("sendMessage", 1, START)
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    world.telegram.release("sendMessage")
+    await world.start()
+    await world.telegram.wait_text(PERSON, "Possibly sent twice (restart).", START)
+    first, *more = sorted(m["text"] for m in world.telegram.chats[PERSON])
+    assert first == "ack hello" or not more
+    assert len(world.model.requests) == 1, "the answer was there already"
