@@ -6,7 +6,7 @@ Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "approved", "denied",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
     "twice_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here", "already",
-    "unknown_button", "queued", "joined", "stranger", "paired", "pair_wrong", "pair_locked",
+    "unknown_button", "queued", "joined", "stranger", "paired", "paired_admin", "pair_wrong", "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command", "mode_now",
     "mode_usage", "no_approvals", "store_failed", "still_waiting", "lost_file", "status", "whoami",
     "help", "rejected_answer", "edited", "deleted", "reminder", "view_failed", "answer_usage",
@@ -42,6 +42,7 @@ ENGLISH: dict[Key, str] = {
     "stranger": "I do not know you yet. Show this code to an admin: {code}\nAn admin enters it "
     "with /pair {code}, on the page or on the command line. It is valid for one hour.",
     "paired": "{name} may now use this bot.",
+    "paired_admin": "{name} may now use this bot, and is its admin: the first one let in here.",
     "pair_wrong": "This code is not valid, or its hour is over. Ask for a new one.",
     "pair_locked": "Five wrong codes: you cannot enter more for one hour.",
     "pair_usage": "Write the code behind it: /pair ABCD2345",
@@ -99,6 +100,7 @@ GERMAN: dict[Key, str] = {
     "stranger": "Ich kenne Sie noch nicht. Zeigen Sie einem Admin diesen Code: {code}\nEin Admin "
     "gibt ihn mit /pair {code} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
     "paired": "{name} darf diesen Bot nun benutzen.",
+    "paired_admin": "{name} darf diesen Bot nun benutzen und ist sein Admin: die erste Person hier.",
     "pair_wrong": "Der Code gilt nicht oder nicht mehr. Lassen Sie sich einen neuen zeigen.",
     "pair_locked": "Fünf falsche Codes: für eine Stunde können Sie keine mehr eingeben.",
     "pair_usage": "Schreiben Sie den Code dahinter: /pair ABCD2345",

@@ -25,7 +25,7 @@ Try a message with one of these words:
 - **run**: a command in the sandbox (asks for your approval)
 - **choose**: a question with options
 
-For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `MAX_MODEL=provider/model` to \
+For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `PRO_MODEL=provider/model` to \
 choose the model yourself. Then start the gateway again."""
 PLAN = """Here is a plan:
 

@@ -18,6 +18,7 @@ from agent_core.journal import Record, Replied, Steered
 from agent_core.messages import Message
 from gateway.errors import Fenced, StoreFailed
 from gateway.messages import Conversation
+from gateway.ports import Growing
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.outbox import Key, Outbox
 from gateway.sessions.services import Services
@@ -70,6 +71,11 @@ class Commits:
         self._last: asyncio.Future[None] | None = None
         self._absorbing = False
         self._history: list[tuple[Message, ...]] | None = None
+
+    @property
+    def releasing(self) -> bool:
+        """A release is on its way."""
+        return self._releasing is not None
 
     def wake(self) -> None:
         """Something may have come in."""
@@ -134,6 +140,9 @@ class Commits:
                 done += record.rows
             elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
                 open_turn.words = ""
+                self.services.feed.publish(
+                    self.conversation.id, Growing(turn=open_turn.id, text="")
+                )
         row = open_turn.advance(records)
         entry = open_turn.transcript_row(self.row.end) if open_turn.closed else None
         if entry is not None:

@@ -175,7 +175,7 @@ class Host:
         ttl = self.services.ttl
         while True:
             await ambient.wait(ttl / 3)
-            sessions = [s for s in self.sessions.values() if s.ended is None]
+            sessions = [s for s in self.sessions.values() if s.ended is None and not s.releasing]
             if not sessions:
                 continue
             began = ambient.monotonic()

@@ -255,7 +255,7 @@ PUT = """#!lua
 local once = KEYS[1] .. ':once:' .. ARGV[1]
 local before = redis.call('GET', once)
 if before then return tonumber(before) end
-local same = #ARGV < 5 or redis.call('HGET', KEYS[1], ARGV[2]) == ARGV[5]
+local same = #ARGV < 5 or (redis.call('HGET', KEYS[1], ARGV[2]) or '') == ARGV[5]
 if same and ARGV[3] == '1' then redis.call('HSET', KEYS[1], ARGV[2], ARGV[4]) end
 if same and ARGV[3] == '0' then redis.call('HDEL', KEYS[1], ARGV[2]) end
 redis.call('SET', once, same and 1 or 0, 'EX', 60)

@@ -7,20 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from agent_core import ambient
 from agent_core.journal import Record
 from agent_core.journal import decode as decode_record
 from agent_core.messages import Message
-from gateway.errors import Fenced, StoreFailed
-from gateway.messages import Inbound, dedupe_keys
+from gateway.errors import StoreFailed
+from gateway.messages import Inbound
 from gateway.ports import Shown, Summary
+from gateway.store import statements
 from gateway.store.rows import (
     Accepted,
     AuditRow,
     Changes,
-    ConversationRow,
     InboxRow,
     Lease,
     Opened,
@@ -33,16 +31,6 @@ from gateway.store.writer import Writer
 
 T = TypeVar("T")
 SCHEMA = Path(__file__).with_name("schema.sql")
-DAY = 86_400.0
-
-_encode = msgspec.json.Encoder().encode
-_inbound = msgspec.json.Decoder(Inbound).decode
-_row = msgspec.json.Decoder(ConversationRow).decode
-_turn = msgspec.json.Decoder(TurnRow).decode
-_view = msgspec.json.Decoder(OutboxRow).decode
-_question = msgspec.json.Decoder(QuestionRow).decode
-_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
-_audit = msgspec.json.Decoder(AuditRow).decode
 
 
 class SqliteStore:
@@ -79,16 +67,16 @@ class SqliteStore:
     async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
         now = ambient.now()
         return await self._writer.submit(
-            lambda c: tuple(_accept(c, inbound, now) for inbound in inbounds)
+            lambda c: tuple(statements.accept(c, inbound, now) for inbound in inbounds)
         )
 
     async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
-        return await self._read(lambda c: _arrivals(c, conversation, after))
+        return await self._read(lambda c: statements.arrivals(c, conversation, after))
 
     async def dead_letters(self, limit: int) -> tuple[InboxRow, ...]:
         return await self._read(
             lambda c: tuple(
-                InboxRow(seq=seq, at=at, inbound=_inbound(body))
+                InboxRow(seq=seq, at=at, inbound=statements.read_inbound(body))
                 for seq, at, body in c.execute(
                     "SELECT seq, at, body FROM inbox WHERE state = 2 ORDER BY seq DESC LIMIT ?",
                     (limit,),
@@ -97,7 +85,7 @@ class SqliteStore:
         )
 
     async def resubmit(self, seq: int) -> str | None:
-        return await self._writer.submit(lambda c: _resubmit(c, seq))
+        return await self._writer.submit(lambda c: statements.resubmit(c, seq))
 
     # ---- leases and commits --------------------------------------------------------------
 
@@ -109,7 +97,7 @@ class SqliteStore:
     def _take(
         self, c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
     ) -> Opened | None:
-        opened = _acquire(c, conversation, owner, now, ttl)
+        opened = statements.acquire(c, conversation, owner, now, ttl)
         if opened is not None:
             self._broken.discard((conversation, opened.lease.token - 1))
         return opened
@@ -120,7 +108,7 @@ class SqliteStore:
         now = ambient.now()
 
         def work(c: sqlite3.Connection) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
-            accepted = tuple(_accept(c, inbound, now) for inbound in inbounds)
+            accepted = tuple(statements.accept(c, inbound, now) for inbound in inbounds)
             fresh = (i.conversation.id for i, a in zip(inbounds, accepted, strict=True) if a.fresh)
             taken = [
                 self._take(c, name, owner, now, ttl)
@@ -147,7 +135,7 @@ class SqliteStore:
     def release(self, lease: Lease, seen: int, changes: Changes) -> asyncio.Future[bool]:
         def work(c: sqlite3.Connection) -> bool:
             self._apply(c, lease, changes)
-            return bool(c.execute(_RELEASE, (seen, lease.conversation, seen)).rowcount)
+            return bool(c.execute(statements.RELEASE, (seen, lease.conversation, seen)).rowcount)
 
         return self._writer.submit(work, lambda: self._break(lease))
 
@@ -187,7 +175,7 @@ class SqliteStore:
         if holder in self._broken:
             raise StoreFailed("an earlier commit of this lease failed")
         try:
-            apply_changes(c, lease, changes)
+            statements.apply_changes(c, lease, changes)
         except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
             self._break(lease)
             raise StoreFailed(f"the store could not be written: {error}") from error
@@ -203,13 +191,15 @@ class SqliteStore:
     async def turn(self, turn: str) -> TurnRow | None:
         def work(c: sqlite3.Connection) -> TurnRow | None:
             row = c.execute("SELECT body FROM turns WHERE id = ?", (turn,)).fetchone()
-            return _turn(row[0]) if row else None
+            return statements.read_turn(row[0]) if row else None
 
         return await self._read(work)
 
     async def outbox(self, turn: str) -> tuple[OutboxRow, ...]:
         sql = "SELECT body FROM outbox WHERE turn = ? ORDER BY position"
-        return await self._read(lambda c: tuple(_view(body) for (body,) in c.execute(sql, (turn,))))
+        return await self._read(
+            lambda c: tuple(statements.read_view(body) for (body,) in c.execute(sql, (turn,)))
+        )
 
     async def transcript(
         self, conversation: str, start: int, end: int
@@ -219,7 +209,8 @@ class SqliteStore:
             return ()
         return await self._read(
             lambda c: tuple(
-                _messages(body) for (body,) in c.execute(sql, (conversation, start, end))
+                statements.read_messages(body)
+                for (body,) in c.execute(sql, (conversation, start, end))
             )
         )
 
@@ -230,7 +221,10 @@ class SqliteStore:
         sql = f"SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY {order} LIMIT ?"
 
         def work(c: sqlite3.Connection) -> tuple[Shown, ...]:
-            rows = [_view(body) for (body,) in c.execute(sql, (conversation, after, limit))]
+            rows = [
+                statements.read_view(body)
+                for (body,) in c.execute(sql, (conversation, after, limit))
+            ]
             return tuple(map(shown, reversed(rows) if latest else rows))
 
         return await self._read(work)
@@ -243,14 +237,15 @@ class SqliteStore:
         )
         return await self._read(
             lambda c: tuple(
-                _summary(*row) for row in c.execute(sql, (prefix, prefix + "\U0010ffff", limit))
+                statements.summary(*row)
+                for row in c.execute(sql, (prefix, prefix + "\U0010ffff", limit))
             )
         )
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         sql = "SELECT body FROM audit ORDER BY n DESC LIMIT ?"
         return await self._read(
-            lambda c: tuple(_audit(body) for (body,) in c.execute(sql, (limit,)))
+            lambda c: tuple(statements.read_audit(body) for (body,) in c.execute(sql, (limit,)))
         )
 
     # ---- questions -----------------------------------------------------------------------
@@ -259,7 +254,7 @@ class SqliteStore:
         def work(c: sqlite3.Connection) -> tuple[str, QuestionRow] | None:
             sql = "SELECT conversation, body FROM questions WHERE id = ?"
             row = c.execute(sql, (question,)).fetchone()
-            return (row[0], _question(row[1])) if row else None
+            return (row[0], statements.read_question(row[1])) if row else None
 
         return await self._read(work)
 
@@ -269,7 +264,9 @@ class SqliteStore:
             " AND expires <= ? ORDER BY expires LIMIT ?"
         )
         return await self._read(
-            lambda c: tuple((row[0], _question(row[1])) for row in c.execute(sql, (now, limit)))
+            lambda c: tuple(
+                (row[0], statements.read_question(row[1])) for row in c.execute(sql, (now, limit))
+            )
         )
 
     async def next_due(self) -> float | None:
@@ -286,7 +283,7 @@ class SqliteStore:
         return await self._read(work)
 
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
-        return await self._writer.submit(lambda c: _put(c, key, body, expected))
+        return await self._writer.submit(lambda c: statements.put(c, key, body, expected))
 
     async def keys(self, prefix: str) -> tuple[str, ...]:
         sql = "SELECT key FROM directory WHERE key >= ? AND key < ? ORDER BY key"
@@ -295,7 +292,7 @@ class SqliteStore:
         )
 
     async def sweep(self, now: float) -> int:
-        return await self._writer.submit(lambda c: _sweep(c, now))
+        return await self._writer.submit(lambda c: statements.sweep(c, now))
 
     # ---- connections ---------------------------------------------------------------------
 
@@ -325,145 +322,3 @@ def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=10, cached_statements=256
     )
-
-
-_RELEASE = """UPDATE conversations SET owner = NULL, expires = 0, work = 0, seen = ?1
-WHERE id = ?2 AND last <= ?3
-AND NOT EXISTS (SELECT 1 FROM outbox WHERE conversation = ?2 AND unsent = 1)
-AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation = ?2 AND status = 'running')"""
-
-
-def _accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
-    conversation = inbound.conversation.id
-    event, message = dedupe_keys(inbound)
-    done = c.execute(
-        "INSERT OR IGNORE INTO inbox(conversation, event, message, at, body) VALUES(?, ?, ?, ?, ?)",
-        (conversation, event, message or None, now, _encode(inbound)),
-    )
-    if not done.rowcount:
-        return Accepted(seq=0, fresh=False)
-    seq = done.lastrowid or 0
-    c.execute(
-        "INSERT INTO conversations(id, last, at) VALUES(?1, ?2, ?3)"
-        " ON CONFLICT(id) DO UPDATE SET last = ?2, at = ?3",
-        (conversation, seq, now),
-    )
-    return Accepted(seq=seq, fresh=True)
-
-
-def _arrivals(c: sqlite3.Connection, conversation: str, after: int) -> tuple[InboxRow, ...]:
-    sql = "SELECT seq, at, body FROM inbox WHERE conversation = ? AND state = 0 AND seq > ? ORDER BY seq"
-    return tuple(
-        InboxRow(seq=seq, at=at, inbound=_inbound(body))
-        for seq, at, body in c.execute(sql, (conversation, after))
-    )
-
-
-def _resubmit(c: sqlite3.Connection, seq: int) -> str | None:
-    row = c.execute("SELECT conversation FROM inbox WHERE seq = ? AND state = 2", (seq,)).fetchone()
-    if row is None:
-        return None
-    newest = c.execute("SELECT max(seq) + 1 FROM inbox").fetchone()[0]
-    c.execute("UPDATE inbox SET state = 0, seq = ? WHERE seq = ?", (newest, seq))
-    c.execute("UPDATE conversations SET last = ? WHERE id = ?", (newest, *row))
-    return str(row[0])
-
-
-def _acquire(
-    c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
-) -> Opened | None:
-    row = c.execute(
-        "SELECT token, owner, expires, last, body FROM conversations WHERE id = ?", (conversation,)
-    ).fetchone()
-    token, holder, expires, last, body = row or (0, None, 0.0, 0, None)
-    if holder is not None and holder != owner and expires > now:
-        return None
-    c.execute(
-        "INSERT INTO conversations(id, token, owner, expires, work, at) VALUES(?1, ?2, ?3, ?4, 1, ?5)"
-        " ON CONFLICT(id) DO UPDATE SET token = ?2, owner = ?3, expires = ?4, work = 1",
-        (conversation, token + 1, owner, now + ttl, now),
-    )
-    of_it = (conversation,)
-    turns = "SELECT body FROM turns WHERE conversation = ? AND status IN ('running', 'parked')"
-    views = "SELECT body FROM outbox WHERE conversation = ? AND unsent = 1"
-    questions = "SELECT body FROM questions WHERE conversation = ? AND status = 'open'"
-    return Opened(
-        lease=Lease(conversation=conversation, owner=owner, token=token + 1),
-        row=_row(body) if body else ConversationRow(),
-        last=last,
-        inbox=_arrivals(c, conversation, 0),
-        turns=tuple(_turn(b) for (b,) in c.execute(turns, of_it)),
-        views=tuple(_view(b) for (b,) in c.execute(views, of_it)),
-        questions=tuple(_question(b) for (b,) in c.execute(questions, of_it)),
-        crashed=holder is not None,
-    )
-
-
-def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
-    """Write `changes` in the running transaction; Fenced if the lease's token is not the newest."""
-    conversation = lease.conversation
-    held = c.execute(
-        "SELECT token, owner FROM conversations WHERE id = ?", (conversation,)
-    ).fetchone()
-    if held != (lease.token, lease.owner):
-        raise Fenced(f"{conversation} is held under a newer token")
-    for turn in changes.turns:
-        ended = None if turn.status in ("running", "parked") else ambient.now()
-        c.execute(
-            "INSERT OR REPLACE INTO turns(id, conversation, status, ended, body) VALUES(?, ?, ?, ?, ?)",
-            (turn.id, conversation, turn.status, ended, _encode(turn)),
-        )
-    for record in changes.records:
-        c.execute("INSERT INTO records VALUES(?, ?, ?)", (record.turn, record.n, record.body()))
-    for state, rows in ((1, changes.done), (2, changes.dead)):
-        for seq in rows:
-            c.execute("UPDATE inbox SET state = ? WHERE seq = ?", (state, seq))
-    for view in changes.views:
-        unsent = view.version > view.sent or view.sending >= 0
-        c.execute(
-            "INSERT OR REPLACE INTO outbox VALUES(?, ?, ?, ?, ?, ?, ?)",
-            (view.turn, view.name, conversation, view.rev, view.position, unsent, _encode(view)),
-        )
-    for question in changes.questions:
-        c.execute(
-            "INSERT OR REPLACE INTO questions VALUES(?, ?, ?, ?, ?)",
-            (question.id, conversation, question.status, question.expires, _encode(question)),
-        )
-    for entry in changes.transcript:
-        c.execute(
-            "INSERT INTO transcript VALUES(?, ?, ?, ?)",
-            (conversation, entry.n, entry.turn, _encode(entry.messages)),
-        )
-    if changes.row is not None:
-        c.execute(
-            "UPDATE conversations SET body = ? WHERE id = ?", (_encode(changes.row), conversation)
-        )
-    for line in changes.audit:
-        c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (line.at, _encode(line)))
-
-
-def _summary(
-    address: str, at: float, body: bytes | None, owner: str | None, parked: int
-) -> Summary:
-    title = _row(body).title if body else ""
-    state = "running" if owner is not None else "waiting" if parked else "idle"
-    return Summary(conversation=address, title=title, at=at, state=state)  # type: ignore[arg-type]
-
-
-def _put(c: sqlite3.Connection, key: str, body: bytes | None, expected: bytes | None) -> bool:
-    if expected is not None:
-        row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
-        if (row[0] if row else b"") != expected:
-            return False
-    if body is None:
-        c.execute("DELETE FROM directory WHERE key = ?", (key,))
-    else:
-        c.execute("INSERT OR REPLACE INTO directory VALUES(?, ?)", (key, body))
-    return True
-
-
-def _sweep(c: sqlite3.Connection, now: float) -> int:
-    gone = c.execute("DELETE FROM inbox WHERE state = 1 AND at < ?", (now - DAY,)).rowcount
-    ended = "SELECT id FROM turns WHERE ended IS NOT NULL AND ended < ?"
-    gone += c.execute(f"DELETE FROM records WHERE turn IN ({ended})", (now - 30 * DAY,)).rowcount
-    return gone

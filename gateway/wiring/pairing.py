@@ -116,10 +116,10 @@ class DirectoryPairing:
             times = await self._count(by, now)
             log.warning("wrong_code", extra={"by": by, "times": times})
             return say("pair_locked" if times >= MOST_WRONG else "pair_wrong", language)
-        await self._let_in(found, by, now)
-        return say("paired", language, name=found.name)
+        role = await self._let_in(found, by, now)
+        return say("paired_admin" if role == "admin" else "paired", language, name=found.name)
 
-    async def _let_in(self, found: _Code, by: str, now: float) -> None:
+    async def _let_in(self, found: _Code, by: str, now: float) -> Role:
         first = by == MACHINE and not await self._has_admin(found.platform)
         role: Role = "admin" if first else "user"
         person = Person(role=role, name=found.name, by=by, at=now)
@@ -127,6 +127,7 @@ class DirectoryPairing:
         await self._directory.put(f"shown:{found.key}", None)
         self._grant(found.key, role)
         log.info("paired", extra={"person": found.key, "role": role, "by": by})
+        return role
 
     async def _has_admin(self, platform: str) -> bool:
         if self._appointed(platform):

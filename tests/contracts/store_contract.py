@@ -251,7 +251,12 @@ class LeaseContract:
 
     @given(arrivals=st.lists(st.integers(0, 6), min_size=1, max_size=8), seed=st.integers(0, 3))
     @settings(
-        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=25,
+        deadline=None,
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.differing_executors,
+        ],
     )
     async def test_no_row_is_stranded(self, world: World, arrivals: list[int], seed: int) -> None:
         """Rows that come at any moment, two holders in two replicas: each row is handled."""

@@ -192,6 +192,11 @@ class DirectoryContract:
         assert await store.keys("person:") == ("person:2",)
         assert await store.keys("") == ("code:1", "person:2")
 
+    async def test_a_first_write_can_ask_that_nothing_is_there(self, world: World) -> None:
+        assert await world.store.put("first", b"1", b"")
+        assert not await world.store.put("first", b"2", b"")
+        assert await world.store.get("first") == b"1"
+
     async def test_compare_and_set(self, world: World) -> None:
         store = world.store
         assert not await store.put("k", b"new", expected=b"old")

@@ -130,7 +130,7 @@ async def test_a_message_of_100_000_characters(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, text)
     await rig.shows("read")
-    assert rig.seen() [-1] == text.strip() or rig.seen()[-1] == text
+    assert rig.seen()[-1] == text.strip() or rig.seen()[-1] == text
 
 
 HOSTILE = [
@@ -353,7 +353,9 @@ async def test_limited_while_streaming_it_ends_with_the_final_state(rig: Rig) ->
     limited = [call for call in calls if call.status == 429]
     assert len(limited) == 2 and len(rig.said(GROUP)) == 1
     for call in limited:
-        after = [c.at - call.at for c in rig.telegram.calls if c.at > call.at and "essage" in c.method]
+        after = [
+            c.at - call.at for c in rig.telegram.calls if c.at > call.at and "essage" in c.method
+        ]
         assert min(after) > 0.45, "nothing is sent while it is limited"
 
 

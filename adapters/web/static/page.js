@@ -216,7 +216,7 @@ const DRAW = {
   activity: (view, html) => make("div", { class: "activity" }, html && safe(html), make("ul", { "aria-label": "What was done" }, ...view.lines.map(drawLine))),
   approval: (view) => card(view, "approval", "May I do this?",
     view.asker && make("p", { class: "faint" }, `Asked by ${view.asker}`), ...view.proposals.map(drawProposal),
-    view.rule && make("p", { class: "faint" }, view.rule), ...buttons(view, true)),
+    view.rule && make("p", { class: "faint" }, `“Always” covers: ${view.rule}`), ...buttons(view, true)),
   choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false)),
   form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? drawForm(view) : null),
 };

@@ -1,0 +1,194 @@
+"""The agent as a library, through the real OpenAI SDK against a local model server."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_core import Agent, tool
+from agent_core.errors import Misuse
+from agent_core.events import Completed, TokenAdded, ToolAnswered
+from agent_core.models.openai_chat import OpenAIChat
+from agent_core.questions import Answer, Approval
+from agent_core.settings import Endpoint
+from agent_core.tools.ask import ask_tool
+from tests.fakes.model_server import Call, Fail, ModelServer, Say
+
+RAN: list[str] = []
+
+
+@tool
+async def weather(city: str, days: int = 1) -> str:
+    """What the weather will be."""
+    RAN.append(city)
+    return f"sun in {city} for {days}"
+
+
+@tool(access="network", repetition="effect")
+def publish(text: str) -> str:
+    """Publish a text."""
+    RAN.append(text)
+    return "published"
+
+
+@pytest.fixture
+async def server():
+    server = ModelServer()
+    server.url = await server.start()
+    RAN.clear()
+    yield server
+    await server.close()
+
+
+class Named(OpenAIChat):
+    """A provider with a fixed model."""
+
+    async def complete(self, request, on_delta):
+        from msgspec.structs import replace
+
+        return await super().complete(replace(request, model="m"), on_delta)
+
+
+def provider(server: ModelServer) -> OpenAIChat:
+    return Named(
+        Endpoint(provider="openai", base_url=server.url + "/v1", api_key="k", key_setting="K")
+    )
+
+
+async def test_a_chat_with_a_tool_remembers_what_was_said(server: ModelServer) -> None:
+    server.script(Call("weather", '{"city": "Rome"}'), Say("Sunny."), Say("Rome, as I said."))
+    async with Agent(model=provider(server), tools=[weather]) as agent:
+        assert await agent.achat("Weather in Rome?") == "Sunny."
+        assert await agent.achat("Where?") == "Rome, as I said."
+    assert RAN == ["Rome"]
+    assert [m["role"] for m in server.requests[-1].body["messages"]] == [
+        "system", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+
+
+async def test_chat_inside_a_loop_names_achat(server: ModelServer) -> None:
+    agent = Agent(model=provider(server))
+    with pytest.raises(Misuse, match="achat"):
+        agent.chat("hello")
+    await agent.close()
+
+
+async def test_the_result_has_the_answer_the_messages_and_the_usage(server: ModelServer) -> None:
+    server.script(Say("Four."))
+    async with Agent(model=provider(server)) as agent:
+        result = await agent.run_conversation("2+2?", system_message="Be short.", task_id="t1")
+    told = result.to_dict()
+    assert told["final_response"] == "Four." and told["task_id"] == "t1"
+    assert told["finish_reason"] == "stop" and result.usage.output_tokens > 0
+    assert server.requests[0].body["messages"][0]["content"] == "Be short."
+
+
+async def test_the_stream_ends_with_complete_and_callbacks_hear_of_it(server: ModelServer) -> None:
+    server.script(Call("weather", '{"city": "Oslo"}'), Say("It will rain all day.", 2))
+    heard: list[str] = []
+
+    def broken(event: object) -> None:
+        raise RuntimeError("mine")
+
+    async def hear(words: str) -> None:
+        heard.append(words)
+
+    callbacks = {"stream_delta_callback": hear, "tool_progress_callback": broken}
+    async with Agent(model=provider(server), tools=[weather], callbacks=callbacks) as agent:
+        events = [event async for event in agent.stream("Oslo?")]
+    assert isinstance(events[-1], Completed) and events[-1].text == "It will rain all day."
+    assert any(isinstance(event, ToolAnswered) for event in events)
+    assert "".join(e.text for e in events if isinstance(e, TokenAdded)) == "".join(heard)
+    assert "".join(heard) == "It will rain all day."
+
+
+async def test_a_risky_call_is_asked_and_denied_where_nobody_can_be(server: ModelServer) -> None:
+    server.script(Call("publish", '{"text": "x"}'), Say("Not done."))
+    async with Agent(model=provider(server), tools=[publish]) as agent:
+        await agent.run_conversation("publish x")
+    assert RAN == []
+    assert "Denied" in server.requests[-1].body["messages"][-1]["content"]
+
+
+async def test_on_question_decides(server: ModelServer) -> None:
+    asked: list[object] = []
+
+    async def decide(question: object) -> Answer | str:
+        asked.append(question)
+        return Answer(choice="once") if isinstance(question, Approval) else "blue"
+
+    server.script(
+        Call("publish", '{"text": "x"}'),
+        Call("ask_user", '{"question": "Colour?", "options": ["red", "blue"]}'),
+        Say("Done."),
+    )
+    async with Agent(
+        model=provider(server), tools=[publish, ask_tool()], on_question=decide
+    ) as agent:
+        result = await agent.run_conversation("publish x")
+    assert RAN == ["x"] and len(asked) == 2 and result.final_response == "Done."
+    assert server.requests[-1].body["messages"][-1]["content"] == "blue"
+
+
+async def test_a_failing_provider_raises_nothing_of_an_sdk(server: ModelServer) -> None:
+    server.script(Fail(401))
+    async with Agent(model=provider(server)) as agent:
+        result = await agent.run_conversation("hello")
+    assert result.finish_reason == "error"
+
+
+async def test_the_same_task_goes_on_after_a_crash(server: ModelServer, tmp_path: Path) -> None:
+    """The process is killed in the second model call; the tool is not run again."""
+    server.script(Call("publish", '{"text": "x"}'), Say("Never seen."), Say("Done."))
+    pid = os.fork()
+    if pid == 0:
+        try:
+            asyncio._set_running_loop(None)
+            asyncio.run(_killed(server.url, tmp_path))
+        finally:
+            os._exit(3)
+    status = await asyncio.to_thread(os.waitpid, pid, 0)
+    assert os.WIFSIGNALED(status[1]), status
+    async with _agent(server.url, tmp_path) as agent:
+        result = await agent.run_conversation("publish x", task_id="t")
+        again = await agent.run_conversation("publish x", task_id="t")
+    assert result.final_response == "Done." == again.final_response
+    assert (tmp_path / "ran").read_text() == "x"
+
+
+def _agent(url: str, folder: Path, kill: bool = False) -> Agent:
+    import signal
+
+    @tool(access="read", repetition="effect")
+    def publish(text: str) -> str:
+        """Publish."""
+        with (folder / "ran").open("a") as file:
+            file.write(text)
+        return "published"
+
+    model = Named(Endpoint(provider="openai", base_url=url + "/v1", api_key="k", key_setting="K"))
+
+    def killed(event: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    callbacks = {"stream_delta_callback": killed} if kill else {}
+    return Agent(model=model, tools=[publish], journal=folder / "journal", callbacks=callbacks)
+
+
+async def _killed(url: str, folder: Path) -> None:
+    async with _agent(url, folder, kill=True) as agent:
+        await agent.run_conversation("publish x", task_id="t")
+
+
+def test_a_callback_that_is_none_is_refused() -> None:
+    with pytest.raises(Misuse, match="stream_delta_callback"):
+        Agent(model="pro", callbacks={"on_token": print})
+
+
+def test_a_tool_needs_types() -> None:
+    with pytest.raises(Misuse, match="'city'"):
+
+        @tool
+        def forecast(city) -> str:  # type: ignore[no-untyped-def]
+            return ""
