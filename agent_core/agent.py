@@ -10,7 +10,6 @@ Sources of the names: `chat` and `run_conversation` as in many agent libraries; 
 import asyncio
 import inspect
 import logging
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -215,7 +214,7 @@ class Agent:
                 from agent_core.models.tiers import Models
                 from agent_core.settings import ModelSettings
 
-                self._picked = Models(ModelSettings.read(os.environ)).pick(self.model)
+                self._picked = Models(ModelSettings.read()).pick(self.model)
             else:
                 self._picked = (self.model, "")
         return self._picked

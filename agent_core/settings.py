@@ -4,6 +4,7 @@ This module and `gateway.settings`, which embeds it, are the only readers of the
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
@@ -115,8 +116,9 @@ class ModelSettings(BaseModel):
     compatible: tuple[CompatibleProvider, ...] = ()
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "ModelSettings":
-        """The settings in `env`; raises SettingsError."""
+    def read(cls, env: Mapping[str, str] | None = None) -> "ModelSettings":
+        """The settings in `env`, by default the process's environment; raises SettingsError."""
+        env = os.environ if env is None else env
         urls = {name: _read_url(env, name) for name in BASE_URLS}
         keys = {name: _read_keys(env, name) for name in BASE_URLS}
         return cls(
