@@ -9,7 +9,7 @@ Key = Literal[
     "unknown_button", "queued", "joined", "stranger", "paired", "paired_admin", "pair_wrong", "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command", "mode_now",
     "mode_usage", "no_approvals", "store_failed", "still_waiting", "lost_file", "status", "whoami",
-    "help", "rejected_answer", "edited", "deleted", "reminder", "view_failed", "answer_usage",
+    "help", "rejected_answer", "edited", "deleted", "reminder", "view_failed", "answer_usage", "above",
 ]  # fmt: skip
 
 ENGLISH: dict[Key, str] = {
@@ -66,6 +66,7 @@ ENGLISH: dict[Key, str] = {
     "edited": "(I changed my message to: {text})",
     "deleted": "(I withdrew my last message.)",
     "reminder": "A decision is still open: {what}",
+    "above": "(The rest is above.)",
     "view_failed": "A message could not be shown: {why}",
     "answer_usage": "Write /{name} and the number of the question, see /approvals.",
 }
@@ -124,6 +125,7 @@ GERMAN: dict[Key, str] = {
     "edited": "(Ich habe meine Nachricht geändert: {text})",
     "deleted": "(Ich habe meine letzte Nachricht zurückgezogen.)",
     "reminder": "Eine Entscheidung ist noch offen: {what}",
+    "above": "(Alles Weitere steht oben.)",
     "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
     "answer_usage": "Schreiben Sie /{name} und die Nummer der Frage, siehe /approvals.",
 }

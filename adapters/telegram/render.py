@@ -10,6 +10,7 @@ import msgspec
 
 from adapters.telegram.rich import (
     LIMIT,
+    MOST_ENTITIES,
     Entity,
     Rich,
     cut,
@@ -159,7 +160,7 @@ def _messages(
             _Message(
                 method="sendMessage",
                 text=rich.text,
-                entities=rich.entities,
+                entities=rich.entities[:MOST_ENTITIES],
                 link_preview_options=_NO_PREVIEW,
                 reply_markup=markup if rich is shown[-1] else None,
             )

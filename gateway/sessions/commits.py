@@ -69,7 +69,7 @@ class Commits:
         self._event = asyncio.Event()
         self._releasing: asyncio.Future[bool] | None = None
         self._last: asyncio.Future[None] | None = None
-        self._absorbing = False
+        self._occupied = False
         self._history: list[tuple[Message, ...]] | None = None
 
     @property
@@ -209,6 +209,9 @@ class Commits:
             future.add_done_callback(stands)
 
     def preview(self, key: Key) -> OutboxRow:
+        if self.active is not None and not self.active.stored:
+            # the turn must be in the store before a message of it is: a resume edits that one
+            self._quietly(self.active.journal.put())
         self.row = replace(self.row, position=self.row.position + 1)
         return OutboxRow(
             turn=key[0],
@@ -219,6 +222,9 @@ class Commits:
             at=ambient.now(),
             rev=self.row.rev,
         )
+
+    def _quietly(self, commit: Awaitable[None]) -> None:
+        """Its failure ends the session (`_submitted`); nobody waits for it here."""
 
     def notice(
         self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",
@@ -257,7 +263,7 @@ class Commits:
 
     def _quiet(self) -> bool:
         """Nothing is left to do once this commit stands."""
-        if self.active is not None or self.woken or self._absorbing or self._releasing is not None:
+        if self.active is not None or self.woken or self._occupied or self._releasing is not None:
             return False
         running = any(turn.status == "running" for turn in self.turns.values())
         return not running and not self.queue and not self.outbox.remaining

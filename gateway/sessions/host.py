@@ -36,6 +36,7 @@ class Host:
         self._draining = False
         self._changed = asyncio.Event()
         self._next_due: float | None = None
+        self._alarmed = 0.0
 
     def attach(self, services: Services) -> None:
         """What the sessions share; before `run`."""
@@ -44,6 +45,7 @@ class Host:
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
+            self._next_due = self._alarmed = when
             self._timer.set()
 
     def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
@@ -225,7 +227,10 @@ class Host:
                         for where, question in due
                     ]
                 )
-                self._next_due = await self.services.store.next_due()
+                stored = await self.services.store.next_due()
+                # a question that has just been asked may not be in the store yet
+                known = (stored, self._alarmed if self._alarmed > now else None)
+                self._next_due = min(filter(None, known), default=None)
             except StoreFailed as error:
                 log.error("timers_failed", extra={"why": str(error)})
                 self._next_due, due = None, ()

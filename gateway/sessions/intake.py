@@ -82,6 +82,9 @@ class Intake:
         session = self._session
         session.language = message.sender.language or session.language
         role = session.services.access.role(message.sender)
+        if role is None and not message.conversation.private:
+            session.submit(Changes(done=(row.seq,)))  # strangers in groups are told nothing
+            return
         if role is None or role == "viewer":
             text = await self._unknown(message.sender) if role is None else say("not_allowed")
             session.notice(row.seq, text, "warning")
@@ -280,16 +283,23 @@ class Intake:
 
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
         """End the running turn; False if none runs. A stop after the final commit is late."""
-        active = self._session.active
+        active = self._session.active or await self._cut_off()
         if active is None and self._session.queue and done:
             waiting = self._session.queue.popleft()
             self._session.notice(waiting.seq, say("stopped", self._session.language), also=done)
             return True
-        if active is None or active.closed or active.turn is None:
+        if active is None or active.closed:
             return False
         record = Stopped(key="stopped", reason=reason, by=sender.key)  # type: ignore[arg-type]
         self._session.close_turn(active, record, done)
         return True
+
+    async def _cut_off(self) -> OpenTurn | None:
+        """The turn that was running when its holder died: a stop ends it before its resume."""
+        for turn in self._session.turns.values():
+            if turn.status == "running":
+                return await self._session.open_turn(turn.id)
+        return None
 
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns; how many."""
@@ -304,6 +314,9 @@ class Intake:
         session = self._session
         session.language = command.sender.language or session.language
         role = session.services.access.role(command.sender)
+        if role is None and not command.conversation.private:
+            session.submit(Changes(done=(row.seq,)))
+            return
         if role is None:
             session.notice(row.seq, await self._unknown(command.sender), "warning")
             return

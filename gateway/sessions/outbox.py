@@ -233,6 +233,7 @@ class Outbox:
         if row.doubtful:
             view = labelled(view, say("twice_note", self._holder.language))
         payloads = self._adapter.render(view, self._conversation)
+        payloads += self._left_over(key, len(payloads))
         try:
             for index, payload in enumerate(payloads):
                 last = index + 1 == len(payloads)
@@ -245,6 +246,14 @@ class Outbox:
             self._release_gate(key)
         self._hold(key, sent=version, sending=-1)
         self._drop_delivered(key[0])
+
+    def _left_over(self, key: Key, count: int) -> tuple[bytes, ...]:
+        """What messages show that the view once needed: no old text, and above all no buttons."""
+        surplus = len(self.rows[key].natives) - count
+        if surplus <= 0:
+            return ()
+        above = Notice(text=say("above", self._holder.language))
+        return self._adapter.render(above, self._conversation)[:1] * surplus
 
     async def _part(self, key: Key, index: int, payload: bytes, sent: int) -> None:
         mark = digest(payload)

@@ -91,11 +91,11 @@ class Session(Commits):
 
     async def _absorb(self, rows: Iterable[InboxRow]) -> None:
         """Handle inbox rows in order; `seen` moves on once a row is handled or left queued."""
-        self._absorbing = True
+        self._occupied = True
         try:
             await self._absorb_each(rows)
         finally:
-            self._absorbing = False
+            self._occupied = False
 
     async def _absorb_each(self, rows: Iterable[InboxRow]) -> None:
         for row in rows:
@@ -174,7 +174,11 @@ class Session(Commits):
         for turn in self.turns.values():
             if turn.status == "running":
                 return await self.open_turn(turn.id)
-        return await self._intake.begin()
+        self._occupied = True  # what is being made is not in the queue any more
+        try:
+            return await self._intake.begin()
+        finally:
+            self._occupied = False
 
     async def open_turn(self, turn_id: str) -> OpenTurn:
         """The turn with its records and views, from memory or from the store."""

@@ -70,7 +70,7 @@ async def test_anything_else_explains() -> None:
     text = _text(await say(user("hello")))
     assert "OPENAI_API_KEY" in text
     assert "ANTHROPIC_API_KEY" in text
-    assert "MAX_MODEL" in text
+    assert "PRO_MODEL" in text
 
 
 async def test_results_are_quoted_and_call_ids_differ() -> None:

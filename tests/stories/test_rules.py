@@ -560,9 +560,9 @@ def test_R19_an_overtaken_edit_is_merged(tmp_path: Path) -> None:
                 await gate.wait()
             return native
 
-        one.adapter.send = held_back
+        one.adapter.send, one.agent.delays["look"] = held_back, 0.05
         await one.say("m1", "do note|add|look")
-        await one.until(lambda: len(one.ledger.all("model")) == 4, SOON)
+        await one.until(lambda: len(one.ledger.all("tool")) == 3, SOON)
         gate.set()
         await ends(one, "done note")
 

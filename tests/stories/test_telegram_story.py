@@ -575,7 +575,7 @@ async def test_in_a_group_edits_are_paced_and_the_same_message_ends_it(
     (message,) = rig.telegram.chats[GROUP]
     assert message["text"].split() == [f"w{n}" for n in range(100)]
     edits = rig.telegram.made("editMessageText")
-    assert 2 <= len(edits) <= 8 and message["edits"] == len(edits)
+    assert len(edits) >= 2 and message["edits"] == len(edits)
     gaps = [b.at - a.at for a, b in zip(edits, edits[1:], strict=False)]
     assert min(gaps) > 0.18, gaps
     assert not rig.telegram.made("sendMessageDraft"), "drafts exist in private chats only"
