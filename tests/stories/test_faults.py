@@ -19,7 +19,18 @@ from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.model_server import Call, Calls, Cut, Empty, Events, Fail, Hang, Say, Slow, Stop
 from tests.fakes.web_server import free_port
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, Rig, living, mention, quick, write
+from tests.stories.rig import (
+    ADMIN,
+    FRIEND,
+    GROUP,
+    PATIENCE,
+    PERSON,
+    Rig,
+    living,
+    mention,
+    quick,
+    write,
+)
 
 SECRET = "a-secret-of-the-webhook"
 T = TypeVar("T")
@@ -359,6 +370,20 @@ async def test_limited_for_minutes_nothing_is_sent_and_then_all(rig: Rig, clock:
     assert rig.said() == ["ack one", "ack two"]
 
 
+async def test_what_waits_for_the_limit_survives_a_restart(rig: Rig) -> None:
+    rig.telegram.fail("sendMessage", 429, retry_after=1000)
+    await rig.start()
+    rig.telegram.say(PERSON, "hello")
+    await rig.until(lambda: rig.log.named("rate_limited"))
+    await rig.crash()
+    assert rig.said() == []
+    await rig.start()
+    await rig.shows("ack hello")
+    await rig.quiet()
+    assert rig.said() == ["ack hello"], "429 says that nothing was sent: no label"
+    assert len(rig.model.requests) == 1
+
+
 async def test_limited_while_streaming_it_ends_with_the_final_state(rig: Rig) -> None:
     rig.telegram.fail("editMessageText", 429, retry_after=0.5, times=2)
     rig.model.script(Slow(0.01, " ".join(f"w{n}" for n in range(60))))
@@ -523,6 +548,32 @@ async def test_a_locked_store_is_waited_for(rig: Rig) -> None:
     other.close()
     await rig.shows("ack hello")
     assert len(rig.said()) == 1
+
+
+@pytest.mark.parametrize("when", ["arrival", "turn"])
+async def test_a_store_locked_for_longer_than_it_waits(broken: Rig, when: str) -> None:
+    rig = broken
+    gate = asyncio.Event()
+    rig.model.gate = gate if when == "turn" else None
+    await rig.start()
+    await writing(rig.store, lambda c: c.execute("PRAGMA busy_timeout = 50").fetchone())
+    if when == "turn":
+        rig.telegram.say(PERSON, "hello")
+        await rig.model.wait_inflight(1, PATIENCE)
+    other = sqlite3.connect(rig.home / "turnkeeper.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    if when == "arrival":
+        rig.telegram.say(PERSON, "hello")
+    rig.model.gate = None
+    gate.set()
+    event = "telegram_not_stored" if when == "arrival" else "session_ended"
+    await rig.until(lambda: rig.log.named(event))
+    assert rig.said() == []
+    other.execute("ROLLBACK")
+    other.close()
+    await rig.shows("ack hello")
+    await rig.quiet()
+    assert rig.said() == ["ack hello"] and rig.log.bugs == []
 
 
 async def test_a_tool_that_fails_is_told_to_the_model(rig: Rig) -> None:

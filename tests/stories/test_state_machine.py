@@ -50,7 +50,8 @@ PEOPLE = [Sender(platform="test", id=name, name=name.title()) for name in ("ann"
 ROOT = Sender(platform="test", id="root", name="Root")
 EVE = Sender(platform="test", id="eve", name="Eve")
 ROOMS = [
-    Conversation(platform="test", account="a", channel=name, private=True) for name in ("one", "two")
+    Conversation(platform="test", account="a", channel=name, private=True)
+    for name in ("one", "two")
 ]
 TTL = 30.0
 EXPIRES = 100.0
@@ -380,7 +381,12 @@ class Machine(RuleBasedStateMachine):
 
     # ---- people --------------------------------------------------------------------------
 
-    @rule(room=st.integers(0, 1), who=st.integers(0, 1), text=st.sampled_from(TEXTS), at=st.integers(0, 1))
+    @rule(
+        room=st.integers(0, 1),
+        who=st.integers(0, 1),
+        text=st.sampled_from(TEXTS),
+        at=st.integers(0, 1),
+    )
     def deliver(self, room: int, who: int, text: str, at: int) -> None:
         name = self._new("m")
         message = MessageReceived(
@@ -424,7 +430,11 @@ class Machine(RuleBasedStateMachine):
         if pressed := self._press(n, who, option):
             self._give([pressed], at)
 
-    @rule(n=st.integers(0, 3), twice=st.booleans(), options=st.tuples(*[st.sampled_from(["once", "deny"])] * 2))
+    @rule(
+        n=st.integers(0, 3),
+        twice=st.booleans(),
+        options=st.tuples(*[st.sampled_from(["once", "deny"])] * 2),
+    )
     def two_answers_at_once(self, n: int, twice: bool, options: tuple[str, str]) -> None:
         one, two = self._press(n, ROOT, options[0]), self._press(n, ROOT, options[1])
         if one is None or two is None:
@@ -435,7 +445,11 @@ class Machine(RuleBasedStateMachine):
         else:
             self._give([one, two])
 
-    @rule(n=st.integers(0, 3), how=st.sampled_from(["stranger", "forged", "elsewhere"]), room=st.integers(0, 1))
+    @rule(
+        n=st.integers(0, 3),
+        how=st.sampled_from(["stranger", "forged", "elsewhere"]),
+        room=st.integers(0, 1),
+    )
     def press_that_must_not_count(self, n: int, how: str, room: int) -> None:
         cards = self.world.cards()
         if not cards:
@@ -449,7 +463,11 @@ class Machine(RuleBasedStateMachine):
             pressed = self._press(n, ROOT, "once", 0 if where == ROOMS[1].id else 1)
         self._give([pressed])
 
-    @rule(text=st.sampled_from(["do deploy", "do note deploy"]), option=st.sampled_from(["once", "deny"]), steps=st.integers(0, 12))
+    @rule(
+        text=st.sampled_from(["do deploy", "do note deploy"]),
+        option=st.sampled_from(["once", "deny"]),
+        steps=st.integers(0, 12),
+    )
     def answer_in_the_moment_of_parking(self, text: str, option: str, steps: int) -> None:
         """The press comes `steps` steps after its card can be seen."""
         before = len(self.world.cards())
@@ -462,7 +480,11 @@ class Machine(RuleBasedStateMachine):
         if len(self.world.cards()) > before and (pressed := self._press(0, ROOT, option)):
             self._give([pressed])
 
-    @rule(room=st.integers(0, 1), who=st.sampled_from([*PEOPLE, ROOT]), words=st.sampled_from(["", "all"]))
+    @rule(
+        room=st.integers(0, 1),
+        who=st.sampled_from([*PEOPLE, ROOT]),
+        words=st.sampled_from(["", "all"]),
+    )
     def stop(self, room: int, who: Sender, words: str) -> None:
         name = self._new("s")
         self._give(
@@ -573,9 +595,9 @@ class Machine(RuleBasedStateMachine):
                 world.loop.idle()
         for _ in range(40):
             world.loop.advance(EXPIRES + TTL)
-            if not world.rows("SELECT 1 FROM turns WHERE status IN ('running', 'parked')") and not any(
-                gateway.host.sessions for gateway in world.gateways
-            ):
+            if not world.rows(
+                "SELECT 1 FROM turns WHERE status IN ('running', 'parked')"
+            ) and not any(gateway.host.sessions for gateway in world.gateways):
                 break
         else:
             raise AssertionError(f"it never rests: {world.rows('SELECT id, status FROM turns')}")
@@ -597,7 +619,13 @@ class Machine(RuleBasedStateMachine):
             "SELECT count(*) FROM conversations WHERE work = 1 OR owner IS NOT NULL OR last > seen",
         ):
             assert world.rows(sql) == [(0,)], sql
-        for name in ("rows_failed", "turns_failed", "work_failed", "sessions_failed", "views_refused"):
+        for name in (
+            "rows_failed",
+            "turns_failed",
+            "work_failed",
+            "sessions_failed",
+            "views_refused",
+        ):
             assert not world.counters[name], f"{name}: {world.counters[name]}"
 
     def _turns(self) -> list[dict]:
@@ -609,15 +637,20 @@ class Machine(RuleBasedStateMachine):
         seqs = dict(world.rows("SELECT event, seq FROM inbox"))
         states = dict(world.rows("SELECT seq, state FROM inbox"))
         turns = self._turns()
-        steered = Counter(
-            seq
-            for (body,) in world.rows("SELECT CAST(body AS TEXT) FROM records")
+        taken = [
+            (turn, seq)
+            for turn, body in world.rows("SELECT turn, CAST(body AS TEXT) FROM records")
             if '"kind":"steered"' in body
             for seq in json.loads(body)["rows"]
-        )
+        ]
+        steered = Counter(seq for _, seq in taken)
+        event_of = {seq: event.removeprefix("test:a:") for event, seq in seqs.items()}
         notices = {turn for (turn,) in world.rows("SELECT turn FROM outbox WHERE name = 'notice'")}
+        edited = [i for i in world.inbounds if isinstance(i, MessageEdited)]
         withdrawn = {i.message for i in world.inbounds if isinstance(i, MessageDeleted)}
-        finals = [v for _, v in world.screen.values() if isinstance(v, Reply) and v.state == "final"]
+        finals = [
+            v for _, v in world.screen.values() if isinstance(v, Reply) and v.state == "final"
+        ]
         for inbound in world.inbounds:
             if not isinstance(inbound, MessageReceived):
                 continue
@@ -635,16 +668,30 @@ class Machine(RuleBasedStateMachine):
                 continue
             assert used == 1, f"{inbound.event} was used {used} times"
             if mine and mine[0]["status"] == "done":
-                answers = [v for v in finals if f"<{inbound.event}>" in v.text]
+                # the scripted model answers the newest `do`: one that steered counts, too
+                steers = [event_of[s] for turn, s in taken if turn == mine[0]["id"]]
+                marks = [f"<{event}>" for event in (inbound.event, *steers)]
+                answers = [v for v in finals if any(mark in v.text for mark in marks)]
                 assert answers, f"{inbound.event}: its answer is not to be seen"
                 plain = [v for v in answers if not v.note]
-                assert len(plain) <= 1, f"{inbound.event} was answered twice: {answers}"
+                edits = {
+                    seqs.get(f"test:a:{e.event}") for e in edited if e.message == inbound.message
+                }
+                later = sum(not edits.isdisjoint(turn["inbox"]) for turn in turns)
+                assert len(plain) <= 1 + later, f"{inbound.event} was answered twice: {answers}"
 
     def _order_is_kept(self) -> None:
         first = {turn["id"]: turn["inbox"][0] for turn in self._turns()}
         where = dict(self.world.rows("SELECT id, conversation FROM turns"))
+        messages = {
+            seq for (seq,) in self.world.rows("SELECT seq FROM inbox WHERE message NOTNULL")
+        }
         for room in ROOMS:
-            order = [first[t] for t in self.world.begun if t in first and where[t] == room.id]
+            order = [
+                first[turn]
+                for turn in self.world.begun
+                if turn in first and where[turn] == room.id and first[turn] in messages
+            ]  # an edit of a running turn's message goes before what waits
             assert order == sorted(order), f"turns began out of order: {order}"
 
     def _approvals_are_honoured(self) -> None:
@@ -723,3 +770,33 @@ TestLongAndAnything.settings = settings(
     max_examples=1500, stateful_step_count=60, print_blob=True, **COMMON
 )
 TestLongAndAnything.pytestmark = [pytest.mark.slow, pytest.mark.timeout(1700)]
+
+
+@pytest.mark.xfail(strict=True, reason="Intake._edited leaves the edit's row waiting")
+def test_an_edit_of_a_waiting_message_is_done_with_it() -> None:
+    machine = Machine()
+    machine.begin()
+    machine.weather(slow=False, busy=True)
+    machine.deliver(0, 0, "do note", 0)
+    machine.tick(40)
+    machine.deliver(0, 0, "hello", 0)
+    machine.tick(20)
+    machine.edit_or_delete(0, False)
+    machine.tick(20)
+    machine.teardown()
+
+
+@pytest.mark.xfail(strict=True, reason="Session._park drops what the turn was to be told")
+def test_an_edit_of_a_turn_that_parks_is_not_forgotten() -> None:
+    machine = Machine()
+    machine.begin()
+    machine.weather(slow=False, busy=True)
+    machine.deliver(0, 0, "do deploy", 0)
+    machine.tick(40)
+    machine.edit_or_delete(0, False)
+    machine.tick(20)
+    machine.time_passes(20.0)
+    waiting = machine.world.rows("SELECT count(*) FROM inbox WHERE state = 0")
+    held = bool(machine.world.gateways[0].host.sessions)
+    machine.teardown()
+    assert waiting == [(0,)] or held

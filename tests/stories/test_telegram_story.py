@@ -338,6 +338,27 @@ async def test_a_message_during_a_turn_waits_and_shows_its_receipt(rig: Rig) -> 
     ]  # fmt: skip
 
 
+async def test_more_than_fifty_waiting_are_joined_word_for_word(rig: Rig) -> None:
+    gate = rig.model.gate = asyncio.Event()
+    await rig.start()
+    rig.telegram.say(PERSON, "first")
+    await rig.model.wait_inflight(1, PATIENCE)
+    for n in range(60):
+        rig.telegram.say(PERSON, f"wait {n}.")
+    await waiting(rig, 60)
+    await rig.shows("There are more than 50 messages waiting.")
+    rig.model.gate = None
+    gate.set()
+    await rig.shows("ack wait 59.")
+    await rig.quiet()
+    turns = [r.body["messages"][-1]["content"] for r in rig.model.requests]
+    assert len(turns) == 51
+    assert [word for turn in turns[1:] for word in re.findall(r"wait (\d+)\.", turn)] == [
+        str(n) for n in range(60)
+    ]
+    assert len([text for text in rig.said() if "more than 50" in text]) == 1, "told once"
+
+
 async def test_steering(rig: Rig) -> None:
     gate = rig.model.gate = asyncio.Event()
     rig.model.script(Call("list_files"), Say("on my way"))
@@ -493,6 +514,38 @@ async def test_in_a_group_it_speaks_when_spoken_to(rig: Rig) -> None:
     first, second = rig.seen(role="user")
     assert "@test_bot hello" in first and f"U{PERSON}" in first, "who speaks is in the prompt"
     assert "go on" in second and f"U{FRIEND}" in second
+
+
+async def test_a_topic_is_a_conversation_of_its_own(rig: Rig) -> None:
+    await rig.start()
+    for thread in (5, 6):
+        say = {"user": PERSON, "thread": thread} | mention("@test_bot")
+        rig.telegram.say(GROUP, f"@test_bot in topic {thread}", **say)
+    await rig.shows("in topic 5", GROUP)
+    await rig.shows("in topic 6", GROUP)
+    await rig.quiet()
+    for message in rig.telegram.chats[GROUP]:
+        assert f"in topic {message['message_thread_id']}" in message["text"]
+    assert all(len(r.body["messages"]) == 2 for r in rig.model.requests)
+
+
+async def test_what_is_replied_to_is_in_the_prompt(rig: Rig) -> None:
+    await rig.start()
+    fact = rig.telegram.say(GROUP, "The train leaves at nine.", user=FRIEND)
+    say = {"user": PERSON, "reply_to": fact["message"]["message_id"]} | mention("@test_bot")
+    rig.telegram.say(GROUP, "@test_bot is that true?", **say)
+    await rig.shows("ack", GROUP)
+    (prompt,) = rig.seen(role="user")
+    assert "The train leaves at nine." in prompt and f"U{FRIEND}" in prompt
+    assert "is that true?" in prompt and f"U{PERSON}" in prompt
+
+
+async def test_buttons_speak_the_persons_language(rig: Rig) -> None:
+    rig.model.script(write("a.txt"))
+    await rig.start()
+    german = {"id": PERSON, "is_bot": False, "first_name": "Anna", "language_code": "de"}
+    rig.telegram.say(PERSON, "schreib es", **{"from": german})
+    assert labels(await rig.card())[0] == "Einmal erlauben"
 
 
 async def test_a_stranger_is_told_nothing_in_a_group(rig: Rig) -> None:

@@ -1,0 +1,234 @@
+"""The page in a real browser against the real gateway: what a person sees and does there."""
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from tests.fakes.browser import MISSING, Page, browse, find
+from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.fakes.web_server import free_port
+from tests.stories.rig import PATIENCE, Rig, living, write
+
+pytestmark = [
+    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    pytest.mark.timeout(120),
+]
+XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
+
+![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">
+<iframe src="https://evil.invalid"></iframe> **end**"""
+
+
+class Tab:
+    """The page as its person uses it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    async def texts(self, selector: str) -> list[str]:
+        code = f"[...document.querySelectorAll({selector!r})].map((one) => one.textContent)"
+        found = await self.page.js(code)
+        assert isinstance(found, list)
+        return found
+
+    async def shows(self, selector: str, text: str) -> None:
+        some = f"[...document.querySelectorAll({selector!r})]"
+        await self.page.until(f"{some}.some((one) => one.textContent.includes({text!r}))", PATIENCE)
+
+    async def write(self, text: str) -> None:
+        await self.page.click("#text")
+        await self.page.type(text)
+        await self.page.press("Enter", 13)
+
+    async def click(self, selector: str, label: str) -> None:
+        """The button of this label."""
+        some = f"[...document.querySelectorAll({selector!r})]"
+        await self.page.js(f"{some}.find((one) => one.textContent.includes({label!r})).click()")
+
+    async def idle(self) -> None:
+        await self.page.until("document.querySelector('#stop').hidden", PATIENCE)
+
+
+def alone(port: int) -> dict[str, str]:
+    return {"TELEGRAM_BOT_TOKEN": "", "TURNKEEPER_PORT": str(port)}
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[tuple[Rig, Tab, int]]:
+    """A gateway with nothing but its page, the page, and the port they share."""
+    port = free_port()
+    async with living(folder) as rig:
+        await rig.start(**alone(port))
+        async with browse() as page:
+            await page.look(1200, 860)
+            await page.go(f"{rig.url}#c1")
+            await page.until("source && source.readyState === 1")
+            yield rig, Tab(page), port
+            foreign = [
+                url for url in page.requests if not url.startswith((rig.url, "data:", "about:"))
+            ]
+            assert foreign == []
+
+
+async def test_a_day_at_the_page(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        page = tab.page
+        # send and stream
+        rig.model.script(Slow(0.03, "Berlin is **2 degrees** and " + "clear " * 30 + "tonight"))
+        await tab.write("How is the weather?")
+        await tab.shows("#log .said", "How is the weather?")
+        await tab.shows(".growing", "clear clear")
+        await tab.shows("#log article.reply", "tonight")
+        assert await tab.texts("#log article.reply strong") == ["2 degrees"]
+        await tab.idle()
+        assert await tab.texts(".growing") == []
+        # tools
+        rig.model.script(
+            Calls([write("a.txt", "hello", text="I write it."), Call("list_files")]), Say("Written")
+        )
+        await tab.write("Write a file")
+        await tab.shows("#log article.reply", "Written")
+        assert await tab.texts(".line b") == ["write_file", "list_files"]
+        assert await tab.texts(".line .mark-of") == ["☑", "☑"]
+        # an approval, with a reason for the denial
+        command = json.dumps({"command": "echo ran > ran.txt"})
+        rig.model.script(
+            Call("run_command", command), Say("Not run"), Call("run_command", command), Say("Ran")
+        )
+        await tab.write("Run it")
+        await tab.shows(".card.open pre", "echo ran > ran.txt")
+        await page.click(".card.open .reason summary")
+        await page.click(".card.open .reason textarea")
+        await page.type("another time")
+        await tab.click(".card.open button", "Deny")
+        await tab.shows("#log article.reply", "Not run")
+        await tab.shows(".card.denied .outcome", "another time")
+        assert "another time" in rig.seen(role="tool")[-1]
+        await tab.write("Run it now")
+        await tab.shows(".card.open pre", "echo ran > ran.txt")
+        assert not list(rig.home.glob("workspaces/*/ran.txt"))
+        await tab.click(".card.open button", "Approve once")
+        await tab.shows("#log article.reply", "Ran")
+        await tab.shows(".card.approved .outcome", "Approved by")
+        assert list(rig.home.glob("workspaces/*/ran.txt"))
+        # a choice and a form
+        choice = json.dumps({"question": "Which way?", "options": ["Train", "Plane"]})
+        form = json.dumps({"question": "Which day?"})
+        rig.model.script(Call("ask_user", choice), Call("ask_user", form), Say("Booked"))
+        await tab.write("Book it")
+        await tab.shows(".card.choice", "Which way?")
+        await tab.click(".card.choice button", "Plane")
+        await tab.shows(".card.form.open", "Which day?")
+        await page.click(".card.form.open textarea")
+        await page.type("On Monday")
+        await page.press("Enter", 13)
+        await tab.shows("#log article.reply", "Booked")
+        assert rig.seen(role="tool")[-2:] == ["Plane", "On Monday"]
+        # a reload shows all of it again
+        await tab.idle()
+        before = await tab.texts("#log > *")
+        assert len(before) > 10
+        await page.call("Page.reload")
+        await tab.shows("#log article.reply", "Booked")
+        assert await tab.texts("#log > *") == before
+        assert page.errors == []
+
+
+async def test_stop_and_a_message_that_waits(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        rig.model.script(Slow(0.02, "word " * 1000), Say("the second answer"))
+        await tab.write("Count")
+        await tab.shows(".growing", "word word")
+        await tab.write("And then?")
+        await tab.shows("#pending .said", "And then?")
+        await tab.page.click("#stop")
+        await tab.shows(".reply .note", "Stopped here.")
+        await tab.shows("#log article.reply", "the second answer")
+        await tab.idle()
+        assert await tab.texts("#pending .said") == []
+        assert rig.model.dropped == 1
+        assert tab.page.errors == []
+
+
+async def test_a_restart_of_the_gateway(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, port):
+        page = tab.page
+        rig.model.script(Call("run_command", '{"command": "echo ran > ran.txt"}'), Say("Ran"))
+        await tab.write("Run it")
+        await tab.shows(".card.open pre", "echo ran")
+        await rig.crash()
+        await tab.shows("#banner", "Connection lost")
+        await rig.start(**alone(port))
+        await page.until("document.querySelector('#banner').hidden", PATIENCE)
+        assert len(await tab.texts(".card.open")) == 1, "what waited waits, once"
+        await tab.click(".card.open button", "Approve once")
+        await tab.shows("#log article.reply", "Ran")
+        assert list(rig.home.glob("workspaces/*/ran.txt"))
+        # in the middle of an answer
+        gate = rig.model.gate = asyncio.Event()
+        await tab.write("hello")
+        await rig.model.wait_inflight(1, PATIENCE)
+        await rig.crash()
+        gate.set()
+        rig.model.gate = None
+        await rig.start(**alone(port))
+        await tab.shows("#log article.reply", "ack hello")
+        await tab.idle()
+        assert len(await tab.texts("#log .said")) == 2
+        assert len(await tab.texts("#log article.reply")) == 2
+
+
+async def test_what_a_hostile_model_says_does_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        evil = json.dumps({"question": XSS, "options": [XSS, "b"]})
+        rig.model.script(
+            Call("write_file", json.dumps({"path": "x<img src=x onerror='window.__x=5'>.txt",
+                                           "content": XSS}), text=XSS),
+            Call("ask_user", evil), Say(XSS, words=3),
+        )  # fmt: skip
+        await tab.write(XSS.replace("\n", " "))
+        await tab.shows(".card.choice", "<script>")
+        await tab.page.js("document.querySelector('.card.choice button').click()")
+        await tab.shows("#log article.reply strong", "end")
+        await tab.idle()
+        page = tab.page
+        assert await page.js("typeof window.__x") == "undefined"
+        evil_nodes = "#main img, #main script, #main iframe, #log svg"
+        assert await page.js(f"document.querySelectorAll('{evil_nodes}').length") == 0
+        hrefs = await page.js("[...document.querySelectorAll('#log a')].map((one) => one.href)")
+        assert set(hrefs) <= {"https://evil.invalid/p.png"}  # type: ignore[call-overload]
+        assert page.errors == []
+
+
+async def test_other_sites_and_names_are_refused(tmp_path: Path) -> None:
+    async with living(tmp_path) as rig:
+        await rig.start(**alone(0))
+        own = rig.url.rstrip("/")
+        async with ClientSession() as http:
+            async with http.get(rig.url) as answer:
+                signed = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+            url = f"{rig.url}api/conversations/one/messages"
+
+            async def status(method: str = "POST", **headers: str) -> int:
+                body = {"json": {"text": "hello"}} if method == "POST" else {}
+                at = url if method == "POST" else f"{rig.url}api/conversations"
+                async with http.request(method, at, headers=signed | headers, **body) as answer:
+                    return answer.status
+
+            for origin in ("https://evil.invalid", "null", f"{own}.evil.invalid", "file://"):
+                assert await status(Origin=origin) == 403, origin
+                assert await status("GET", Origin=origin) == 403, origin
+            for host in ("evil.invalid", f"evil.invalid:{own.rpartition(':')[2]}", "127.0.0.1:1"):
+                assert await status(Host=host, Origin=f"http://{host}") == 403, host
+                assert await status("GET", Host=host) == 403, host
+            assert await status() == 403, "a POST that does not say where it comes from"
+            assert rig.model.requests == []
+            assert await status(Origin=own) == 202
+        await rig.until(lambda: rig.model.requests)
+        await rig.quiet()
