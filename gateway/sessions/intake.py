@@ -52,6 +52,8 @@ class Intake:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._told_full = False
+        self._edits: dict[int, tuple[int, ...]] = {}
+        """Rows of edits by the waiting row that they changed: they are done with it."""
 
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
@@ -95,9 +97,8 @@ class Intake:
             await session.decisions.decide(question, answer, row.seq)
             return
         session.queue.append(row)
-        if session.active is None:
-            return
-        self._receipt(row, message)
+        if session.active is not None:
+            self._receipt(row, message)
         if (session.row.settings.arrival or "queue") == "interrupt":
             await self.stop(message.sender, "interrupt", ())
 
@@ -151,7 +152,8 @@ class Intake:
             known = waiting.inbound
             if isinstance(known, MessageReceived) and known.message == edit.message:
                 session.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
-                return  # its row stays, so that a resumed holder applies the edit again
+                self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
+                return  # a holder that takes up the queue after a crash applies the edit again
         self._steer_or_drop(row, edit.message, edit.sender, say("edited", "", text=edit.text))
 
     def _deleted(self, row: InboxRow, deleted: MessageDeleted) -> None:
@@ -160,7 +162,7 @@ class Intake:
             known = waiting.inbound
             if isinstance(known, MessageReceived) and known.message == deleted.message:
                 session.queue.remove(waiting)
-                session.submit(Changes(done=(waiting.seq, row.seq)))
+                session.submit(Changes(done=(*self.with_edits(waiting.seq), row.seq)))
                 return
         self._steer_or_drop(row, deleted.message, deleted.sender, say("deleted", ""))
 
@@ -187,6 +189,7 @@ class Intake:
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
                     taken.append(row)
                     session.queue.remove(row)
+                    open_turn.done += self.with_edits(row.seq)[1:]
         return tuple((row.seq, self._words(row)) for row in taken)
 
     # ---- new turns -----------------------------------------------------------------------
@@ -207,7 +210,12 @@ class Intake:
         if waiting:
             what = "; ".join(map(describe, waiting))
             text = f"{text}\n\n{say('still_waiting', '', what=what)}"
-        return await session.start(self._turn_row(rows, text), text, tuple(r.seq for r in rows))
+        done = tuple(seq for row in rows for seq in self.with_edits(row.seq))
+        return await session.start(self._turn_row(rows, text), text, done)
+
+    def with_edits(self, seq: int) -> tuple[int, ...]:
+        """The waiting row and those of its edits, which end together."""
+        return (seq, *self._edits.pop(seq, ()))
 
     def _turn_row(self, rows: list[InboxRow], text: str) -> TurnRow:
         session, inbound = self._session, rows[0].inbound
@@ -285,8 +293,9 @@ class Intake:
         """End the running turn; False if none runs. A stop after the final commit is late."""
         active = self._session.active or await self._cut_off()
         if active is None and self._session.queue and done:
-            waiting = self._session.queue.popleft()
-            self._session.notice(waiting.seq, say("stopped", self._session.language), also=done)
+            waiting, *edits = self.with_edits(self._session.queue.popleft().seq)
+            word = say("stopped", self._session.language)
+            self._session.notice(waiting, word, also=(*edits, *done))
             return True
         if active is None or active.closed:
             return False

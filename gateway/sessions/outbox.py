@@ -125,7 +125,10 @@ class Outbox:
         """The live text of a reply under way."""
         known = self._growing if self._growing and self._growing[0] == key else None
         self._growing = (key, text, ambient.monotonic() if known is None else known[2])
-        if known is None or known[1] == self._grown:  # the sender has shown all and sleeps
+        if known is None:  # most answers are whole before they are due to be shown growing
+            interval = self._adapter.abilities.edit_interval
+            asyncio.get_running_loop().call_later(interval, self._wake.set)
+        elif known[1] == self._grown:  # the sender has shown all and sleeps
             self._wake.set()
 
     def hush(self) -> str:

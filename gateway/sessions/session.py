@@ -55,8 +55,11 @@ class Session(Commits):
     async def run(self) -> None:
         """Work until the conversation is released, lost or drained."""
         sender = asyncio.Event()
+        sending = False
 
         async def send() -> None:
+            nonlocal sending
+            sending = True
             try:
                 await self.outbox.run()
             finally:
@@ -70,7 +73,8 @@ class Session(Commits):
             self.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
         finally:
             self.outbox.stop()
-            await sender.wait()
+            if sending:
+                await sender.wait()
             if isinstance(self.ended, Drained):
                 await self._give_back()
 
@@ -127,10 +131,9 @@ class Session(Commits):
             self.row = replace(self.row, crashes=crashes)
             self.submit(Changes(row=self.row))
             if crashes >= self.services.give_up_after:
-                poison = self.queue.popleft()
-                self.notice(
-                    poison.seq, say("dead", self.language, n=crashes), "error", state="dead"
-                )
+                poison, *edits = self._intake.with_edits(self.queue.popleft().seq)
+                text = say("dead", self.language, n=crashes)
+                self.notice(poison, text, "error", state="dead", also=tuple(edits))
                 self.row = replace(self.row, crashes=0)
 
     async def _let_go(self) -> bool:
@@ -300,6 +303,7 @@ class Session(Commits):
             self.turns[open_turn.id] = open_turn.row
             return
         self.loaded.pop(open_turn.id, None)
+        self.queue.extendleft(reversed(open_turn.steers))
         open_turn.row = replace(open_turn.row, status="parked")
         self.turns[open_turn.id] = open_turn.row
         self.submit(Changes(turns=(open_turn.row,)))

@@ -772,7 +772,6 @@ TestLongAndAnything.settings = settings(
 TestLongAndAnything.pytestmark = [pytest.mark.slow, pytest.mark.timeout(1700)]
 
 
-@pytest.mark.xfail(strict=True, reason="Intake._edited leaves the edit's row waiting")
 def test_an_edit_of_a_waiting_message_is_done_with_it() -> None:
     machine = Machine()
     machine.begin()
@@ -786,7 +785,6 @@ def test_an_edit_of_a_waiting_message_is_done_with_it() -> None:
     machine.teardown()
 
 
-@pytest.mark.xfail(strict=True, reason="Session._park drops what the turn was to be told")
 def test_an_edit_of_a_turn_that_parks_is_not_forgotten() -> None:
     machine = Machine()
     machine.begin()
