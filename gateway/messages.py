@@ -5,6 +5,7 @@ a redelivery); `message` is the platform's id of the message within its channel.
 """
 
 import hashlib
+from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import quote, unquote
 
@@ -25,10 +26,14 @@ class Conversation(Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """`platform:account:workspace:channel:thread`, each part percent-encoded."""
-        parts = (self.platform, self.account, self.workspace, self.channel, self.thread)
-        return ":".join(quote(part, safe="@-_.~") for part in parts) + (
-            ":p" if self.private else ""
-        )
+        return _address(self)
+
+
+@lru_cache(maxsize=1024)
+def _address(where: Conversation) -> str:
+    """Asked for many times while a conversation is busy."""
+    parts = (where.platform, where.account, where.workspace, where.channel, where.thread)
+    return ":".join(quote(part, safe="@-_.~") for part in parts) + (":p" if where.private else "")
 
 
 def read_conversation(address: str) -> Conversation:

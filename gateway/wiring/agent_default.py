@@ -1,7 +1,6 @@
 """The agent behind every conversation: its workspaces, its tools, its models, its policy."""
 
 import asyncio
-import gc
 import logging
 from pathlib import Path
 
@@ -57,10 +56,6 @@ class TurnkeeperAgent:
             log.exception("model_not_ready")
         finally:
             self._warm.set()
-        # The SDKs' half a million objects live as long as the process: collections that walk
-        # them over and over cost a tenth of the CPU of a burst.
-        gc.collect()
-        gc.freeze()
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         """What a turn begins with; recorded at its start."""
