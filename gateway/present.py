@@ -25,9 +25,9 @@ from agent_core.journal import (
     ToolStarted,
 )
 from agent_core.messages import Message, ToolCall, calls_of, text_of
-from agent_core.questions import Answer, Approval, Decision, Input
+from agent_core.questions import Answer, Approval, Choice, Decision, Input
 from gateway.messages import button_token
-from gateway.texts import say
+from gateway.texts import Key, say
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -53,6 +53,12 @@ _LINE: dict[Outcome, LineState] = {
     "unknown": "unknown",
     "cancelled": "stopped",
     "denied": "denied",
+}
+
+
+_APPROVED: dict[Choice, Key] = {
+    "conversation": "approved_conversation",
+    "always": "approved_always",
 }
 
 
@@ -284,7 +290,8 @@ def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
         case _ if answer.text:
             return "answered", say("answered", language, name=name, text=answer.text)
         case _:
-            return "answered", say("approved", language, name=name, when=when)
+            key = _APPROVED.get(answer.choice, "approved")
+            return "answered", say(key, language, name=name, when=when)
 
 
 def _summary(call: ToolCall) -> str:

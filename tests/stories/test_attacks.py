@@ -361,7 +361,7 @@ async def ack_fails(rig: Rig, patch: pytest.MonkeyPatch) -> None:
         rig.press(card, "Approve once")
         await rig.shows(words)
         await rig.quiet()
-        assert "Approved by" in card["text"] and "reply_markup" not in card
+        assert "Approved once by" in card["text"] and "reply_markup" not in card
     assert len(list(rig.home.glob("workspaces/*/?.txt"))) == 2
 
 
@@ -420,7 +420,7 @@ async def test_pressed_after_a_restart(rig: Rig) -> None:
     assert await rig.told(rig.press(card, "Approve once")) == ""
     await rig.shows("written")
     await rig.quiet()
-    assert "Approved by" in card["text"]
+    assert "Approved once by" in card["text"]
 
 
 async def test_a_files_content_is_bound_as_well(rig: Rig) -> None:

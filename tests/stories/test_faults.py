@@ -436,7 +436,7 @@ async def test_a_lost_edit_is_made_again_and_leaves_one_message(rig: Rig) -> Non
     card = await rig.card()
     rig.press(card, "Approve once")
     await rig.shows("written")
-    await rig.telegram.wait(lambda: "Approved by" in card["text"], PATIENCE)
+    await rig.telegram.wait(lambda: "Approved once by" in card["text"], PATIENCE)
     await rig.quiet()
     assert len(rig.said()) == 3 and not any("twice" in text for text in rig.said())
 

@@ -122,7 +122,7 @@ async def test_approved_once_and_asked_again(rig: Rig) -> None:
     await rig.shows("written")
     await rig.quiet()
     assert (rig.workspace() / "a.txt").exists()
-    assert f"Approved by U{PERSON}" in card["text"] and "reply_markup" not in card
+    assert f" by U{PERSON}" in card["text"] and "reply_markup" not in card
     rig.telegram.say(PERSON, "once more")
     await rig.card()
     assert not (rig.workspace() / "b.txt").exists()
@@ -570,7 +570,7 @@ async def test_a_foreign_press_is_refused_with_a_private_word(rig: Rig) -> None:
     assert await rig.told(rig.press(card, "Approve once", ADMIN)) == ""
     await rig.shows("written", GROUP)
     await rig.quiet()
-    assert f"Approved by U{ADMIN}" in card["text"]
+    assert f" by U{ADMIN}" in card["text"]
 
 
 async def test_pairing_in_private(rig: Rig) -> None:
@@ -719,7 +719,7 @@ async def test_killed_while_an_approval_waits_the_old_button_works(world: World)
     world.telegram.press(PERSON, card["message_id"], once)  # while it is down
     await world.start()
     await world.telegram.wait_text(PERSON, "written", START)
-    await world.telegram.wait(lambda: "Approved by" in card["text"], START)
+    await world.telegram.wait(lambda: "Approved once by" in card["text"], START)
     assert list((world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt"))
     assert len(world.telegram.chats[PERSON]) == 3 and len(world.model.requests) == 2
 

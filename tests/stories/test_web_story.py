@@ -115,7 +115,7 @@ async def test_a_day_at_the_page(tmp_path: Path) -> None:
         assert not list(rig.home.glob("workspaces/*/ran.txt"))
         await tab.click(".card.open button", "Approve once")
         await tab.shows("#log article.reply", "Ran")
-        await tab.shows(".card.approved .outcome", "Approved by")
+        await tab.shows(".card.approved .outcome", "Approved once by")
         assert list(rig.home.glob("workspaces/*/ran.txt"))
         # a choice and a form
         choice = json.dumps({"question": "Which way?", "options": ["Train", "Plane"]})
