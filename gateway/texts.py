@@ -12,6 +12,7 @@ Key = Literal[
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command", "mode_now",
     "mode_usage", "no_approvals", "store_failed", "still_waiting", "lost_file", "status", "whoami",
     "help", "rejected_answer", "edited", "deleted", "reminder", "view_failed", "answer_usage", "above",
+    "too_many",
 ]  # fmt: skip
 
 ENGLISH: dict[Key, str] = {
@@ -71,6 +72,8 @@ ENGLISH: dict[Key, str] = {
     "deleted": "(I withdrew my last message.)",
     "reminder": "A decision is still open: {what}",
     "above": "(The rest is above.)",
+    "too_many": "Withdrawn: more than {n} turns wait for a decision here. Ask again if it is "
+    "still wanted.",
     "view_failed": "A message could not be shown: {why}",
     "answer_usage": "Write /{name} and the number of the question, see /approvals.",
 }
@@ -132,6 +135,8 @@ GERMAN: dict[Key, str] = {
     "deleted": "(Ich habe meine letzte Nachricht zurückgezogen.)",
     "reminder": "Eine Entscheidung ist noch offen: {what}",
     "above": "(Alles Weitere steht oben.)",
+    "too_many": "Zurückgezogen: mehr als {n} Vorgänge warten hier auf eine Entscheidung. Fragen "
+    "Sie noch einmal, wenn es noch gewünscht ist.",
     "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
     "answer_usage": "Schreiben Sie /{name} und die Nummer der Frage, siehe /approvals.",
 }

@@ -289,6 +289,7 @@ class Session(Commits):
             return
         if isinstance(outcome, Parked) and not open_turn.closed:
             self._park(open_turn, turn)
+            await self._limit_parked()
         elif isinstance(outcome, Exception) and not open_turn.closed:
             text = say("bug", open_turn.row.language, id=open_turn.id)
             self.close_turn(open_turn, Stopped(key="stopped", reason="error", text=text))
@@ -308,6 +309,17 @@ class Session(Commits):
         self.turns[open_turn.id] = open_turn.row
         self.submit(Changes(turns=(open_turn.row,)))
         self.outbox.forget(open_turn.id)
+
+    async def _limit_parked(self) -> None:
+        """Too many turns wait for people here: the oldest ones end, and say so."""
+        parked = [turn for turn in self.turns.values() if turn.status == "parked"]
+        parked.sort(key=lambda turn: turn.begun)
+        self._occupied = True
+        for row in parked[: max(0, len(parked) - self.services.most_parked)]:
+            text = say("too_many", row.language, n=self.services.most_parked)
+            stopped = Stopped(key="stopped", reason="stop", text=text)
+            self.close_turn(await self.open_turn(row.id), stopped)
+        self._occupied = False
 
     def close_turn(self, open_turn: OpenTurn, record: Stopped, done: tuple[int, ...] = ()) -> None:
         """End the turn from outside with one commit: its views and questions are closed, its

@@ -346,6 +346,7 @@ class Life:
         self.open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
         self.ttl = 30.0
         self.owner = "r1"
+        self.give_up_after = 3
         self.acted = True
 
     @contextlib.asynccontextmanager
@@ -356,7 +357,7 @@ class Life:
         self.services = Services(
             store=self.store, adapters={"test": self.adapter}, agent=self.agent,
             access=Access({"test": people}, {}), spawn=self.host.spawn, owner=self.owner,
-            ttl=self.ttl, cancel_patience=0.5,
+            ttl=self.ttl, cancel_patience=0.5, give_up_after=self.give_up_after,
         )  # fmt: skip
         self.host.attach(self.services)
         ready = asyncio.Event()
