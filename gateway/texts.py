@@ -6,12 +6,11 @@ Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "approved",
     "approved_conversation", "approved_always", "denied",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
-    "twice_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here", "already",
-    "unknown_button", "queued", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
+    "twice_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",     "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command", "mode_now",
-    "mode_usage", "no_approvals", "store_failed", "still_waiting", "lost_file", "status", "whoami",
-    "help", "rejected_answer", "edited", "deleted", "reminder", "view_failed", "answer_usage", "above",
+    "mode_usage", "no_approvals", "still_waiting", "lost_file", "status", "whoami",
+    "help", "edited", "deleted", "view_failed", "answer_usage", "above",
     "too_many",
 ]  # fmt: skip
 
@@ -40,9 +39,7 @@ ENGLISH: dict[Key, str] = {
     "not_open": "This question is closed already. Nothing was changed.",
     "not_yours": "Only the person who asked, or an admin, can decide this.",
     "not_here": "This button belongs to another conversation. Nothing was changed.",
-    "already": "Decided already: {outcome}",
     "unknown_button": "I do not know this button. It may be from an earlier installation.",
-    "queued": "Received. It waits until the current turn ends.",
     "joined": "There are more than {n} messages waiting. I join the oldest ones, word for word.",
     "stranger": "I do not know you yet. Show this code to an admin: {code}\nAn admin enters it "
     "with /pair {code}, on the page or on the command line. It is valid for one hour.",
@@ -59,18 +56,14 @@ ENGLISH: dict[Key, str] = {
     "mode_usage": "Write /mode ask or /mode auto (permissions), /mode queue, /mode steer or "
     "/mode interrupt (messages that come during a turn).",
     "no_approvals": "Nothing waits for a decision.",
-    "store_failed": "I cannot store messages right now, so I did not take yours. Please send it "
-    "again in a few minutes.",
     "still_waiting": "(Still waiting for a person: {what})",
     "lost_file": "The file {name} could not be fetched: {why}",
     "status": "{state}. Waiting messages: {waiting}. Open questions: {questions}. "
     "Permissions: {permission}. Model: {model}.",
     "whoami": "You are {person}, role: {role}.",
     "help": "Write what you want done. Commands:\n{commands}",
-    "rejected_answer": "The platform refused the answer: {why}",
     "edited": "(I changed my message to: {text})",
     "deleted": "(I withdrew my last message.)",
-    "reminder": "A decision is still open: {what}",
     "above": "(The rest is above.)",
     "too_many": "Withdrawn: more than {n} turns wait for a decision here. Ask again if it is "
     "still wanted.",
@@ -103,9 +96,7 @@ GERMAN: dict[Key, str] = {
     "not_open": "Diese Frage ist schon geschlossen. Nichts wurde geändert.",
     "not_yours": "Nur wer gefragt hat oder ein Admin kann das entscheiden.",
     "not_here": "Dieser Knopf gehört zu einer anderen Unterhaltung. Nichts wurde geändert.",
-    "already": "Schon entschieden: {outcome}",
     "unknown_button": "Diesen Knopf kenne ich nicht. Er stammt vielleicht von früher.",
-    "queued": "Erhalten. Die Nachricht wartet, bis der laufende Vorgang endet.",
     "joined": "Mehr als {n} Nachrichten warten. Die ältesten fasse ich wörtlich zusammen.",
     "stranger": "Ich kenne Sie noch nicht. Zeigen Sie einem Admin diesen Code: {code}\nEin Admin "
     "gibt ihn mit /pair {code} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
@@ -122,18 +113,14 @@ GERMAN: dict[Key, str] = {
     "mode_usage": "Schreiben Sie /mode ask oder /mode auto (Erlaubnisse), /mode queue, "
     "/mode steer oder /mode interrupt (Nachrichten während eines Vorgangs).",
     "no_approvals": "Nichts wartet auf eine Entscheidung.",
-    "store_failed": "Ich kann gerade nichts speichern und habe Ihre Nachricht nicht angenommen. "
-    "Bitte senden Sie sie in einigen Minuten noch einmal.",
     "still_waiting": "(Wartet noch auf einen Menschen: {what})",
     "lost_file": "Die Datei {name} konnte nicht geholt werden: {why}",
     "status": "{state}. Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
     "Erlaubnisse: {permission}. Modell: {model}.",
     "whoami": "Sie sind {person}, Rolle: {role}.",
     "help": "Schreiben Sie, was getan werden soll. Befehle:\n{commands}",
-    "rejected_answer": "Die Plattform hat die Antwort abgelehnt: {why}",
     "edited": "(Ich habe meine Nachricht geändert: {text})",
     "deleted": "(Ich habe meine letzte Nachricht zurückgezogen.)",
-    "reminder": "Eine Entscheidung ist noch offen: {what}",
     "above": "(Alles Weitere steht oben.)",
     "too_many": "Zurückgezogen: mehr als {n} Vorgänge warten hier auf eine Entscheidung. Fragen "
     "Sie noch einmal, wenn es noch gewünscht ist.",

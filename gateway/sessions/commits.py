@@ -211,7 +211,7 @@ class Commits:
     def preview(self, key: Key) -> OutboxRow:
         if self.active is not None and not self.active.stored:
             # the turn must be in the store before a message of it is: a resume edits that one
-            self._quietly(self.active.journal.put())
+            self.active.journal.put()
         self.row = replace(self.row, position=self.row.position + 1)
         return OutboxRow(
             turn=key[0],
@@ -222,9 +222,6 @@ class Commits:
             at=ambient.now(),
             rev=self.row.rev,
         )
-
-    def _quietly(self, commit: Awaitable[None]) -> None:
-        """Its failure ends the session (`_submitted`); nobody waits for it here."""
 
     def notice(
         self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",

@@ -26,7 +26,7 @@ from gateway.sessions.company import Circumstances, Company
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.intake import Intake
 from gateway.sessions.services import Services
-from gateway.sessions.turns import OpenTurn, began, read_brief
+from gateway.sessions.turns import OpenTurn, began, read_brief, size
 from gateway.store.rows import (
     Changes,
     InboxRow,
@@ -312,14 +312,17 @@ class Session(Commits):
 
     async def _limit_parked(self) -> None:
         """Too many turns wait for people here: the oldest ones end, and say so."""
-        parked = [turn for turn in self.turns.values() if turn.status == "parked"]
-        parked.sort(key=lambda turn: turn.begun)
+        most, turns = self.services.most_parked, self.turns.values()
+        parked = sorted((t for t in turns if t.status == "parked"), key=lambda turn: turn.begun)
         self._occupied = True
-        for row in parked[: max(0, len(parked) - self.services.most_parked)]:
-            text = say("too_many", row.language, n=self.services.most_parked)
-            stopped = Stopped(key="stopped", reason="stop", text=text)
-            self.close_turn(await self.open_turn(row.id), stopped)
-        self._occupied = False
+        try:
+            for row in parked[: max(0, len(parked) - most)]:
+                end = Stopped(
+                    key="stopped", reason="stop", text=say("too_many", row.language, n=most)
+                )
+                self.close_turn(await self.open_turn(row.id), end)
+        finally:
+            self._occupied = False
 
     def close_turn(self, open_turn: OpenTurn, record: Stopped, done: tuple[int, ...] = ()) -> None:
         """End the turn from outside with one commit: its views and questions are closed, its
@@ -339,10 +342,10 @@ class Session(Commits):
 
     async def _bury(self, open_turn: OpenTurn) -> None:
         """A turn that ends its process each time is a dead letter; the lane moves on."""
-        n = open_turn.row.resumes
+        row = open_turn.row
         self.services.count("turns_dead")
-        log.error("turn_dead", extra={"turn": open_turn.id, "resumes": n})
-        text = say("dead", open_turn.row.language, n=n)
+        log.error("turn_dead", extra={"turn": row.id, "resumes": row.resumes})
+        text = say("dead", row.language, n=row.resumes)
         self.close_turn(open_turn, Stopped(key="stopped", reason="dead", text=text))
 
     def drop(self, open_turn: OpenTurn) -> None:
@@ -368,8 +371,8 @@ class Session(Commits):
                     self.lease.conversation, self.row.head, self.row.end
                 )
             )
-        if len(self._history) > 40 and _size(self._history) > MOST_HISTORY:
-            while _size(self._history) > MOST_HISTORY // 2 and len(self._history) > 1:
+        if len(self._history) > 40 and size(self._history) > MOST_HISTORY:
+            while size(self._history) > MOST_HISTORY // 2 and len(self._history) > 1:
                 del self._history[: max(1, len(self._history) // 8)]
             self.row = replace(self.row, head=self.row.end - len(self._history))
         return self._history
@@ -388,12 +391,3 @@ class Session(Commits):
         settings = replace(self.row.settings, rules=kept)
         self.row = replace(self.row, head=self.row.end, settings=settings)
         self._history = []
-
-
-def _size(rows: list[tuple[Message, ...]]) -> int:
-    return sum(
-        len(getattr(part, "text", "") or getattr(part, "content", ""))
-        for row in rows
-        for message in row
-        for part in message.parts
-    )

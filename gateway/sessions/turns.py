@@ -110,3 +110,13 @@ def read_brief(records: Iterable[Record]) -> Brief:
         if isinstance(record, Began):
             return msgspec.json.decode(record.value, type=Brief)
     raise ValueError("a turn without a start")
+
+
+def size(rows: list[tuple[Message, ...]]) -> int:
+    """Characters of transcript rows."""
+    return sum(
+        len(getattr(part, "text", "") or getattr(part, "content", ""))
+        for row in rows
+        for message in row
+        for part in message.parts
+    )
