@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
+from typing import cast
 
 from msgspec import Struct
 
@@ -74,11 +75,10 @@ class _Child(asyncio.SubprocessProtocol):
         self.exited: asyncio.Future[None] = loop.create_future()
         self.drained: asyncio.Future[None] = loop.create_future()
         self._output = output
-        self._group = 0
+        self._group: int | None = None  # never 0, which is the gateway's own group
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.SubprocessTransport):
-            self._group = transport.get_pid()
+        self._group = cast(asyncio.SubprocessTransport, transport).get_pid()
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if isinstance(data, bytes):
@@ -97,6 +97,8 @@ class _Child(asyncio.SubprocessProtocol):
 
     def kill(self) -> None:
         """SIGKILL to the process and to all that it started in its group."""
+        if self._group is None:
+            return
         try:
             os.killpg(self._group, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):

@@ -58,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(settings: Settings) -> int:
+    import uvloop
+
     from gateway.__main__ import serve
     from gateway.errors import StoreFailed
     from gateway.ops import logs
@@ -66,7 +68,8 @@ def _run(settings: Settings) -> int:
     logs.set_up(settings.log_level, settings.secrets, as_json=as_json)
     code = OK
     try:
-        asyncio.run(serve(settings, lambda line: print(line, flush=True)))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(settings, lambda line: print(line, flush=True)))
     except* SettingsError as errors:
         code = _cannot(errors.exceptions[0])
     except* StoreFailed as errors:
