@@ -89,7 +89,8 @@ class Quote(Struct, frozen=True, kw_only=True):
 
 
 class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="message"):
-    """A person wrote. `addressed`: in private, or by mention, or in reply to the agent."""
+    """A person wrote. `addressed`: in private, or by mention, or in reply to the agent. Parts of
+    one album share `album`; `at` is when it was written, seconds since 1970, 0 if unknown."""
 
     conversation: Conversation
     sender: Sender
@@ -100,6 +101,7 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     reply_to: Quote | None = None
     addressed: bool = True
     at: float = 0.0
+    album: str = ""
 
 
 class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):

@@ -125,7 +125,7 @@ class Fold:
             for call in calls
         )
         words = text_of(message) or activity.words
-        return self._set("activity", Activity(lines=(*activity.lines, *lines), words=words))
+        return self._set("activity", with_(activity, lines=(*activity.lines, *lines), words=words))
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()
@@ -139,7 +139,9 @@ class Fold:
 
     def _activity(self) -> Activity:
         shape = self.shapes.get("activity")
-        return shape.view if shape and isinstance(shape.view, Activity) else Activity(lines=())
+        if shape and isinstance(shape.view, Activity):
+            return shape.view
+        return Activity(lines=(), language=self.language)
 
     def _asked(self, record: Asked) -> tuple[str, ...]:
         name = f"ask:{record.key}"
@@ -160,10 +162,13 @@ class Fold:
                         Button(label=option, token=button_token(record.id, str(n)))
                         for n, option in enumerate(question.options)
                     ),
+                    language=self.language,
                 )
             case Input():
                 token = button_token(record.id, "text")
-                card = FormCard(question=record.id, text=question.text, token=token)
+                card = FormCard(
+                    question=record.id, text=question.text, token=token, language=self.language
+                )
         return (*changed, *self._set(name, card))
 
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
@@ -197,6 +202,7 @@ class Fold:
                 for label, choice, style in offers
             ),
             rule="\n".join(rules),
+            language=self.language,
         )
 
     def _answered(self, asked: str, answer: Answer) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""The gateway's fixed texts, written once, by language. What happened, then what to do."""
+"""The fixed texts that people see, written once, by language. What happened, then what to do.
+
+Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
+"""
 
 from typing import Literal
 
@@ -6,12 +9,14 @@ Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "approved",
     "approved_conversation", "approved_always", "denied",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
-    "twice_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",     "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
+    "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here", "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command", "mode_now",
     "mode_usage", "no_approvals", "still_waiting", "lost_file", "status", "whoami",
     "help", "edited", "deleted", "view_failed", "answer_usage", "above",
-    "too_many",
+    "too_many", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium",
+    "risk_high", "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
+    "earlier_many", "more_characters", "your_answer",
 ]  # fmt: skip
 
 ENGLISH: dict[Key, str] = {
@@ -31,6 +36,7 @@ ENGLISH: dict[Key, str] = {
     "interrupted_note": "Stopped here: a newer message came in.",
     "limit_note": "Stopped at the limit of {n} rounds. Write 'go on' to continue.",
     "twice_note": "Possibly sent twice (restart).",
+    "lost_note": "Possibly sent twice (the connection broke off).",
     "dead": "I could not finish this: the gateway stopped {n} times while working on it. "
     "The message is kept; an operator can resubmit it. Try again in other words.",
     "bug": "Something in the gateway failed, and this turn ended. Your message is kept. Please "
@@ -69,6 +75,21 @@ ENGLISH: dict[Key, str] = {
     "still wanted.",
     "view_failed": "A message could not be shown: {why}",
     "answer_usage": "Write /{name} and the number of the question, see /approvals.",
+    "ask_one": "May this run?",
+    "ask_many": "May these {n} calls run?",
+    "asked_by": "Asked by {name}",
+    "always_covers": "“Always” covers: {rule}",
+    "risk_low": "low risk",
+    "risk_medium": "medium risk",
+    "risk_high": "high risk",
+    "line_failed": "failed",
+    "line_denied": "denied",
+    "line_stopped": "stopped",
+    "line_unknown": "outcome unknown",
+    "earlier_one": "1 earlier step",
+    "earlier_many": "{n} earlier steps",
+    "more_characters": "{n} more characters",
+    "your_answer": "Your answer",
 }
 
 GERMAN: dict[Key, str] = {
@@ -88,6 +109,7 @@ GERMAN: dict[Key, str] = {
     "interrupted_note": "Hier angehalten: eine neuere Nachricht kam.",
     "limit_note": "Angehalten nach {n} Runden. Schreiben Sie 'weiter', um fortzufahren.",
     "twice_note": "Möglicherweise doppelt gesendet (Neustart).",
+    "lost_note": "Möglicherweise doppelt gesendet (die Verbindung brach ab).",
     "dead": "Das konnte ich nicht beenden: das Gateway brach dabei {n}-mal ab. Die Nachricht ist "
     "aufbewahrt und kann vom Betreiber erneut eingereicht werden. Versuchen Sie es anders.",
     "bug": "Im Gateway ist etwas fehlgeschlagen, dieser Vorgang ist beendet. Ihre Nachricht ist "
@@ -126,6 +148,21 @@ GERMAN: dict[Key, str] = {
     "Sie noch einmal, wenn es noch gewünscht ist.",
     "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
     "answer_usage": "Schreiben Sie /{name} und die Nummer der Frage, siehe /approvals.",
+    "ask_one": "Darf das laufen?",
+    "ask_many": "Dürfen diese {n} Aufrufe laufen?",
+    "asked_by": "Gefragt von {name}",
+    "always_covers": "„Immer“ umfasst: {rule}",
+    "risk_low": "geringes Risiko",
+    "risk_medium": "mittleres Risiko",
+    "risk_high": "hohes Risiko",
+    "line_failed": "fehlgeschlagen",
+    "line_denied": "abgelehnt",
+    "line_stopped": "angehalten",
+    "line_unknown": "Ausgang unbekannt",
+    "earlier_one": "1 früherer Schritt",
+    "earlier_many": "{n} frühere Schritte",
+    "more_characters": "{n} weitere Zeichen",
+    "your_answer": "Ihre Antwort",
 }
 
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}

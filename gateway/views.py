@@ -1,7 +1,8 @@
 """What people see: semantic views, never a generic card tree. Adapters render them.
 
 Vocabulary: imports nothing of ours. Texts are markdown. A view is a whole state: sending a
-newer one replaces the older one in the same native message.
+newer one replaces the older one in the same native message. `language` is that of the person it
+is for: what a renderer adds in words (`gateway.texts`) is said in it.
 """
 
 from typing import Literal, TypeAlias
@@ -11,6 +12,8 @@ from msgspec import Struct
 ReplyState = Literal["streaming", "final", "stopped"]
 LineState = Literal["running", "done", "failed", "waiting", "denied", "unknown", "stopped"]
 CardState = Literal["open", "approved", "denied", "answered", "expired", "cancelled"]
+StepState = Literal["pending", "running", "done", "failed", "skipped"]
+PlanState = Literal["open", "running", "done", "failed", "stopped"]
 Tone = Literal["info", "warning", "error"]
 
 
@@ -39,6 +42,7 @@ class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activit
 
     lines: tuple[ToolLine, ...]
     words: str = ""
+    language: str = ""
 
 
 class ProposalLine(Struct, frozen=True, kw_only=True):
@@ -69,6 +73,7 @@ class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app
     buttons: tuple[Button, ...] = ()
     rule: str = ""
     outcome: str = ""
+    language: str = ""
 
 
 class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choice"):
@@ -79,6 +84,7 @@ class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choic
     state: CardState = "open"
     buttons: tuple[Button, ...] = ()
     outcome: str = ""
+    language: str = ""
 
 
 class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
@@ -90,6 +96,59 @@ class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
     token: str
     state: CardState = "open"
     outcome: str = ""
+    language: str = ""
+
+
+class PlanStep(Struct, frozen=True, kw_only=True):
+    """One step of a plan. `note` is a word on how it went."""
+
+    id: str
+    text: str
+    state: StepState = "pending"
+    note: str = ""
+
+
+class PlanView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+    """What the agent is about to do, step by step; a checklist that ticks while it runs."""
+
+    title: str
+    steps: tuple[PlanStep, ...]
+    state: PlanState = "running"
+    buttons: tuple[Button, ...] = ()
+    outcome: str = ""
+    language: str = ""
+
+
+class MediaFile(Struct, frozen=True, kw_only=True):
+    """A file that the agent gives out. `ref` names a kept copy that never changes; `size` in
+    bytes."""
+
+    ref: str
+    name: str
+    mime: str
+    size: int
+
+    @property
+    def picture(self) -> bool:
+        """People see it at once rather than download it."""
+        return self.mime in ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+class Media(Struct, frozen=True, kw_only=True, tag_field="kind", tag="media"):
+    """Files for the person, with a word on them."""
+
+    files: tuple[MediaFile, ...]
+    caption: str = ""
+    language: str = ""
+
+
+class Report(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
+    """What a job found, delivered by itself. `note` is a fixed line below it."""
+
+    title: str
+    text: str
+    note: str = ""
+    language: str = ""
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
@@ -106,7 +165,18 @@ class Said(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
     text: str
 
 
-View: TypeAlias = Reply | Activity | ApprovalCard | ChoiceCard | FormCard | Notice | Said
+View: TypeAlias = (
+    Reply
+    | Activity
+    | PlanView
+    | ApprovalCard
+    | ChoiceCard
+    | FormCard
+    | Media
+    | Report
+    | Notice
+    | Said
+)
 
 
 class Abilities(Struct, frozen=True, kw_only=True):

@@ -27,9 +27,12 @@ from gateway.views import (
     ChoiceCard,
     FormCard,
     LineState,
+    Media,
     Notice,
+    PlanView,
     ProposalLine,
     Reply,
+    Report,
     Said,
     ToolLine,
     View,
@@ -136,7 +139,7 @@ def render(view: View) -> tuple[bytes, ...]:
         case Notice():
             mark = Rich("✕ ") if view.tone == "error" else Rich("")
             return _messages(cut(mark + one_markdown(view.text)))
-        case Said():
+        case Said() | PlanView() | Media() | Report():
             return ()
     assert_never(view)
 

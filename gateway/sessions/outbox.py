@@ -17,8 +17,9 @@ from agent_core import ambient
 from gateway.errors import Ambiguous, Fenced, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Conversation, digest
 from gateway.ports import Adapter
-from gateway.sessions.pace import Gate, Pace
+from gateway.sessions.pace import Gate, Pace, Ticket
 from gateway.store.rows import Changes, Native, OutboxRow
+from gateway.texts import Key as Text
 from gateway.texts import say
 from gateway.views import Activity, ApprovalCard, ChoiceCard, FormCard, Notice, Reply, View
 
@@ -68,7 +69,7 @@ class Outbox:
         self._stands: dict[Key, int] = {}
         self._growing: tuple[Key, str, float] | None = None
         self._grown = ""
-        self._held: Key | None = None
+        self._held: tuple[Key, Ticket] | None = None
         self._wake = asyncio.Event()
         self._stopping = False
         self._sending = False
@@ -104,6 +105,7 @@ class Outbox:
                 natives=old.natives,
                 sending=old.sending,
                 doubtful=old.doubtful,
+                lost=old.lost,
             )
         if self._adapter.abilities.reads_views:
             row = replace(row, sent=row.version)
@@ -147,7 +149,7 @@ class Outbox:
             return
         mine = [key for key in self.rows if key[0] == turn]
         for key in mine:
-            if not self._behind(key) and key not in self.dirty and self._held != key:
+            if not self._behind(key) and key not in self.dirty and not self._holds(key):
                 del self.rows[key]
                 self._stands.pop(key, None)
 
@@ -234,7 +236,8 @@ class Outbox:
         row = self.rows[key]
         version, view = row.version, row.view
         if row.doubtful:
-            view = labelled(view, say("twice_note", self._holder.language))
+            doubt: Text = "lost_note" if row.lost else "twice_note"
+            view = labelled(view, say(doubt, self._holder.language))
         payloads = self._adapter.render(view, self._conversation)
         payloads += self._left_over(key, len(payloads))
         try:
@@ -276,7 +279,7 @@ class Outbox:
             self._update(key, sending=-1)
             raise
         except Ambiguous:
-            self._update(key, sending=-1, doubtful=True)
+            self._update(key, sending=-1, doubtful=True, lost=True)
             raise
         self._pace.sent(new=True)
         self._set_native(key, index, Native(id=native, digest=mark))
@@ -284,13 +287,12 @@ class Outbox:
 
     async def _mark_sending(self, key: Key, index: int) -> None:
         """The mark stands before the call: found after a crash it means 'perhaps sent'."""
-        if self._held != key:
-            await self._gate.enter()
-            self._held = key
-        elif self.rows[key].sending == index:
-            return
-        row = self.rows[key] = replace(self.rows[key], sending=index)
-        await self._holder.keep(Changes(views=(row,)))
+        if self._held is None or self._held[0] != key:
+            self._held = (key, await self._gate.enter())
+        if self.rows[key].sending != index:
+            row = self.rows[key] = replace(self.rows[key], sending=index)
+            await self._holder.keep(Changes(views=(row,)))
+        await self._gate.front(self._held[1])
 
     async def _show_growth(self, key: Key) -> None:
         if self._growing is None:
@@ -346,18 +348,22 @@ class Outbox:
         alone = row.final and not row.natives and not any(map(self._unsent, self.rows))
         if not alone or self._sending or self._pace.new_due() > ambient.monotonic():
             return False
-        if self._held is None and isinstance(row.view, Reply) and self._gate.enter_now():
-            self._held = key
-        return self._held == key
+        if self._held is None and isinstance(row.view, Reply):
+            ticket = self._gate.enter_now()
+            self._held = (key, ticket) if ticket is not None else None
+        return self._holds(key)
+
+    def _holds(self, key: Key) -> bool:
+        return self._held is not None and self._held[0] == key
 
     def _release_gate(self, key: Key) -> None:
-        if self._held == key:
-            self._held = None
-            self._gate.leave()
+        if self._holds(key):
+            self._let_go()
 
     def _let_go(self) -> None:
         if self._held is not None:
-            self._release_gate(self._held)
+            held, self._held = self._held, None
+            self._gate.leave(held[1])
 
     async def _call(self, call: Callable[[], Awaitable[T]]) -> T:
         if not self._holder.may_send(SEND_LIMIT):

@@ -1,11 +1,13 @@
 """How fast one chat may be written to: learned from the platform, free until it says no."""
 
 import asyncio
-from collections import deque
+from itertools import islice
 
 from agent_core import ambient
 
 MOST_IN_FLIGHT = 32
+MARKED_AHEAD = 3
+"""Places in a gate's line whose marks are written: the one that sends and those behind it."""
 
 
 class Pace:
@@ -50,47 +52,76 @@ class Pace:
         self._distance = min(30.0, max(1.0, self._distance * 2))
 
 
+class Ticket:
+    """A place in the line before a gate."""
+
+    __slots__ = ("impatient", "may_mark", "may_send", "until")
+
+    def __init__(self, patience: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.may_mark: asyncio.Future[None] = loop.create_future()
+        self.may_send: asyncio.Future[None] = loop.create_future()
+        self.until = ambient.monotonic() + patience
+        self.impatient = False
+
+
 class Gate:
     """How many first sends of one account are under way at once.
 
     A first send cut off by a crash may stand there twice, since most platforms know no send key.
     So as long as the platform keeps up there is one at a time, which bounds the doubt to one
-    message a crash; who has waited for `patience` seconds goes along with others.
+    message a crash; who has waited for `patience` seconds goes along with others. The marks that
+    must stand before a send are written for those next in line while the first one sends.
     """
 
     def __init__(self, patience: float = 0.75) -> None:
         self._patience = patience
-        self._inside = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._line: dict[Ticket, None] = {}
+        self._impatient = 0
 
-    def enter_now(self) -> bool:
-        """Enter if nobody is inside or waits."""
-        if self._inside or self._waiting:
-            return False
-        self._inside += 1
-        return True
+    def enter_now(self) -> Ticket | None:
+        """A place from which to mark at once, None if others must be waited for."""
+        if len(self._line) >= MARKED_AHEAD:
+            return None
+        return self._join()
 
-    async def enter(self) -> None:
-        """Enter, in order of arrival."""
-        if self.enter_now():
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        while not turn.done():
-            try:
-                async with ambient.limit(self._patience):
-                    await asyncio.shield(turn)
-            except TimeoutError:
-                if not turn.done() and self._inside < MOST_IN_FLIGHT:
-                    self._waiting.remove(turn)
-                    self._inside += 1
-                    return
+    async def enter(self) -> Ticket:
+        """A place from which to mark, in order of arrival."""
+        ticket = self._join()
+        await self._wait(ticket, ticket.may_mark)
+        return ticket
 
-    def leave(self) -> None:
+    async def front(self, ticket: Ticket) -> None:
+        """Wait until all who came before have left."""
+        await self._wait(ticket, ticket.may_send)
+
+    def leave(self, ticket: Ticket) -> None:
         """Let the next one in."""
-        self._inside -= 1
-        while self._waiting and not self._inside:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._inside += 1
-                turn.set_result(None)
+        del self._line[ticket]
+        self._impatient -= ticket.impatient
+        self._advance()
+
+    def _join(self) -> Ticket:
+        ticket = Ticket(self._patience)
+        self._line[ticket] = None
+        if len(self._line) <= MARKED_AHEAD:
+            self._advance()
+        return ticket
+
+    def _advance(self) -> None:
+        for place, ticket in enumerate(islice(self._line, MARKED_AHEAD)):
+            if not ticket.may_mark.done():
+                ticket.may_mark.set_result(None)
+            if place == 0 and not ticket.may_send.done():
+                ticket.may_send.set_result(None)
+
+    async def _wait(self, ticket: Ticket, step: "asyncio.Future[None]") -> None:
+        while not step.done() and not ticket.impatient:
+            try:
+                async with ambient.limit(max(0.0, ticket.until - ambient.monotonic())):
+                    await asyncio.shield(step)
+            except TimeoutError:
+                ticket.until += self._patience
+                if self._impatient < MOST_IN_FLIGHT:
+                    ticket.impatient = True
+                    self._impatient += 1

@@ -99,6 +99,8 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     sending: int = -1
     doubtful: bool = False
     """A first send was cut off: it may stand there twice, and says so."""
+    lost: bool = False
+    """It was cut off by the connection, not by a restart."""
     rev: int = 0
 
 

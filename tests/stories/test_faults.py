@@ -421,7 +421,7 @@ async def test_an_answer_lost_after_the_call_was_carried_out(rig: Rig, how: str)
         rig.telegram.fail("sendMessage", 502, after_effect=True)
     await rig.start()
     rig.telegram.say(PERSON, "hello")
-    await rig.shows("Possibly sent twice (restart).")
+    await rig.shows("Possibly sent twice (the connection broke off).")
     await rig.quiet()
     assert len(rig.said()) == 2 and rig.said()[0] == "ack hello"
     assert len(rig.model.requests) == 1
