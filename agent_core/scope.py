@@ -14,6 +14,7 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.errors import (
+    AgentError,
     BudgetExceeded,
     Diverged,
     Misuse,
@@ -189,8 +190,7 @@ class Scope:
             raise _failure(known)
         try:
             async with ambient.limit(limit):
-                gone = ModelFailed("the call was cancelled from inside its own library")
-                reply = await _unless_own(call(self._stream), gone)
+                reply = await _unless_own(call(self._stream), ModelFailed)
         except ModelFailed as error:
             failed = Failed(key=key, error="model", text=str(error), fault=error.fault)
         except BudgetExceeded as error:
@@ -234,8 +234,7 @@ class Scope:
         outcome: Outcome = "ok"
         try:
             async with ambient.limit(limit):
-                gone = ToolFailed("It cancelled itself; it may or may not have taken effect.")
-                content = await _unless_own(run(token), gone)
+                content = await _unless_own(run(token), ToolFailed)
         except ToolFailed as error:
             content, outcome = str(error), "failed"
         except TimeoutError:
@@ -369,7 +368,7 @@ def _result(record: ToolFinished) -> ToolResult:
     )
 
 
-async def _unless_own(work: Awaitable[T], failed: Exception) -> T:
+async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:
     """`work`; `failed` where it ends cancelled though nobody cancelled this task."""
     try:
         return await work
@@ -377,7 +376,8 @@ async def _unless_own(work: Awaitable[T], failed: Exception) -> T:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise failed from error
+        text = "It was cancelled from inside its own library; it may have taken effect."
+        raise failed(text) from error
 
 
 def _failure(record: Failed) -> Exception:

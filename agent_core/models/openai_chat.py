@@ -5,6 +5,9 @@ history (80 ms a call at 200 messages). The body is append-only: what may change
 messages, and a message is always written the same way.
 """
 
+from functools import lru_cache
+from typing import cast
+
 import httpx2
 import msgspec
 import openai
@@ -15,6 +18,35 @@ from agent_core.models.openai_answer import Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
 from agent_core.settings import Endpoint
+
+
+class _Client(openai.DefaultAioHttpClient):
+    """All requests are alike: what httpx would merge anew for each one is made once."""
+
+    def build_request(  # type: ignore[override]  # the SDK gives these, anything else goes on
+        self,
+        method: str,
+        url: httpx2.URL | str,
+        *,
+        content: bytes | None = None,
+        headers: list[tuple[str, str]] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        **rest: object,
+    ) -> httpx2.Request:
+        if content is None or timeout is None or any(rest.values()):
+            more = cast("dict[str, None]", rest)
+            return super().build_request(
+                method, url, content=content, headers=headers, timeout=timeout, **more
+            )
+        extensions = {"timeout": timeout.as_dict()}
+        return httpx2.Request(
+            method, _parsed(str(url)), content=content, headers=headers, extensions=extensions
+        )
+
+
+@lru_cache(maxsize=64)
+def _parsed(url: str) -> httpx2.URL:
+    return httpx2.URL(url)
 
 
 class OpenAIChat:
@@ -30,8 +62,9 @@ class OpenAIChat:
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
             timeout=self._line.timeout,
-            http_client=openai.DefaultAioHttpClient(),
+            http_client=_Client(),
         )
+        self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
         self._without_effort: set[str] = set()
 
     async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
@@ -54,10 +87,15 @@ class OpenAIChat:
     async def _send(self, request: Request, retries: int) -> httpx2.Response:
         try:
             response = await self._client.post(
-                "/chat/completions",
+                self._url,
                 content=self._body(request),
                 cast_to=httpx2.Response,
-                options={"max_retries": retries},
+                options={  # the SDK deep-copies a default for each one that is not given
+                    "max_retries": retries,
+                    "timeout": self._line.timeout,
+                    "headers": {},
+                    "security": {"bearer_auth": True},
+                },
                 stream=True,
                 stream_cls=openai.AsyncStream[object],
             )
