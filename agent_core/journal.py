@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
-from agent_core.messages import ToolCall
+from agent_core.messages import GivenFile, ToolCall
 from agent_core.models.port import Reply
 from agent_core.questions import Answer, Question
 
@@ -77,6 +77,8 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     digest: str
     content: str
     outcome: Outcome = "ok"
+    files: tuple[GivenFile, ...] = ()
+    caption: str = ""
 
 
 class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

@@ -42,6 +42,23 @@ class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_
     error: bool = False
 
 
+class GivenFile(Struct, frozen=True, kw_only=True):
+    """A file given to people. `ref` names a kept copy that never changes; `size` in bytes."""
+
+    ref: str
+    name: str
+    mime: str
+    size: int
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """What a tool gave: `text` for the model, `files` for people, with a word on them."""
+
+    text: str
+    files: tuple[GivenFile, ...] = ()
+    caption: str = ""
+
+
 Part: TypeAlias = Text | Thinking | ToolCall | ToolResult
 
 

@@ -40,14 +40,14 @@ from agent_core.journal import (
     ToolStarted,
     call_digest,
 )
-from agent_core.messages import ToolCall, ToolResult
+from agent_core.messages import Output, ToolCall, ToolResult
 from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
 from agent_core.questions import Answer, Question
 from agent_core.tools.contract import Repetition
 
 T = TypeVar("T")
 ModelCall: TypeAlias = Callable[[OnDelta], Awaitable[Reply]]
-ToolRun: TypeAlias = Callable[[str], Awaitable[str]]
+ToolRun: TypeAlias = Callable[[str], Awaitable[str | Output]]
 
 UNKNOWN = (
     "Outcome unknown: the gateway stopped while this call ran. It may or may not have taken "
@@ -224,7 +224,7 @@ class Scope:
         if known is not None:
             return _result(known)
         if started is not None and repetition == "effect":
-            return await self._finish(key, call, UNKNOWN, "unknown")
+            return await self._finish(key, call, Output(text=UNKNOWN), "unknown")
         token = started.token if started is not None else f"{self._turn.id}/{key}"
         if started is None and repetition != "pure":
             await journal.barrier(
@@ -234,19 +234,20 @@ class Scope:
         outcome: Outcome = "ok"
         try:
             async with ambient.limit(limit):
-                content = await _unless_own(run(token), ToolFailed)
+                gave = await _unless_own(run(token), ToolFailed)
+                made = gave if isinstance(gave, Output) else Output(text=gave)
         except ToolFailed as error:
-            content, outcome = str(error), "failed"
+            made, outcome = Output(text=str(error)), "failed"
         except TimeoutError:
-            content, outcome = f"Timed out after {limit:g} s.", "timed_out"
-        return await self._finish(key, call, content, outcome)
+            made, outcome = Output(text=f"Timed out after {limit:g} s."), "timed_out"
+        return await self._finish(key, call, made, outcome)
 
     def settle(self, call: ToolCall, content: str, outcome: Outcome = "failed") -> ToolResult:
         """Give a call a result without running anything (denied, unknown tool, bad arguments)."""
         key = self._claim(call.id)
         record = self._turn.journal.find(key, ToolFinished)
         if record is None:
-            record = _finished(key, call, content, outcome)
+            record = _finished(key, call, Output(text=content), outcome)
             self._turn.journal.defer(record)
         return _result(record)
 
@@ -340,22 +341,24 @@ class Scope:
             case _:
                 self._turn.company.live(TextRestarted())
 
-    async def _finish(self, key: str, call: ToolCall, content: str, outcome: Outcome) -> ToolResult:
+    async def _finish(self, key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolResult:
         self._turn.check()
-        record = _finished(key, call, content, outcome)
+        record = _finished(key, call, made, outcome)
         await self._turn.journal.barrier(record)
         self._turn.check()
         return _result(record)
 
 
-def _finished(key: str, call: ToolCall, content: str, outcome: Outcome) -> ToolFinished:
+def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolFinished:
     return ToolFinished(
         key=key,
         call_id=call.id,
         name=call.name,
         digest=call_digest(call),
-        content=content,
+        content=made.text,
         outcome=outcome,
+        files=made.files,
+        caption=made.caption,
     )
 
 

@@ -114,6 +114,7 @@ class ModelSettings(BaseModel):
     keys: dict[str, tuple[str, ...]] = Field(default={}, repr=False)
     base_urls: dict[str, str] = BASE_URLS
     compatible: tuple[CompatibleProvider, ...] = ()
+    transcription: str = ""
 
     @classmethod
     def read(cls, env: Mapping[str, str] | None = None) -> "ModelSettings":
@@ -127,6 +128,7 @@ class ModelSettings(BaseModel):
             keys={name: found for name, found in keys.items() if found},
             base_urls=urls,
             compatible=_read_compatible(env),
+            transcription=_read(env, "transcription_model"),
         )
 
     @property
@@ -185,6 +187,18 @@ class ModelSettings(BaseModel):
             api_key=self.keys[provider][0],
             key_setting=key_setting,
         )
+
+    def listener(self) -> tuple[Endpoint, str] | None:
+        """Where voice notes are transcribed, and by which model; raises SettingsError."""
+        setting, text = "TRANSCRIPTION_MODEL", self.transcription
+        if not text:
+            return None
+        provider, _, model = text.partition("/")
+        if not model:
+            raise SettingsError(setting, text, "write it as provider/model.")
+        if provider == "anthropic":
+            raise SettingsError(setting, text, "anthropic transcribes nothing; name another one.")
+        return self.endpoint(provider, setting), model
 
     def with_provider(self, provider: CompatibleProvider) -> "ModelSettings":
         """These settings and one more provider (found on this machine)."""

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from gateway.commands.menu import Menu
-from gateway.errors import DeliveryError
+from gateway.errors import DeliveryError, StoreFailed
 from gateway.messages import Inbound
 from gateway.ops import lock
 from gateway.ops.http import Health, listen
@@ -86,7 +86,7 @@ class Gateway:
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
         gate = Gate(secret, settings.host, port, settings.web_names, token)
-        page = WebAdapter(parts.desk, gate, settings.home / "uploads")
+        page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate
 
@@ -118,8 +118,14 @@ class Gateway:
 
     async def _accept(self, inbounds: Sequence[Inbound]) -> None:
         await self._open.wait()
-        if self._parts is not None:
+        if self._parts is None:
+            return
+        try:
             await self._parts.host.accept(inbounds)
+        except StoreFailed:
+            self._parts.outage.tell(inbounds)
+            raise
+        self._parts.outage.over()
 
     def _obey(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
@@ -147,4 +153,6 @@ def _platforms(settings: Settings) -> Sequence[Adapter]:
 
     bot = settings.telegram
     hook = (bot.webhook_url, bot.webhook_secret)
-    return (TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=Menu()),)
+    menu = Menu(sorted(settings.people["telegram"].admins - {"*"}))
+    where = settings.outputs
+    return (TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=menu, outputs=where),)

@@ -50,6 +50,9 @@ class Agent(Protocol):
     def hands(self, circumstances: Circumstances) -> Hands:
         """Models, tools and policy for a turn."""
 
+    def tidy(self, before: float) -> int:
+        """Remove kept files made before `before` (seconds since 1970); how many. Blocks."""
+
     async def code(
         self,
         scope: Scope,

@@ -6,7 +6,7 @@ a redelivery); `message` is the platform's id of the message within its channel.
 
 import hashlib
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -22,10 +22,13 @@ class Conversation(Struct, frozen=True, kw_only=True):
     thread: str = ""
     private: bool = False
     """One person and the agent, nobody else."""
+    person: str = ""
+    """In a group where each person has a line of talk of their own: whose it is."""
 
     @property
     def id(self) -> str:
-        """`platform:account:workspace:channel:thread`, each part percent-encoded."""
+        """`platform:account:workspace:channel:thread`, each part percent-encoded, then `:p` if
+        it is private or `:u` and the person."""
         return _address(self)
 
 
@@ -33,14 +36,19 @@ class Conversation(Struct, frozen=True, kw_only=True):
 def _address(where: Conversation) -> str:
     """Asked for many times while a conversation is busy."""
     parts = (where.platform, where.account, where.workspace, where.channel, where.thread)
-    return ":".join(quote(part, safe="@-_.~") for part in parts) + (":p" if where.private else "")
+    end = ":p" if where.private else f":u{_quoted(where.person)}" if where.person else ""
+    return ":".join(map(_quoted, parts)) + end
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="@-_.~")
 
 
 def read_conversation(address: str) -> Conversation:
     """The Conversation whose `id` is `address`; ValueError if it is none."""
     parts = address.split(":")
-    private = len(parts) == 6 and parts.pop() == "p"
-    if len(parts) != 5:
+    end = (parts.pop() or "?") if len(parts) == 6 else ""
+    if len(parts) != 5 or not (end in ("", "p") or (end[0] == "u" and len(end) > 1)):
         raise ValueError(f"not a conversation address: {address!r}")
     platform, account, workspace, channel, thread = map(unquote, parts)
     return Conversation(
@@ -49,7 +57,8 @@ def read_conversation(address: str) -> Conversation:
         workspace=workspace,
         channel=channel,
         thread=thread,
-        private=private,
+        private=end == "p",
+        person=unquote(end[1:]) if end[:1] == "u" else "",
     )
 
 
@@ -176,6 +185,32 @@ class QuestionExpired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     question: str
 
 
+class QuestionDue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="due"):
+    """A question's time came: a reminder, more people who may decide; or it was brought to the
+    approvers' chat, or that chat was told of its end."""
+
+    conversation: Conversation
+    event: str
+    question: str
+    what: Literal["reminder", "escalation", "relayed", "told"]
+
+
+class QuestionBrought(Struct, frozen=True, kw_only=True, tag_field="kind", tag="brought"):
+    """A question of another conversation is to be shown here as it is now."""
+
+    conversation: Conversation
+    event: str
+    question: str
+
+
+class GatewaySaid(Struct, frozen=True, kw_only=True, tag_field="kind", tag="gateway"):
+    """The gateway's own word for a conversation, brought about elsewhere."""
+
+    conversation: Conversation
+    event: str
+    text: str
+
+
 class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     """A job's due moment came."""
 
@@ -204,9 +239,23 @@ Inbound: TypeAlias = (
     | FormSubmitted
     | StopPressed
     | QuestionExpired
+    | QuestionDue
+    | QuestionBrought
+    | GatewaySaid
     | JobFired
     | WebhookCalled
 )
+
+
+def sender_of(inbound: Inbound) -> Sender | None:
+    """The person behind it, None if it came about by itself."""
+    match inbound:
+        case QuestionExpired() | QuestionDue() | QuestionBrought() | GatewaySaid():
+            return None
+        case JobFired() | WebhookCalled():
+            return None
+        case _:
+            return inbound.sender
 
 
 def dedupe_keys(inbound: Inbound) -> tuple[str, str]:

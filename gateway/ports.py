@@ -6,7 +6,7 @@ Vocabulary: imports nothing of ours but messages and views.
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -62,6 +62,14 @@ class Adapter(Protocol):
         """Write the attachment's bytes to the file `to`."""
 
 
+@runtime_checkable
+class Hooked(Protocol):
+    """An adapter whose webhook can change while it runs."""
+
+    def change_webhook(self, url: str, secret: str) -> None:
+        """Receive by this one from now on. ValueError if it cannot be done without a restart."""
+
+
 class Shown(Struct, frozen=True, kw_only=True):
     """A view as the store holds it. `rev` grows with each change within the conversation;
     `position` orders views for people; `at` seconds since 1970 of its first appearance."""
@@ -91,15 +99,29 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
-    """A message that waits for its turn."""
+    """A message that waits for its turn, as its person left it: edits are in. `message` names it
+    where it is edited or withdrawn."""
 
     seq: int
     name: str
     text: str
     at: float
+    message: str = ""
+    files: tuple[str, ...] = ()
 
 
-Live: TypeAlias = Shown | Growing
+class Changed(Struct, frozen=True, kw_only=True):
+    """The conversation's state or its waiting messages are others than before: ask for them."""
+
+
+class Offered(Struct, frozen=True, kw_only=True):
+    """A command that its person may give."""
+
+    name: str
+    help: str
+
+
+Live: TypeAlias = Shown | Growing | Changed
 
 
 class Desk(Protocol):
@@ -117,12 +139,16 @@ class Desk(Protocol):
     async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
         """Messages accepted and not begun."""
 
-    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
-        """Conversations whose address begins with `prefix`, newest first."""
+    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
+        """Conversations whose address begins with `prefix`, newest first; of those only the ones
+        whose title and views together hold each of the `words`."""
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
         """What changes from now on. Growing text may be skipped over, views never are: a reader
         that falls behind gets an end of the iterator and asks `views` again."""
+
+    def commands(self, sender: Sender) -> tuple[Offered, ...]:
+        """The commands that the sender's role may give."""
 
     def person(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
         """The sender's role, None for a stranger."""

@@ -5,6 +5,7 @@ the records: same views, same versions.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 import msgspec
 from msgspec.structs import replace as with_
@@ -36,9 +37,13 @@ from gateway.views import (
     ChoiceCard,
     FormCard,
     LineState,
+    Media,
+    MediaFile,
     Notice,
+    PlanView,
     ProposalLine,
     Reply,
+    Report,
     Said,
     ToolLine,
     View,
@@ -86,14 +91,15 @@ class Fold:
         """Take one more record; the names of the views it changed."""
         match record:
             case Began() if self.said:
-                text = msgspec.json.decode(record.value, type=dict[str, object]).get("text", "")
+                text = msgspec.json.decode(record.value, type=dict[str, object]).get("said", "")
                 return self._set("said", Said(name=self.asker, text=str(text)), final=True)
             case Replied():
                 return self._replied(Message(role="assistant", parts=record.reply.parts))
             case ToolStarted():
                 return self._line(record.call.id, "running")
             case ToolFinished():
-                return self._line(record.call_id, _LINE[record.outcome], record.content)
+                changed = self._line(record.call_id, _LINE[record.outcome], record.content)
+                return (*changed, *self._given(record))
             case Asked():
                 return self._asked(record)
             case Answered():
@@ -136,6 +142,16 @@ class Fold:
         if lines == activity.lines:
             return ()
         return self._set("activity", with_(activity, lines=lines))
+
+    def _given(self, record: ToolFinished) -> tuple[str, ...]:
+        if not record.files:
+            return ()
+        files = tuple(
+            MediaFile(ref=file.ref, name=file.name, mime=file.mime, size=file.size)
+            for file in record.files
+        )
+        media = Media(files=files, caption=record.caption, language=self.language)
+        return self._set(f"media:{record.key}", media, True)
 
     def _activity(self) -> Activity:
         shape = self.shapes.get("activity")
@@ -245,7 +261,10 @@ class Fold:
             say("limit_note", self.language, n=self.max_rounds) if record.finish == "limit" else ""
         )
         text = record.text or say("empty", self.language)
-        return (*changed, *self._set("reply", Reply(text=text, note=note), True))
+        return (
+            *changed,
+            *self._set("reply", Reply(text=text, note=note, language=self.language), True),
+        )
 
     def _stopped(self, record: Stopped) -> tuple[str, ...]:
         changed = self._seal("stopped")
@@ -258,7 +277,7 @@ class Fold:
             note = record.text or say(
                 "interrupted_note" if interrupted else "stopped_note", self.language
             )
-            reply = Reply(text=record.partial, state="stopped", note=note)
+            reply = Reply(text=record.partial, state="stopped", note=note, language=self.language)
             return (*changed, *self._set("reply", reply, True))
         if record.reason == "interrupt":
             return changed
@@ -314,3 +333,21 @@ def _summary(call: ToolCall) -> str:
 
 def _cut(output: str) -> str:
     return output if len(output) <= OUTPUT else f"{output[:OUTPUT]}\n… (+{len(output) - OUTPUT})"
+
+
+def labelled(view: View, note: str) -> View:
+    """`view` with a word on what is in doubt."""
+    match view:
+        case Reply() | Report():
+            return with_(view, note=f"{view.note} {note}".strip())
+        case Media():
+            return with_(view, caption=f"{view.caption}\n{note}".strip())
+        case Notice() | ChoiceCard() | FormCard():
+            return with_(view, text=f"{view.text}\n{note}")
+        case Activity():
+            return with_(view, words=f"{view.words}\n{note}".strip())
+        case ApprovalCard() | PlanView():
+            return with_(view, outcome=f"{view.outcome}\n{note}".strip())
+        case Said():
+            return view
+    assert_never(view)

@@ -9,11 +9,13 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
+
+from gateway.people.policy import Policy, read_policy
 
 if TYPE_CHECKING:
     from agent_core.settings import ModelSettings
@@ -22,6 +24,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
 Sandbox = Literal["auto", "bwrap", "unsafe-subprocess"]
 Env: TypeAlias = Mapping[str, str]
+T = TypeVar("T")
 
 VERSION = "0.1.0"
 PLATFORMS = ("telegram", "discord", "slack", "web")
@@ -29,6 +32,7 @@ LATER = {"discord": "DISCORD_BOT_TOKEN", "slack": "SLACK_BOT_TOKEN"}
 """Platforms whose adapter is not in this version, by the setting that would start them."""
 FILE = "turnkeeper.toml"
 QUESTION_EXPIRES = 7 * 86_400.0
+QUESTION_REMINDER = 4 * 3_600.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -39,13 +43,20 @@ _OWN = (
     *("TELEGRAM_BOT_TOKEN", "TELEGRAM_WEBHOOK_URL", "TELEGRAM_WEBHOOK_SECRET"),
     *("TELEGRAM_API_BASE_URL", "DISCORD_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
     *("REDIS_URL", "SANDBOX_PROVIDER", "REPLICA_ID", "QUESTION_EXPIRES", "PERMISSION_ASK_ALL"),
-    *("LOCAL_MODEL_DISCOVERY", "LOG_LEVEL", "LOG_FORMAT"),
-    *(f"{p.upper()}_{who}_USERS" for p in PLATFORMS for who in ("ALLOWED", "ADMIN")),
+    *("LOCAL_MODEL_DISCOVERY", "LOG_LEVEL", "LOG_FORMAT", "QUESTION_REMINDER", "APPROVERS"),
+    *("GROUP_POLICY", "GROUP_SCOPE", "COMMAND_RIGHTS", "APPROVERS_CHAT", "QUOTA_TURNS_PER_HOUR"),
+    *(f"{p.upper()}_{who}_USERS" for p in PLATFORMS for who in ("ALLOWED", "ADMIN", "VIEWER")),
+    *(f"{p.upper()}_ALLOWED_CHATS" for p in PLATFORMS),
 )
 _MODELS = (
     *(f"{tier}_MODEL{end}" for tier in ("MAX", "PRO", "FLASH") for end in ("", "_PROVIDER")),
     *(f"{p}_{what}" for p in ("OPENAI", "ANTHROPIC", "GEMINI") for what in ("API_KEY", "BASE_URL")),
-    *("LITE_MODEL_PROVIDER", "OPENAI_COMPATIBLE_PROVIDERS", "CUSTOM_PROVIDERS"),
+    *(
+        "LITE_MODEL_PROVIDER",
+        "TRANSCRIPTION_MODEL",
+        "OPENAI_COMPATIBLE_PROVIDERS",
+        "CUSTOM_PROVIDERS",
+    ),
 )
 KNOWN = (*_OWN, *_MODELS)
 """Every key that `turnkeeper.toml` may hold."""
@@ -72,15 +83,17 @@ class Telegram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A platform's people: ids, `*` for everybody."""
+    """A platform's people: ids, `*` for everybody; its groups: none means all."""
 
     allowed: frozenset[str]
     admins: frozenset[str]
+    viewers: frozenset[str] = frozenset()
+    chats: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What can be set, checked. `question_expires` in seconds, 0 = never. `later`: settings of
+    """What can be set, checked. `question_*` in seconds, 0 = never. `later`: settings of
     platforms that this version lacks. `secrets`: values that no log may show."""
 
     home: Path
@@ -94,6 +107,8 @@ class Settings:
     sandbox: Sandbox
     replica: str
     question_expires: float
+    question_reminder: float
+    policy: Policy
     ask_all: bool
     discovery: bool
     log_level: LogLevel
@@ -117,9 +132,15 @@ class Settings:
         try:
             found = ModelSettings.read(self.env)
             Models(found).check()
+            found.listener()
         except ModelSettingsError as error:
             raise SettingsError(error.setting, error.value, error.mend) from None
         return found
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of copies of the files that were given to people."""
+        return self.home / "outputs"
 
     @property
     def loopback(self) -> bool:
@@ -144,7 +165,9 @@ def _read(env: Env) -> Settings:
         redis_url=_redis(env),
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
         replica=_replica(env),
-        question_expires=_expires(env),
+        question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
+        question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
+        policy=_policy(env),
         ask_all=_flag(env, "PERMISSION_ASK_ALL", default=False),
         discovery=_flag(env, "LOCAL_MODEL_DISCOVERY", default=True),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
@@ -286,8 +309,26 @@ def read_people(env: Env) -> dict[str, Listed]:
         found[platform] = Listed(
             allowed=frozenset(_list(env, f"{platform.upper()}_ALLOWED_USERS")),
             admins=frozenset(own | set(_list(env, f"{platform.upper()}_ADMIN_USERS"))),
+            viewers=frozenset(_list(env, f"{platform.upper()}_VIEWER_USERS")),
+            chats=frozenset(_list(env, f"{platform.upper()}_ALLOWED_CHATS")),
         )
     return found
+
+
+def _policy(env: Env) -> Policy:
+    bot = env.get("TELEGRAM_BOT_TOKEN", "").partition(":")[0]
+
+    def read(name: str, parse: Callable[[str], T]) -> T:
+        return _parsed(env, name, parse)
+
+    return read_policy(read, PLATFORMS, bot)
+
+
+def _parsed(env: Env, name: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(env.get(name, ""))
+    except ValueError as error:
+        raise SettingsError(name, env[name], str(error)) from None
 
 
 def _redis(env: Env) -> str:
@@ -304,16 +345,16 @@ def _replica(env: Env) -> str:
     return name
 
 
-def _expires(env: Env) -> float:
-    text = env.get("QUESTION_EXPIRES", "")
+def _seconds(env: Env, name: str, default: float) -> float:
+    text = env.get(name, "")
     if text.lower() == "never":
         return 0.0
     try:
-        seconds = float(text) if text else QUESTION_EXPIRES
+        seconds = float(text) if text else default
     except ValueError:
         seconds = 0.0
     if not 1.0 <= seconds <= 1e9:
-        raise SettingsError("QUESTION_EXPIRES", text, "write seconds, at least 1, or 'never'.")
+        raise SettingsError(name, text, "write seconds, at least 1, or 'never'.")
     return seconds
 
 

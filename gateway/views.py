@@ -25,6 +25,7 @@ class Reply(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     text: str
     state: ReplyState = "final"
     note: str = ""
+    language: str = ""
 
 
 class ToolLine(Struct, frozen=True, kw_only=True):
@@ -152,10 +153,12 @@ class Report(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
-    """A short word from the gateway itself: what happened, what to do."""
+    """A short word from the gateway itself: what happened, what to do. A `quiet` one rings
+    nowhere."""
 
     text: str
     tone: Tone = "info"
+    quiet: bool = False
 
 
 class Said(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):

@@ -1,23 +1,33 @@
 """Telegram: one bot's connection, as the gateway's Adapter port."""
 
-import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
 from telegram.error import BadRequest as Refused
-from telegram.error import ChatMigrated, NetworkError, TelegramError
+from telegram.error import ChatMigrated, InvalidToken, NetworkError, TelegramError
 
-from adapters.telegram.receive import Receiver
+from adapters.telegram.files import (
+    MOST_FETCHED,
+    PHOTO,
+    as_documents,
+    caption_of,
+    download,
+    opened,
+    sources_of,
+)
+from adapters.telegram.payloads import Source
+from adapters.telegram.receive import Commands, Receiver
 from adapters.telegram.render import render, render_draft
 from adapters.telegram.transport import AiohttpRequest, Flood, NotSent, RawBot
 from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, Unsent
-from gateway.messages import Attachment, Conversation
+from gateway.messages import Attachment, Conversation, digest
 from gateway.ports import Accept
 from gateway.views import Abilities, View
 
@@ -26,34 +36,41 @@ log = logging.getLogger("adapters.telegram")
 SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
 """What a 400 says when the formatting is at fault and the bare text would pass."""
-MOST_BYTES = 20 << 20
 MOST_TOLD = 200
+MOST_REFUSED = 64
 EYES = [{"type": "emoji", "emoji": "👀"}]
+
+
+class _Unknown(Rejected):
+    """The server does not know the method: it is older than it."""
 
 
 class TelegramAdapter:
     """One bot. `webhook_url` (with `webhook_secret`) makes it receive by webhook, else by long
-    poll; `commands` are (name, description) for the menu. ValueError if a setting cannot work."""
+    poll; `outputs` is the folder of the files that the agent gives out. ValueError if a setting
+    cannot work.
+
+    Servers before Bot API 10.2 have no rich messages. That is learned from the first one that is
+    refused, kept in `rich`, and the view comes again in the other form."""
 
     platform = "telegram"
     abilities = Abilities(drafts=True, edit_interval=1.0, send_timeout=20.0)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a setting each
         self,
         token: str,
         api_base_url: str = "https://api.telegram.org",
         webhook_url: str = "",
         webhook_secret: str = "",
-        commands: Sequence[tuple[str, str]] = (),
+        commands: Commands | None = None,
+        outputs: Path | None = None,
     ) -> None:
-        if bool(webhook_url) != bool(webhook_secret):
-            raise ValueError("a Telegram webhook needs both its URL and a secret")
-        if webhook_secret and not SECRET.fullmatch(webhook_secret):
-            raise ValueError("a Telegram webhook secret is 1-256 of A-Z a-z 0-9 _ -")
+        _check_webhook(webhook_url, webhook_secret)
         if not token.strip():
             raise ValueError("the Telegram bot token is empty")
         base = api_base_url.rstrip("/")
         self.last_contact = 0.0
+        self.rich = True
         self._files = f"{base}/file/bot{token}"
         self._wire = AiohttpRequest()
         self._bot = RawBot(
@@ -62,7 +79,9 @@ class TelegramAdapter:
         webhook = (webhook_url, webhook_secret) if webhook_url else None
         self._receiver = Receiver(self._bot, self._touch, webhook, commands)
         self._hooked = webhook is not None
+        self._outputs = outputs
         self._draft_failed = False
+        self._refused: deque[str] = deque(maxlen=MOST_REFUSED)
 
     @property
     def routes(self) -> Sequence[web.AbstractRouteDef]:
@@ -79,27 +98,54 @@ class TelegramAdapter:
         """Close the connections; a later call opens new ones."""
         await self._wire.shutdown()
 
+    def change_webhook(self, url: str, secret: str) -> None:
+        """Receive by this webhook from now on; what comes with the old secret is taken for a
+        minute more. ValueError if it cannot work, or if the bot does not receive by webhook."""
+        if not self._hooked or not url:
+            raise ValueError("changing between webhook and long poll needs a restart")
+        _check_webhook(url, secret)
+        self._receiver.rehook(url, secret)
+
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """Bot API payloads, the same in every chat."""
-        return render(view)
+        payloads = render(view, rich=self.rich)
+        if self._refused and any(digest(payload) in self._refused for payload in payloads):
+            return render(view, rich=False)
+        return payloads
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
-        """The new message's id."""
+        """The new message's id, an album's first one's."""
         data = _body(payload) | _where(conversation)
-        message = await self._formatted("sendMessage", data)
+        method = str(data.pop("method"))
+        if files := sources_of(data):
+            answer = await self._uploaded(method, data, files)
+        elif "rich_message" in data:
+            answer = await self._enriched(method, data, payload)
+        else:
+            answer = await self._formatted(method, data)
+        message = answer[0] if isinstance(answer, list) and answer else answer
         number = message.get("message_id") if isinstance(message, dict) else None
         if not isinstance(number, int):
-            raise Ambiguous("the answer to sendMessage names no message")
+            raise Ambiguous(f"the answer to {method} names no message")
         return str(number)
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
-        """Only inline keyboards survive an edit; without one, the buttons go."""
+        """Only inline keyboards survive an edit; without one, the buttons go. Of a message with
+        files the caption changes."""
         data = _body(payload) | _message(conversation, native)
+        del data["method"]
+        data.pop("disable_notification", None)  # an edit never rings
         markup = data.get("reply_markup")
         if isinstance(markup, dict) and "inline_keyboard" not in markup:
             del data["reply_markup"]
         try:
-            await self._formatted("editMessageText", data)
+            if sources_of(data):
+                where = _message(conversation, native)
+                await self._call("editMessageCaption", where | caption_of(data))
+            elif "rich_message" in data:
+                await self._enriched("editMessageText", data, payload)
+            else:
+                await self._formatted("editMessageText", data)
         except Rejected as error:
             if "message is not modified" not in str(error).lower():
                 raise
@@ -147,26 +193,44 @@ class TelegramAdapter:
         size = file.get("file_size") if isinstance(file, dict) else None
         if not isinstance(path, str) or not path:
             raise Rejected("Telegram does not hand out this file")
-        if max(attachment.size, size if isinstance(size, int) else 0) > MOST_BYTES:
+        if max(attachment.size, size if isinstance(size, int) else 0) > MOST_FETCHED:
             raise Rejected("the file is larger than 20 MB")
         try:
-            await self._download(f"{self._files}/{quote(path)}", to)
+            await download(self._wire, f"{self._files}/{quote(path)}", to)
         except (TelegramError, DeliveryError, OSError) as error:
             to.unlink(missing_ok=True)
             if isinstance(error, TelegramError) and not isinstance(error, Refused):
                 raise Unsent(error.message) from None  # a download may be made again
             raise (self._decision(error) if isinstance(error, TelegramError) else error) from None
 
-    async def _download(self, url: str, to: Path) -> None:
-        taken = 0
-        file = await asyncio.to_thread(to.open, "wb")
-        with file:
-            async with self._wire.download(url) as chunks:
-                async for chunk in chunks:
-                    taken += len(chunk)
-                    if taken > MOST_BYTES:
-                        raise Rejected("the file is larger than 20 MB")
-                    file.write(chunk)
+    async def _enriched(self, method: str, data: dict[str, object], payload: bytes) -> object:
+        """`_call` of a rich message. One that is refused was not sent: Unsent makes the outbox
+        render its view again, now without."""
+        try:
+            return await self._call(method, data)
+        except _Unknown as error:
+            self.rich = False
+            log.warning("telegram_no_rich_messages", extra={"error": str(error)})
+            raise Unsent("the server has no rich messages") from None
+        except Rejected as error:
+            if "message is not modified" in str(error).lower():
+                raise
+            self._refused.append(digest(payload))
+            log.warning("telegram_rich_refused", extra={"error": str(error)})
+            raise Unsent(f"refused as a rich message: {error}") from None
+
+    async def _uploaded(
+        self, method: str, data: dict[str, object], files: Mapping[str, Source]
+    ) -> object:
+        """`_call` with files; pictures that cannot be shown as photos go as documents."""
+        try:
+            return await self._call(method, data, files)
+        except Rejected as error:
+            photos = method == "sendPhoto" or "photo" in str(data.get("media"))
+            if not photos or not PHOTO.search(str(error)):
+                raise
+            log.info("telegram_photo_refused", extra={"error": str(error)})
+        return await self._call(*as_documents(data, files))
 
     async def _formatted(self, method: str, data: dict[str, object]) -> object:
         """`_call`; text whose formatting Telegram refuses is sent bare rather than lost."""
@@ -178,14 +242,24 @@ class TelegramAdapter:
             log.warning("telegram_unformatted", extra={"error": str(error)})
         return await self._call(method, {k: v for k, v in data.items() if k != "entities"})
 
-    async def _call(self, method: str, data: dict[str, object]) -> object:
+    async def _call(
+        self, method: str, data: dict[str, object], files: Mapping[str, Source] | None = None
+    ) -> object:
         try:
             try:
-                return await self._bot.call(method, data)
+                return await self._once(method, data, files)
             except ChatMigrated as moved:  # a group became a supergroup: its messages go there
-                return await self._bot.call(method, {**data, "chat_id": moved.new_chat_id})
+                return await self._once(method, {**data, "chat_id": moved.new_chat_id}, files)
         except TelegramError as error:
             raise self._decision(error) from None
+
+    async def _once(
+        self, method: str, data: dict[str, object], files: Mapping[str, Source] | None
+    ) -> object:
+        if not files:
+            return await self._bot.call(method, data)
+        async with opened(files, self._outputs) as parts:
+            return await self._bot.call(method, data | parts)
 
     def _decision(self, error: TelegramError) -> DeliveryError:
         match error:
@@ -195,6 +269,8 @@ class TelegramAdapter:
                 return Unsent(error.message)
             case Refused():  # a NetworkError to PTB
                 return Rejected(error.message)
+            case InvalidToken() if "not found" in error.message.lower():
+                return _Unknown(error.message)
             case NetworkError():
                 return Ambiguous(error.message)
         return Rejected(error.message)
@@ -203,9 +279,15 @@ class TelegramAdapter:
         self.last_contact = clock.monotonic()
 
 
+def _check_webhook(url: str, secret: str) -> None:
+    if bool(url) != bool(secret):
+        raise ValueError("a Telegram webhook needs both its URL and a secret")
+    if secret and not SECRET.fullmatch(secret):
+        raise ValueError("a Telegram webhook secret is 1-256 of A-Z a-z 0-9 _ -")
+
+
 def _body(payload: bytes) -> dict[str, object]:
     data: dict[str, object] = msgspec.json.decode(payload)
-    data.pop("method", None)
     return data
 
 

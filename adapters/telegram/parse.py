@@ -28,6 +28,8 @@ FILES = (
     ("video", "video.mp4", "video/mp4"),
     ("video_note", "video.mp4", "video/mp4"),
 )
+MOST_DEPTH = 20
+"""Of a rich message; Telegram's own limit is 16."""
 NOTHING: Json = {}
 
 
@@ -97,6 +99,7 @@ def _message(message: Json, me: Me, event: str) -> Inbound | None:
         or (quote is not None and quote.mine)
         or _mentioned(message, me),
         at=float(_int(message.get("date"))),
+        album=_str(message.get("media_group_id")),
     )
 
 
@@ -180,7 +183,37 @@ def _name(user: Json) -> str:
 
 def _text(message: Json) -> str:
     sticker = _map(message.get("sticker"))
-    return _str(message.get("text")) or _str(message.get("caption")) or _str(sticker.get("emoji"))
+    return (
+        _str(message.get("text"))
+        or _str(message.get("caption"))
+        or _str(sticker.get("emoji"))
+        or "\n".join(_lines(_map(message.get("rich_message"))))
+    )
+
+
+def _lines(block: Json, depth: int = 0) -> Iterator[str]:
+    """What one reads in a rich message, which has no text of its own."""
+    if depth > MOST_DEPTH:
+        return
+    for field in ("summary", "text"):
+        if line := _plain(block.get(field), depth):
+            yield line
+    for field in ("blocks", "items"):
+        inside = block.get(field)
+        for one in inside if isinstance(inside, list) else ():
+            yield from _lines(_map(one), depth + 1)
+    rows = block.get("cells")
+    for row in rows if isinstance(rows, list) else ():
+        cells = map(_map, row) if isinstance(row, list) else ()
+        yield " | ".join(_plain(cell.get("text"), depth) for cell in cells)
+
+
+def _plain(text: object, depth: int) -> str:
+    if depth > MOST_DEPTH:
+        return ""
+    if isinstance(text, list):
+        return "".join(_plain(one, depth + 1) for one in text)
+    return _plain(text.get("text"), depth + 1) if isinstance(text, dict) else _str(text)
 
 
 def _attachments(message: Json) -> Iterator[Attachment]:
@@ -191,6 +224,11 @@ def _attachments(message: Json) -> Iterator[Attachment]:
         yield from _attachment(largest, name, "image/jpeg")
     for field, name, mime in FILES:
         yield from _attachment(_map(message.get(field)), name, mime, voice=field == "voice")
+    sticker = _map(message.get("sticker"))
+    if sticker.get("is_animated") is not True:  # those are vector files, which nobody reads
+        moving = sticker.get("is_video") is True
+        kind = ("sticker.webm", "video/webm") if moving else ("sticker.webp", "image/webp")
+        yield from _attachment(sticker, *kind)
 
 
 def _attachment(file: Json, name: str, mime: str, *, voice: bool = False) -> Iterator[Attachment]:

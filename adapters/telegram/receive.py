@@ -4,9 +4,11 @@ The SDK's own Updater confirms updates before anything is stored. Here the offse
 webhook call is answered with 200, only after `accept` returned; the rest comes again.
 """
 
+import asyncio
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Protocol
 
 from aiohttp import web
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
@@ -26,11 +28,24 @@ GRACE = 10
 BATCH = 100
 LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
 CHECK_WEBHOOK = 60.0
+OLD_SECRET = 60.0
+"""Seconds that the secret of a changed webhook is still taken."""
 MOST_BODY = 1 << 20
+LANGUAGES = ("", "de")
+"""Of the command menu; "" is for everybody else, in English."""
 
 SURE_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 STOP_UPDATE = "stopped_message_generation"  # Bot API 10.3
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
+
+
+class Commands(Protocol):
+    """What the menu of commands is made of. `admins`: ids of people who get the long one."""
+
+    admins: Sequence[str]
+
+    def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
+        """(name, description) of each command."""
 
 
 class Receiver:
@@ -41,7 +56,7 @@ class Receiver:
         bot: RawBot,
         contact: Callable[[], None],
         webhook: tuple[str, str] | None,
-        commands: Sequence[tuple[str, str]],
+        commands: Commands | None,
     ) -> None:
         self.stoppable = True
         self._bot = bot
@@ -53,6 +68,8 @@ class Receiver:
         self._offset = 0
         self._opened = False
         self._unhook = False
+        self._rehook = asyncio.Event()
+        self._old: tuple[str, float] = ("", 0.0)
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Telegram refuses the token."""
@@ -63,12 +80,22 @@ class Receiver:
                 await self._insist(self._poll)
         while True:
             await self._insist(self._keep_webhook)
-            await clock.wait(CHECK_WEBHOOK)
+            try:
+                async with clock.limit(CHECK_WEBHOOK):
+                    await self._rehook.wait()
+            except TimeoutError:
+                continue
+
+    def rehook(self, url: str, secret: str) -> None:
+        """Another webhook; calls with the old secret may be under way."""
+        if self._webhook is not None and self._webhook[1] != secret:
+            self._old = (self._webhook[1], clock.monotonic() + OLD_SECRET)
+        self._webhook = (url, secret)
+        self._rehook.set()
 
     async def hook(self, request: web.Request) -> web.Response:
         """POST of one update; 503 makes Telegram send it again."""
-        given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
-        if self._webhook is None or not hmac.compare_digest(given, self._webhook[1].encode()):
+        if not self._knows(request.headers.get(SECRET_HEADER, "")):
             return web.Response(status=401)
         body = await _read(request)
         if body is None:
@@ -89,6 +116,13 @@ class Receiver:
         except StoreFailed:
             return web.Response(status=503)
         return web.Response()
+
+    def _knows(self, secret: str) -> bool:
+        given = secret.encode("utf-8", "surrogateescape")
+        known = [self._webhook[1]] if self._webhook is not None else []
+        if clock.monotonic() < self._old[1]:
+            known.append(self._old[0])
+        return any([hmac.compare_digest(given, one.encode()) for one in known])
 
     async def _insist(self, step: Callable[[], Awaitable[None]]) -> None:
         """Make `step` again until it ends well, after pauses that double."""
@@ -152,29 +186,57 @@ class Receiver:
 
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")
-        told = await self._bot.call("getWebhookInfo", {}) if self._opened else None
+        asking = self._opened and not self._rehook.is_set()
+        self._rehook.clear()  # one more change meanwhile sets it again
+        told = await self._bot.call("getWebhookInfo", {}) if asking else None
         if not isinstance(told, dict) or told.get("url") != url:
             asked: dict[str, object] = {
                 "url": url,
                 "secret_token": secret,
                 "allowed_updates": self._allowed(),
             }
-            await self._bot.call("setWebhook", asked)
+            await self._set_webhook(asked)
         self._contact()
         await self._opening()
 
+    async def _set_webhook(self, asked: dict[str, object]) -> None:
+        try:
+            await self._bot.call("setWebhook", asked)
+        except TelegramError:
+            self._rehook.set()  # getWebhookInfo does not tell the secret
+            raise
+
     async def _opening(self) -> None:
-        """Once, after the first contact: the menu of commands, which may fail."""
+        """Once, after the first contact: the menus of commands, which may fail."""
         if self._opened:
             return
         self._opened = True
-        if not self._commands:
+        for menu in self._menus():
+            try:
+                await self._bot.call("setMyCommands", menu)
+            except TelegramError as error:
+                log.warning("telegram_no_menu", extra={"error": repr(error)})
+                if not isinstance(error, BadRequest):  # an admin who never wrote has no chat
+                    return
+
+    def _menus(self) -> Iterator[dict[str, object]]:
+        """By scope and language; the most special one that fits a chat counts."""
+        if self._commands is None:
             return
-        menu = [{"command": name, "description": text[:256]} for name, text in self._commands]
-        try:
-            await self._bot.call("setMyCommands", {"commands": menu[:100]})
-        except TelegramError as error:
-            log.warning("telegram_no_menu", extra={"error": repr(error)})
+        scopes: list[tuple[dict[str, object], bool]] = [
+            ({"type": "all_private_chats"}, False),
+            ({"type": "all_group_chats"}, False),
+        ]
+        numbers = [int(one) for one in self._commands.admins if one.isdecimal()]
+        scopes += [({"type": "chat", "chat_id": number}, True) for number in numbers]
+        for scope, admin in scopes:
+            for language in LANGUAGES:
+                rows = self._commands.rows(language, admin=admin)[:100]
+                if not rows:
+                    continue
+                commands = [{"command": name, "description": text[:256]} for name, text in rows]
+                menu: dict[str, object] = {"commands": commands, "scope": scope}
+                yield menu | ({"language_code": language} if language else {})
 
     def _allowed(self) -> list[str]:
         return [*SURE_UPDATES, *((STOP_UPDATE,) if self.stoppable else ())]

@@ -169,7 +169,8 @@ class RawBot(Bot):
     ) -> object:
         """`method` of the Bot API with `data`; what it answers under `result`."""
         try:
-            result: object = await self._post(method, data, read_timeout=read_timeout or NONE)
+            # Not `_post`, which looks for PTB's own objects in it and trips over plain ones.
+            result: object = await self._do_post(method, data, read_timeout=read_timeout or NONE)
         except TelegramError as error:
             error.message = error.message.replace(self.token, "…")
             raise error from None
@@ -184,7 +185,7 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
         return None, {}
     if not data.contains_files:
         return msgspec.json.encode(data.parameters), {"Content-Type": "application/json"}
-    form = aiohttp.FormData()
+    form = aiohttp.FormData(quote_fields=False)  # Telegram takes names as they are
     for name, value in data.json_parameters.items():
         form.add_field(name, value)
     for name, (filename, content, mime) in data.multipart_data.items():

@@ -1,12 +1,15 @@
 """The web platform: the page, sign-in, and the API. Views are read from the store, never sent."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from aiohttp import web
 
+from adapters.web import words
 from adapters.web.api import STATIC, Api, guarded
 from adapters.web.gate import SESSION_SECONDS, Gate, Refused
+from adapters.web.outputs import Outputs
 from adapters.web.stream import Streams, Told
 from adapters.web.uploads import Uploads
 from gateway import clock
@@ -17,43 +20,47 @@ from gateway.views import Abilities, View
 
 CONTACT = 30.0
 
-NOTE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">{head}<title>Turnkeeper</title>
-<link rel="stylesheet" href="/page.css"></head><body class="note"><main><h1>{title}</h1>
-<p>{text}</p><p><a href="/">Open the chat</a></p></main></body></html>"""
-SIGN_IN = "Run <code>turnkeeper link</code> where the gateway runs, and open the link it prints."
+SWEEP = 3600.0
+"""Seconds between two looks for uploads that are kept no longer."""
+ASSETS = tuple(sorted(path.name for path in STATIC.glob("*.[cj]s*") if path.suffix != ".json"))
 
 
 class WebAdapter:
-    """The web chat of one gateway; `uploads` is the folder for files that people attach."""
+    """The web chat of one gateway; `uploads` is the folder for files that people attach,
+    `outputs` the one that `MediaFile.ref` is a path in."""
 
     platform = "web"
     abilities = Abilities(reads_views=True, own_messages=False, drafts=False)
 
-    def __init__(self, desk: Desk, gate: Gate, uploads: Path) -> None:
+    def __init__(self, desk: Desk, gate: Gate, uploads: Path, outputs: Path) -> None:
         self.last_contact = 0.0
         self._gate = gate
         self._uploads = Uploads(uploads)
         self._streams = Streams()
-        self._api = Api(desk, gate, self._uploads, self._streams)
+        self._api = Api(desk, gate, self._streams, self._uploads, Outputs(outputs))
 
     @property
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """The page and the API."""
         return [
             web.get("/", guarded(self._gate, self._page)),
-            web.get("/page.js", guarded(self._gate, self._asset)),
-            web.get("/page.css", guarded(self._gate, self._asset)),
+            *(web.get(f"/{name}", guarded(self._gate, self._asset)) for name in ASSETS),
             # A link is used up by a visit: link checkers that send HEAD must not do so.
             web.get("/signin/{token}", guarded(self._gate, self._sign_in), allow_head=False),
             *self._api.routes,
         ]
 
     async def run(self, accept: Accept) -> None:
-        """Nothing to connect to: the HTTP server calls. Ends the open streams when cancelled."""
+        """Nothing to connect to: the HTTP server calls. Deletes old uploads; ends the open streams
+        when cancelled."""
+        swept = -SWEEP
         try:
             while True:
                 self.last_contact = clock.monotonic()
+                if self.last_contact - swept >= SWEEP:
+                    swept = self.last_contact
+                    with contextlib.suppress(OSError):
+                        await self._uploads.sweep()
                 await clock.wait(CONTACT)
         finally:
             self._streams.close()
@@ -89,13 +96,15 @@ class WebAdapter:
             raise Rejected(f"the uploaded file {attachment.name} cannot be read") from error
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        page = web.FileResponse(STATIC / "index.html")
+        language = words.preferred(request.headers.get("Accept-Language", ""))
+        page = web.Response(text=words.page(language), content_type="text/html")
+        page.headers["Vary"] = "Accept-Language"
         try:
             self._gate.person(request.headers, request.cookies.get(self._gate.cookie))
         except Refused:
             person = self._gate.welcome(request.headers, request.remote or "")
             if person is None:
-                return _note("Please sign in", SIGN_IN, 401)
+                return _note("sign_in", language, 401)
             self._remember(request, page, person)
         return page
 
@@ -104,12 +113,13 @@ class WebAdapter:
         return web.FileResponse(STATIC / name, headers={"Cache-Control": "no-cache"})
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        language = words.preferred(request.headers.get("Accept-Language", ""))
         try:
             person = self._gate.redeem(request.match_info["token"])
         except Refused:
-            return _note("This link is over", f"It was used, or is too old. {SIGN_IN}", 401)
+            return _note("link_over", language, 401)
         # Not a redirect: a strict cookie is not sent along when the link was on another site.
-        note = _note("Signed in", "One moment.", 200, '<meta http-equiv="refresh" content="0; url=/">')  # fmt: skip
+        note = _note("signed_in", language, 200, '<meta http-equiv="refresh" content="0; url=/">')
         self._remember(request, note, person)
         return note
 
@@ -125,6 +135,6 @@ class WebAdapter:
         )
 
 
-def _note(title: str, text: str, status: int, head: str = "") -> web.Response:
-    page = NOTE.format(title=title, text=text, head=head)
-    return web.Response(text=page, status=status, content_type="text/html")
+def _note(name: str, language: str, status: int, head: str = "") -> web.Response:
+    text = words.note(name, language, head)
+    return web.Response(text=text, status=status, content_type="text/html")

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from gateway.ports import Shown
-from gateway.views import Activity, ChoiceCard, FormCard, Notice, Reply, View
+from gateway.views import (
+    Activity,
+    ChoiceCard,
+    FormCard,
+    Media,
+    Notice,
+    Reply,
+    Report,
+    View,
+)
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -55,8 +64,10 @@ def to_html(markdown: str) -> str:
 
 def _markdown(view: View) -> str:
     match view:
-        case Reply(text=text) | ChoiceCard(text=text) | FormCard(text=text) | Notice(text=text):
-            return text
+        case Reply() | Report() | ChoiceCard() | FormCard() | Notice():
+            return view.text
+        case Media(caption=caption):
+            return caption
         case Activity(words=words):
             return words
         case _:

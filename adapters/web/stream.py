@@ -14,12 +14,11 @@ from msgspec import Struct
 
 from adapters.web.render import draw
 from gateway import clock
-from gateway.ports import Desk, Growing, Live, Shown, Waiting
+from gateway.ports import Changed, Desk, Growing, Live, Shown, Waiting
 
 PAGE = 100
 HEARTBEAT = 15.0
-BUSY_LOOK = 2.0
-"""Seconds after which the standing of a busy conversation is read again without any news."""
+"""Seconds without news after which it is asked for: another replica may run the conversation."""
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -121,11 +120,13 @@ class Stream:
     async def _deliver(self, inbox: Inbox) -> bool:
         """Pass on what comes; True when the reader fell behind, False when all is over."""
         await self._look()
+        changed = False
         while True:
             try:
-                async with clock.limit(self._patience()):
+                async with clock.limit(HEARTBEAT):
                     item = await inbox.get()
             except TimeoutError:
+                await self._catch_up()
                 item = "look"
             match item:
                 case Shown() if item.rev > self._last:
@@ -138,22 +139,21 @@ class Stream:
                     return True
                 case "closed":
                     return False
+                case Changed() | "look":
+                    changed = True
                 case _:
                     pass
-            if inbox.empty() and not isinstance(item, Growing):
+            if changed and inbox.empty():  # many changes at once are one look
+                changed = False
                 await self._look()
-
-    def _patience(self) -> float:
-        idle = self._standing is None or (
-            self._standing.state == "idle" and not self._standing.waiting
-        )
-        return HEARTBEAT if idle else BUSY_LOOK
 
     async def _look(self) -> None:
         """Send the standing if it is news, else a sign of life if none was sent for long."""
         found = await standing(self._desk, self._conversation)
         if found != self._standing:
             self._standing = found
+            if found.state == "idle":  # readers forget what grew: the next text comes whole
+                self._grown = Growing(turn="", text="")
             await self._event("standing", found)
         elif clock.monotonic() - self._wrote >= HEARTBEAT - 1:
             await self._send(b": still here\n\n")

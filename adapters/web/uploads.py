@@ -1,10 +1,13 @@
 """Files that people attach: kept in one folder, named by a reference that cannot be guessed.
 
-A reference is `<person>/<secret>/<file name>`, which is also its path below the folder.
+A reference is `<person>/<secret>/<file name>`, which is also its path below the folder. A file's
+own time says how long it is kept: `KEPT` from the upload on, `GRACE` once it was fetched. The
+grace is for a turn that is cut off before the store knows that it has begun: it fetches again.
 """
 
 import asyncio
 import mimetypes
+import os
 import re
 import shutil
 from collections.abc import AsyncIterator
@@ -15,6 +18,9 @@ from gateway import clock
 from gateway.messages import Attachment
 
 NAME_LENGTH = 100
+KEPT = 30 * 86400.0
+GRACE = 3600.0
+"""Seconds."""
 LIMIT = f"{UPLOAD_BYTES // 1024 // 1024} MB"
 
 
@@ -32,6 +38,7 @@ class Uploads:
         try:
             await asyncio.to_thread(path.parent.mkdir, parents=True)
             size = await _write(path, chunks)
+            _keep_for(path, KEPT)
         except OSError as error:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
             raise Refused(503, f"The file could not be kept ({error.strerror}). Free some disk "
@@ -49,17 +56,34 @@ class Uploads:
         return _attachment(ref, path.stat().st_size)
 
     async def copy(self, ref: str, to: Path) -> None:
-        """Copy the file to `to`; FileNotFoundError if there is none."""
+        """Copy the file to `to`, and keep it for GRACE only; FileNotFoundError if there is none."""
         path = self._path(ref)
         if path is None:
             raise FileNotFoundError(ref)
         await asyncio.to_thread(shutil.copyfile, path, to)
+        _keep_for(path, GRACE)
+
+    async def sweep(self) -> int:
+        """Delete what is kept no longer; how many files."""
+        return await asyncio.to_thread(self._sweep, clock.now() - KEPT)
+
+    def _sweep(self, before: float) -> int:
+        old = [path for path in self._folder.glob("*/*/*") if path.stat().st_mtime < before]
+        for path in old:
+            shutil.rmtree(path.parent, ignore_errors=True)
+        return len(old)
 
     def _path(self, ref: str) -> Path | None:
         parts = ref.split("/")
         if len(parts) != 3 or "\0" in ref or any(part in ("", ".", "..") for part in parts):
             return None
         return self._folder / ref
+
+
+def _keep_for(path: Path, seconds: float) -> None:
+    """Set the file's time so that it is KEPT for `seconds` from now."""
+    at = clock.now() - KEPT + seconds
+    os.utime(path, (at, at))
 
 
 def file_name(name: str) -> str:

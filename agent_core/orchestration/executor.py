@@ -12,6 +12,7 @@ from agent_core.events import ErrorMet, OutputAdded
 from agent_core.journal import Outcome
 from agent_core.messages import (
     Message,
+    Output,
     ToolCall,
     ToolResult,
     calls_of,
@@ -33,6 +34,7 @@ Live: TypeAlias = Callable[[OutputAdded], None]
 class Brief(Struct, frozen=True, kw_only=True):
     """Everything that a turn reads and that is not an argument, recorded at its start.
 
+    `text` is what the model reads; `said` what the person wrote, for surfaces that show it.
     `model`: a tier or `provider/model`. `tools`: names that are offered. `limit`: seconds a
     model call may take.
     """
@@ -45,6 +47,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     max_rounds: int = 30
     limit: float = 600.0
     cache_key: str = ""
+    said: str = ""
 
 
 class Hands(Struct, frozen=True, kw_only=True):
@@ -205,7 +208,7 @@ class _Worker:
         workspace = Path(self._brief.workspace)
         limit = item.tool.limit
 
-        async def work(token: str) -> str:
+        async def work(token: str) -> str | Output:
             context = ToolContext(
                 workspace=workspace,
                 key=token,

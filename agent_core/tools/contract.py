@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from pydantic import BaseModel
 
+from agent_core.messages import Output
 from agent_core.questions import Question
 
 Repetition = Literal["pure", "idempotent", "effect"]
@@ -31,8 +32,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 class Tool(Struct, frozen=True, kw_only=True):
     """Something that the model may call.
 
-    `call` gets validated `arguments` and returns the text for the model; it raises ToolFailed
-    with a text for the model. `bind` returns what an approval is bound to besides name and
+    `call` gets validated `arguments` and returns the text for the model, or an Output where it
+    has files for people too; it raises ToolFailed with a text for the model. `bind` returns what an approval is bound to besides name and
     arguments (working folder, contents of scripts named); it is computed when the person is
     asked and again just before the call.
     """
@@ -53,4 +54,4 @@ class Tool(Struct, frozen=True, kw_only=True):
     """False: nothing isolates what it runs, so a person is always asked."""
 
 
-ToolCallable: TypeAlias = Callable[[BaseModel, ToolContext], Awaitable[str]]
+ToolCallable: TypeAlias = Callable[[BaseModel, ToolContext], Awaitable[str | Output]]

@@ -9,7 +9,7 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import ToolCall
+from agent_core.messages import Output, ToolCall
 from agent_core.models.port import ToolSpec
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
@@ -81,7 +81,7 @@ def bind(prepared: Prepared, workspace: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def run(prepared: Prepared, context: ToolContext, approved: str) -> str:
+async def run(prepared: Prepared, context: ToolContext, approved: str) -> str | Output:
     """Run the call. `approved`: the digest a person approved, checked in this last instant;
     "" where nobody was asked."""
     if approved and bind(prepared, context.workspace) != approved:
@@ -90,8 +90,11 @@ async def run(prepared: Prepared, context: ToolContext, approved: str) -> str:
             "Ask again if it is still wanted."
         )
     context.workspace.mkdir(parents=True, exist_ok=True)
-    content = await prepared.tool.call(prepared.arguments, context)
-    return observe(content, context.workspace, prepared.call.id)
+    gave = await prepared.tool.call(prepared.arguments, context)
+    if isinstance(gave, Output):
+        text = observe(gave.text, context.workspace, prepared.call.id)
+        return msgspec.structs.replace(gave, text=text)
+    return observe(gave, context.workspace, prepared.call.id)
 
 
 def observe(content: str, workspace: Path, call_id: str) -> str:

@@ -1,24 +1,18 @@
-"""The commands as a menu for platforms that show one."""
+"""The commands as a menu for platforms that show one, by language and role."""
 
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Iterable, Sequence
 
 
-class Menu(Sequence[tuple[str, str]]):
-    """(name, description) of each command. The registry is imported when an adapter looks: after
-    its first contact."""
+class Menu:
+    """The registry is imported when an adapter looks: after its first contact. `admins`: ids of
+    the people, on the adapter's platform, who see what only admins may do."""
 
-    def __len__(self) -> int:
-        return len(self._rows())
+    def __init__(self, admins: Iterable[str] = ()) -> None:
+        self.admins: Sequence[str] = tuple(admins)
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[str, str]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[tuple[str, str]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[str, str] | Sequence[tuple[str, str]]:
-        return self._rows()[index]
+    def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
+        """(name, description) of each command that may be given."""
+        from gateway.commands.registry import COMMANDS, about
 
-    def _rows(self) -> list[tuple[str, str]]:
-        from gateway.commands.registry import COMMANDS
-
-        return [(one.name, one.help) for one in COMMANDS.values()]
+        shown = [one for one in COMMANDS.values() if admin or one.least != "admin"]
+        return [(one.name, about(one.name, language)) for one in shown]

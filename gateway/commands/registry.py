@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
@@ -10,8 +10,9 @@ from agent_core import ambient
 from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal
 from gateway.messages import CommandGiven
+from gateway.people.roles import at_least
 from gateway.store.rows import QuestionRow
-from gateway.texts import say
+from gateway.texts import Key, say
 
 if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
@@ -44,12 +45,8 @@ class Command:
     """`run` returns the answer, "" if it has answered already. `least`: the role it needs."""
 
     name: str
-    help: str
     run: Callable[[Call], Awaitable[str]]
     least: Role = "user"
-
-
-_RANK: dict[Role, int] = {"viewer": 0, "user": 1, "admin": 2}
 
 
 async def run_command(
@@ -60,16 +57,27 @@ async def run_command(
     call = Call(session=session, intake=intake, command=command, role=role, seq=seq)
     if known is None:
         return say("unknown_command", call.language, name=command.name[:32])
-    if _RANK[role] < _RANK[known.least]:
+    if not allowed(call, known):
         return say("not_allowed", call.language)
     return await known.run(call)
 
 
+def allowed(call: Call, command: Command) -> bool:
+    """Who gave it may give this command: by the settings' rights, else by its own least role."""
+    rights = call.session.services.access.policy.rights
+    return at_least(call.role, rights.get(command.name, command.least))
+
+
+def about(name: str, language: str) -> str:
+    """What a command does, for menus."""
+    return say(cast(Key, f"command_{name}"), language)
+
+
 async def _help(call: Call) -> str:
     lines = "\n".join(
-        f"/{command.name} — {command.help}"
+        f"/{command.name} — {about(command.name, call.language)}"
         for command in COMMANDS.values()
-        if _RANK[call.role] >= _RANK[command.least] and command.name != "start"
+        if allowed(call, command) and command.name != "start"
     )
     return say("help", call.language, commands=lines)
 
@@ -120,7 +128,7 @@ async def _status(call: Call) -> str:
     return say(
         "status",
         call.language,
-        state="Working" if session.active is not None else "Idle",
+        state=say("working" if session.active is not None else "idle", call.language),
         waiting=len(session.queue),
         questions=len(session.questions),
         permission=_modes(call)["permission"],
@@ -129,13 +137,18 @@ async def _status(call: Call) -> str:
 
 
 async def _whoami(call: Call) -> str:
-    return say("whoami", call.language, person=call.command.sender.key, role=call.role)
+    key = call.command.sender.key
+    text = say("whoami", call.language, person=key, role=call.role)
+    others = await call.session.services.access.accounts(key) - {key}
+    linked = say("linked_with", call.language, accounts=", ".join(sorted(others)))
+    return f"{text} {linked}" if others else text
 
 
 async def _approvals(call: Call) -> str:
+    from gateway.people.relays import brought_here
     from gateway.sessions.decisions import describe
 
-    questions = _open(call)
+    questions = [*_open(call), *(one for _, one in await brought_here(call.session))]
     if not questions:
         return say("no_approvals", call.language)
     return "\n".join(f"{n}. {describe(question)}" for n, question in enumerate(questions, 1))
@@ -151,7 +164,13 @@ async def _deny(call: Call) -> str:
 
 
 async def _decide(call: Call, answer: Answer) -> str:
-    questions = [q for q in _open(call) if isinstance(q.question, Approval)]
+    from gateway.people.relays import brought_here, decide_there
+    from gateway.sessions.decisions import why_not
+
+    elsewhere = await brought_here(call.session)
+    person = await call.session.services.access.person(call.command.sender)
+    own = [q for q in _open(call) if isinstance(q.question, Approval)]
+    questions = [*own, *(question for _, question in elsewhere)]
     if not questions:
         return say("no_approvals", call.language)
     numbers = [int(word) for word in call.words if word.isdecimal()]
@@ -159,14 +178,17 @@ async def _decide(call: Call, answer: Answer) -> str:
         return say("answer_usage", call.language, name=call.command.name)
     if numbers and not 1 <= numbers[0] <= len(questions):
         return say("answer_usage", call.language, name=call.command.name)
-    question = questions[numbers[0] - 1 if numbers else 0]
+    chosen = numbers[0] - 1 if numbers else 0
+    if chosen >= len(own):
+        asked, given = elsewhere[chosen - len(own)], (call.command, call.seq)
+        return await decide_there(call.session, asked, answer, person, given)
+    question = questions[chosen]
     sender, where = call.command.sender, call.session.conversation
-    no = refusal(question, where.id, where, sender, call.role)
+    no = refusal(question, where.id, where, person)
     if no is not None:
-        return say(no, call.language)
+        return why_not(no, question, call.language)
     decided = replace(answer, by=sender.key, name=sender.name or sender.id, at=ambient.now())
-    await call.session.decisions.decide(question, decided, call.seq)
-    return ""
+    return await call.session.decisions.settle(question, person, decided, call.seq)
 
 
 def _open(call: Call) -> list[QuestionRow]:
@@ -178,6 +200,25 @@ async def _pair(call: Call) -> str:
     if not call.words or pairing is None:
         return say("pair_usage", call.language)
     return await pairing.enter(call.words[0], call.command.sender.key, call.language)
+
+
+async def _unpair(call: Call) -> str:
+    pairing = call.session.services.pairing
+    if not call.words or pairing is None:
+        return say("unpair_usage", call.language)
+    platform, word = call.command.sender.platform, call.words[0]
+    return await pairing.put_out(word if ":" in word else f"{platform}:{word}", call.language)
+
+
+async def _link(call: Call) -> str:
+    linking, sender = call.session.services.linking, call.command.sender
+    if linking is None or not call.session.conversation.private:
+        return say("link_private", call.language)
+    if not call.words:
+        return say("link_code", call.language, code=await linking.code_for(sender))
+    if call.words[0].lower() == "off":
+        return await linking.leave(sender)
+    return await linking.enter(call.words[0], sender)
 
 
 async def _permissions(call: Call) -> str:
@@ -200,25 +241,24 @@ async def _model(call: Call) -> str:
 COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
-        Command(name="start", help="What this is", run=_help, least="viewer"),
-        Command(name="help", help="What there is", run=_help, least="viewer"),
-        Command(name="new", help="Begin a new conversation", run=_new),
-        Command(
-            name="stop", help="Stop the running turn; /stop all also ends waiting ones", run=_stop
-        ),
-        Command(name="mode", help="ask or auto; queue, steer or interrupt", run=_mode),
-        Command(name="approvals", help="What waits for a decision", run=_approvals, least="viewer"),
-        Command(name="approve", help="Approve what waits", run=_approve),
-        Command(name="deny", help="Deny what waits, with a reason", run=_deny),
-        Command(name="status", help="What goes on", run=_status, least="viewer"),
-        Command(name="model", help="The model in use", run=_model, least="viewer"),
-        Command(name="permissions", help="Rules that were approved for longer", run=_permissions),
+        Command(name="start", run=_help, least="viewer"),
+        Command(name="help", run=_help, least="viewer"),
+        Command(name="new", run=_new),
+        Command(name="stop", run=_stop),
+        Command(name="mode", run=_mode),
+        Command(name="approvals", run=_approvals, least="viewer"),
+        Command(name="approve", run=_approve),
+        Command(name="deny", run=_deny),
+        Command(name="status", run=_status, least="viewer"),
+        Command(name="model", run=_model, least="viewer"),
+        Command(name="permissions", run=_permissions),
         Command(
             name="pair",
-            help="Let a stranger in by the code shown to them",
             run=_pair,
             least="admin",
         ),
-        Command(name="whoami", help="Your id and role", run=_whoami, least="viewer"),
+        Command(name="unpair", run=_unpair, least="admin"),
+        Command(name="link", run=_link),
+        Command(name="whoami", run=_whoami, least="viewer"),
     )
 }

@@ -75,6 +75,7 @@ class Operations:
         commands: dict[str, Callable[[tuple[str, ...]], Awaitable[Answer]]] = {
             "status": self._status,
             "pair": self._pair,
+            "unpair": self._unpair,
             "link": self._link,
             "dead": self._dead,
             "resubmit": self._resubmit,
@@ -99,6 +100,12 @@ class Operations:
             return Answer(text=say("pair_usage"), ok=False)
         text = await self.pairing.enter(words[0], MACHINE, "")
         return Answer(text=text, ok=text not in (say("pair_wrong"), say("pair_locked")))
+
+    async def _unpair(self, words: tuple[str, ...]) -> Answer:
+        if self.pairing is None or not words or ":" not in words[0]:
+            return Answer(text=say("unpair_usage"), ok=False)
+        text = await self.pairing.put_out(words[0], "")
+        return Answer(text=text, ok=text == say("unpaired", person=words[0]))
 
     async def _link(self, words: tuple[str, ...]) -> Answer:
         if self.live is None:

@@ -16,11 +16,11 @@ from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.journal import Record, Replied, Steered
 from agent_core.messages import Message
+from gateway.delivery.outbox import Key, Outbox
 from gateway.errors import Fenced, StoreFailed
 from gateway.messages import Conversation
-from gateway.ports import Growing
+from gateway.ports import Changed, Growing
 from gateway.sessions.decisions import Decisions
-from gateway.sessions.outbox import Key, Outbox
 from gateway.sessions.services import Services
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
@@ -65,7 +65,9 @@ class Commits:
         self.woken = False
         self.deadline = ambient.monotonic() + services.ttl
         self.adapter = services.adapters[conversation.platform]
-        self.outbox = Outbox(conversation, self.adapter, services.gate(conversation.platform), self)
+        gate, pace = services.gate(conversation.platform), services.pace(conversation)
+        self.outbox = Outbox(conversation, self.adapter, gate, pace, self)
+        self.outbox.pause(self.row.quiet_until - ambient.now())
         self._event = asyncio.Event()
         self._releasing: asyncio.Future[bool] | None = None
         self._last: asyncio.Future[None] | None = None
@@ -126,6 +128,8 @@ class Commits:
         elif error is not None:
             self.services.count("commits_failed")
             self.end(Drained(), str(error))
+        else:
+            self.services.feed.publish(self.conversation.id, Changed())
         self._event.set()
 
     def _write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
@@ -241,6 +245,10 @@ class Commits:
         )
         self._show_when_stands(future, (row,))
 
+    def show(self, changes: Changes) -> None:
+        """One commit whose views people see when it stands."""
+        self._show_when_stands(self.submit(changes), changes.views)
+
     def configure(self, settings: ConversationSettings) -> None:
         """The conversation's settings from the next commit on."""
         self.row = replace(self.row, settings=settings)
@@ -275,6 +283,11 @@ class Commits:
             self.notice(
                 self.seen, say("view_failed", self.language, why=why), "error", state="kept"
             )
+
+    def limited(self, seconds: float) -> None:
+        self.row = replace(self.row, quiet_until=ambient.now() + seconds)
+        if self.ended is None:
+            self.submit(Changes(row=self.row))
 
     def settled(self) -> None:
         self._event.set()

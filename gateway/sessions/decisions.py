@@ -12,26 +12,39 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Answered, Asked, Record, Stopped
-from agent_core.questions import Answer, Approval, Choice, Decision, Input
+from agent_core.questions import Answer, Approval, Choice, Decision, Input, Question
 from gateway.access import refusal
 from gateway.errors import DeliveryError
-from gateway.messages import ButtonPressed, FormSubmitted, QuestionExpired, Sender, read_token
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    QuestionDue,
+    QuestionExpired,
+    Sender,
+    read_token,
+)
+from gateway.people.approvers import DEFAULT, Approvers, Deciders, Person, named
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
+    RELAY_AFTER,
     AuditRow,
     Changes,
     InboxRow,
     QuestionRow,
     QuestionStatus,
     Rule,
+    Vote,
 )
 from gateway.texts import Key, say
+from gateway.views import Notice
 
 if TYPE_CHECKING:
     from gateway.sessions.session import Session
 
 log = logging.getLogger("turnkeeper.decisions")
 
+_WIDTH: tuple[Choice, ...] = ("once", "conversation", "always")
+"""From the narrowest yes to the widest."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
 
@@ -43,6 +56,7 @@ class Decisions:
 
     async def press(self, row: InboxRow, press: ButtonPressed | FormSubmitted) -> None:
         session = self._session
+        person = await session.services.access.person(press.sender)
         token = read_token(press.token)
         question, where = None, session.conversation.id
         if token is not None:
@@ -55,17 +69,19 @@ class Decisions:
         if token is None or question is None:
             self.done(row.seq, press.press, say("unknown_button", press.sender.language))
             return
-        role = session.services.access.role(press.sender)
-        no = refusal(question, where, session.conversation, press.sender, role)
+        no = refusal(question, where, session.conversation, person)
         answer = None if no else self._read(question, press, token[1])
         if answer is None:
             key: Key = no or "unknown_button"
             log.info("press_refused", extra={"question": question.id, "why": key})
             audit = session.audit(press.sender.key, "press_refused", f"{question.id} {key}")
-            self.done(row.seq, press.press, say(key, press.sender.language), audit)
+            self.done(row.seq, press.press, why_not(key, question, press.sender.language), audit)
             return
-        await self.decide(question, answer, row.seq)
-        self.tell(press.press, "")
+        word = await self.settle(question, person, answer, row.seq)
+        if word:
+            self.done(row.seq, press.press, word)
+        else:
+            self.tell(press.press, self._counted(question.id, press.sender.language))
 
     def _read(
         self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str
@@ -87,6 +103,61 @@ class Decisions:
     def answer(self, sender: Sender, choice: Choice, text: str) -> Answer:
         name = sender.name or sender.handle or sender.id
         return Answer(choice=choice, text=text, by=sender.key, name=name, at=ambient.now())
+
+    async def settle(self, question: QuestionRow, person: Person, answer: Answer, seq: int) -> str:
+        """Decide, or count one of several yeses: the first no decides. A private word for who
+        answered, "" if what is shown says it and the row `seq` is done."""
+        needed = question.deciders.needed if question.deciders else 1
+        if needed <= 1 or not answer.allowed:
+            await self.decide(question, answer, seq)
+            return ""
+        session, language = self._session, self._language(question)
+        if any(not person.accounts.isdisjoint(vote.accounts) for vote in question.votes):
+            return say("voted_before", language, left=needed - len(question.votes))
+        accounts = tuple(sorted(person.accounts))
+        vote = Vote(accounts=accounts, name=answer.name, choice=answer.choice, at=answer.at)
+        votes = (*question.votes, vote)
+        if len(votes) >= needed:
+            narrowest = min((vote.choice for vote in votes), key=_WIDTH.index)
+            names = ", ".join(vote.name for vote in votes)
+            await self.decide(question, replace(answer, choice=narrowest, name=names), seq)
+            return ""
+        text = say("voted", language, name=answer.name, given=len(votes), needed=needed)
+        audit = session.audit(answer.by, "voted", f"{question.id} {answer.choice}")
+        self._changed(replace(question, votes=votes), seq, text, audit)
+        return ""
+
+    def _counted(self, name: str, language: str) -> str:
+        """A word for whose yes was counted in another chat than the one that shows it."""
+        question = self._session.questions.get(name)
+        if question is None or not question.chat or question.deciders is None or not question.votes:
+            return ""
+        given, needed = len(question.votes), question.deciders.needed
+        name = question.votes[-1].name
+        return say("voted", language, name=name, given=given, needed=needed)
+
+    def _changed(
+        self, question: QuestionRow, seq: int, text: str, audit: AuditRow | None = None
+    ) -> None:
+        """One commit: the question's new state, a word on it, the row that brought it about."""
+        session = self._session
+        quiet = question.reminded and not session.questions[question.id].reminded
+        session.questions[question.id] = question
+        notice = Notice(text=text, quiet=quiet)
+        view = session.want(f"row-{seq}", "notice", notice, 1, final=True)
+        session.show(
+            Changes(
+                done=(seq,),
+                questions=(question,),
+                views=(view,),
+                row=session.row,
+                audit=(audit,) if audit else (),
+            )
+        )
+
+    def _language(self, question: QuestionRow) -> str:
+        turn = self._session.turns.get(question.turn)
+        return turn.language if turn is not None else self._session.language
 
     async def decide(self, question: QuestionRow, answer: Answer, seq: int) -> None:
         """Record the answer; its turn becomes runnable in the same commit."""
@@ -131,6 +202,47 @@ class Decisions:
         answer = Answer(choice="expired", at=ambient.now())
         await self.decide(question, answer, row.seq)
 
+    async def timed(self, row: InboxRow, occasion: QuestionExpired | QuestionDue) -> None:
+        """A question's time came, for whatever it is."""
+        if isinstance(occasion, QuestionExpired):
+            await self.expired(row, occasion)
+        else:
+            await self._due(row, occasion)
+
+    async def _due(self, row: InboxRow, due: QuestionDue) -> None:
+        """Remind of the question, or say who else may decide it now; each once."""
+        if due.what == "told":
+            await self._told(row, due.question)
+            return
+        question = self._session.questions.get(due.question)
+        if question is None or question.status != "open":
+            self.done(row.seq, "", "")
+            return
+        language, what = self._language(question), describe(question)
+        if due.what == "escalation" and question.deciders and not question.escalated:
+            who = people_of(question.deciders.then, language)
+            text = say("escalated", language, what=what, who=who)
+            self._changed(replace(question, escalated=True), row.seq, text)
+        elif due.what == "relayed" and not question.relayed:
+            who = people_of((question.deciders or DEFAULT).who, language)
+            text = say("relayed", language, what=what, who=who)
+            self._changed(replace(question, relayed=True), row.seq, text)
+        elif due.what == "reminder" and not question.reminded:
+            kind = question.question
+            key: Key = "remind_approval" if isinstance(kind, Approval) else "remind_question"
+            self._changed(replace(question, reminded=True), row.seq, say(key, language, what=what))
+        else:
+            self.done(row.seq, "", "")
+
+    async def _told(self, row: InboxRow, name: str) -> None:
+        """The approvers' chat knows of the question's end."""
+        found = await self._session.services.store.find(name)
+        if found is None or found[1].status == "open":
+            self.done(row.seq, "", "")
+            return
+        told = replace(found[1], told=True)
+        self._session.submit(Changes(done=(row.seq,), questions=(told,)))
+
     def questions_of(
         self, open_turn: OpenTurn, records: Iterable[Record]
     ) -> tuple[QuestionRow, ...]:
@@ -150,23 +262,45 @@ class Decisions:
                     choice = record.answer.choice if isinstance(record, Answered) else "cancelled"
                     closed = replace(question, status=_STATUS.get(choice, "answered"))
                     session.questions.pop(question.id)
+                    if closed.due:
+                        session.services.alarm(ambient.now() + RELAY_AFTER)
                     rows.append(closed)
         return tuple(rows)
 
     def _question(self, open_turn: OpenTurn, record: Asked) -> QuestionRow:
-        seconds = record.question.expires or self._session.services.question_expires
+        services, asked = self._session.services, record.question
+        seconds = asked.expires or services.question_expires
         expires = record.at + seconds if seconds else 0.0
-        self._session.services.alarm(expires)
-        return QuestionRow(
+        remind = record.at + services.question_reminder
+        wanted = services.question_reminder and (not expires or remind < expires)
+        row = QuestionRow(
             id=record.id,
             turn=open_turn.id,
             key=record.key,
             status="open",
-            question=record.question,
+            question=asked,
             entitled=(open_turn.row.sender,),
             asked=record.at,
             expires=expires,
+            remind=remind if wanted else 0.0,
+            deciders=self._deciders(asked),
+            chat=self._chat(asked),
         )
+        services.alarm(row.due)
+        return row
+
+    def _chat(self, asked: Question) -> str:
+        """The approvers' chat, unless this is it."""
+        chat = self._session.services.access.policy.chat
+        other = isinstance(asked, Approval) and chat != self._session.conversation.id
+        return chat if other else ""
+
+    def _deciders(self, asked: Question) -> Deciders | None:
+        approvers = self._session.services.access.policy.approvers
+        if not isinstance(asked, Approval) or approvers == Approvers():
+            return None
+        risks = (proposal.risk for proposal in asked.proposals)
+        return approvers.of(risks, self._session.conversation.platform)
 
     def audit_of(self, open_turn: OpenTurn, records: Iterable[Record]) -> tuple[AuditRow, ...]:
         """Lines of the audit that these records make."""
@@ -211,3 +345,18 @@ def describe(question: QuestionRow) -> str:
             return f"approval of {calls}"[:200]
         case Decision(text=text) | Input(text=text):
             return text[:200]
+
+
+def why_not(key: Key, question: QuestionRow, language: str) -> str:
+    """A private word for who may not decide, or not any more."""
+    if key != "not_entitled":
+        return say(key, language)
+    rule = question.deciders or DEFAULT
+    who = people_of(rule.words(ambient.now() - question.asked), language)
+    return say(key, language, who=who)
+
+
+def people_of(words: Iterable[str], language: str) -> str:
+    """Who decides, for people: `admins, telegram:7`."""
+    keys: dict[str, Key] = {"asker": "who_asker", "admin": "who_admin", "user": "who_user"}
+    return named(words, lambda word: say(keys[word], language))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gateway.ports import Growing, Live
+from gateway.ports import Live, Shown
 
 MOST_BEHIND = 256
 
@@ -24,7 +24,7 @@ class Feed:
         for queue in tuple(self._watchers.get(conversation, ())):
             if queue.qsize() < MOST_BEHIND:
                 queue.put_nowait(live)
-            elif not isinstance(live, Growing):
+            elif isinstance(live, Shown):
                 self._drop(conversation, queue)
                 queue.put_nowait(None)
 

@@ -4,24 +4,37 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
+from typing import Literal
+
+from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost
-from gateway.access import wanted
 from gateway.errors import Fenced, StoreFailed
 from gateway.messages import (
+    ButtonPressed,
+    Conversation,
+    FormSubmitted,
     Inbound,
-    MessageReceived,
+    QuestionBrought,
+    QuestionDue,
     QuestionExpired,
     read_conversation,
+    read_token,
+    sender_of,
 )
+from gateway.ports import Changed
 from gateway.sessions.services import Services
 from gateway.sessions.session import Session
-from gateway.store.rows import Opened
+from gateway.store.rows import Opened, QuestionRow
 
 log = logging.getLogger("turnkeeper.host")
 
 LONGEST_NAP = 60.0
+
+KEEP_FILES = 30 * 86_400.0
+"""Seconds that files given to people are kept."""
+TIDY_EVERY = 3_600.0
 
 
 class Host:
@@ -42,6 +55,7 @@ class Host:
         """What the sessions share; before `run`."""
         self.services = services
         services.alarm = self._alarm
+        services.deliver = self.accept
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
@@ -85,7 +99,8 @@ class Host:
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         """Store inbound values, then wake their conversations. Returns when they are kept."""
-        kept = [i for i in inbounds if not isinstance(i, MessageReceived) or wanted(i)]
+        wanted = self.services.access.wanted
+        kept = [await self._placed(inbound) for inbound in inbounds if wanted(inbound)]
         if not kept:
             return
         names = tuple(dict.fromkeys(inbound.conversation.id for inbound in kept))
@@ -103,10 +118,39 @@ class Host:
         services.count("redelivered", len(accepted) - fresh)
         opened = {one.lease.conversation: one for one in taken}
         for name in names:
+            services.feed.publish(name, Changed())
             if name in free:
                 self.spawn(self._serve(name, opened.get(name)), f"session:{name}")
             else:
                 self.wake(name)
+
+    async def _placed(self, inbound: Inbound) -> Inbound:
+        """In the line of talk that it belongs to: in a group each person may have an own one. A
+        press belongs where its question was asked, when that is shown here."""
+        sender, where = sender_of(inbound), inbound.conversation
+        policy = self.services.access.policy
+        if isinstance(inbound, ButtonPressed | FormSubmitted):
+            token = read_token(inbound.token)
+            found = await self.services.store.find(token[0]) if token is not None else None
+            asked = read_conversation(found[0]) if found is not None else where
+            if replace(asked, person="") == where:
+                return replace(inbound, conversation=asked)
+            if found is not None and found[1].chat == where.id:
+                return self._carried(inbound, asked)
+        shared = policy.scope == "shared" or where.private or where.id == policy.chat
+        if shared or sender is None:
+            return inbound
+        return replace(inbound, conversation=replace(where, person=sender.id))
+
+    def _carried(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
+        """A press in the approvers' chat, as a row of the conversation that asked."""
+        where, event = press.conversation, f"{press.conversation.id} {press.event}"
+        if where.platform == asked.platform:
+            return replace(press, conversation=asked, event=event)
+        # nobody there can answer it on this platform: it is acknowledged without a word
+        if press.press and (adapter := self.services.adapters.get(where.platform)) is not None:
+            self.spawn(adapter.tell(where, press.press, ""), "tell")
+        return replace(press, conversation=asked, event=event, press="")
 
     def _is_free(self, conversation: str) -> bool:
         """No session runs for it here, and one may begin."""
@@ -201,6 +245,7 @@ class Host:
 
     async def _look_for_work(self) -> None:
         """What another replica left, and what a hint did not reach."""
+        tidied = 0.0
         while True:
             await ambient.wait(self.services.ttl / 2)
             with suppress(StoreFailed):
@@ -208,25 +253,19 @@ class Host:
                     if conversation not in self.sessions:
                         self.wake(conversation)
                 await self.services.store.sweep(ambient.now())
+            if ambient.monotonic() - tidied > TIDY_EVERY:
+                tidied = ambient.monotonic()
+                await asyncio.to_thread(self.services.agent.tidy, ambient.now() - KEEP_FILES)
 
     # ---- timers --------------------------------------------------------------------------
 
     async def _expire(self) -> None:
-        """Append `expired` rows for questions whose time has come; replay looks at no clock."""
+        """Append rows for questions whose time has come; replay looks at no clock."""
         while True:
             try:
                 now = ambient.now()
                 due = await self.services.store.due(now, 100)
-                await self.accept(
-                    [
-                        QuestionExpired(
-                            conversation=read_conversation(where),
-                            event=f"expired:{question.id}",
-                            question=question.id,
-                        )
-                        for where, question in due
-                    ]
-                )
+                await self.accept([one for place, row in due for one in _due(place, row, now)])
                 stored = await self.services.store.next_due()
                 # a question that has just been asked may not be in the store yet
                 known = (stored, self._alarmed if self._alarmed > now else None)
@@ -260,3 +299,22 @@ class Host:
                 while self.sessions or self._starting:
                     self._changed.clear()
                     await self._changed.wait()
+
+
+def _due(where: str, question: QuestionRow, now: float) -> tuple[Inbound, ...]:
+    """What a question whose time has come brings about: once for each occasion."""
+    conversation, name = read_conversation(where), question.id
+
+    def due(what: Literal["reminder", "escalation", "relayed", "told"]) -> QuestionDue:
+        event = f"{what}:{name}"
+        return QuestionDue(conversation=conversation, event=event, question=name, what=what)
+
+    if question.status != "open" or (question.chat and not question.relayed):
+        what: Literal["relayed", "told"] = "relayed" if question.status == "open" else "told"
+        chat = read_conversation(question.chat)
+        shown = QuestionBrought(conversation=chat, event=f"show-{what}:{name}", question=name)
+        return (shown, due(what))
+    if question.expires and question.expires <= now:
+        event = f"expired:{name}"
+        return (QuestionExpired(conversation=conversation, event=event, question=name),)
+    return (due("escalation" if 0 < question.escalates <= now else "reminder"),)

@@ -2,13 +2,13 @@
 first row decides, later ones change nothing and get a private word."""
 
 import logging
-from pathlib import Path
+from collections.abc import Sequence
+from math import ceil
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.context.prompt import attributed
 from agent_core.journal import Stopped
 from agent_core.questions import Input
 from gateway.commands.registry import run_command
@@ -17,16 +17,24 @@ from gateway.messages import (
     ButtonPressed,
     CommandGiven,
     FormSubmitted,
+    GatewaySaid,
     JobFired,
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    QuestionBrought,
+    QuestionDue,
     QuestionExpired,
     Sender,
     StopPressed,
     WebhookCalled,
+    sender_of,
 )
+from gateway.people.quotas import over_quota
+from gateway.people.relays import show_brought
 from gateway.sessions.decisions import describe
+from gateway.sessions.parts import joined, settles_in, whole
+from gateway.sessions.reading import Reading, only_voice, shown, words
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     Changes,
@@ -51,6 +59,7 @@ class Intake:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        self._reading = Reading(session.services, session.adapter, session.conversation)
         self._told_full = False
         self._edits: dict[int, tuple[int, ...]] = {}
         """Rows of edits by the waiting row that they changed: they are done with it."""
@@ -58,6 +67,9 @@ class Intake:
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
         inbound = row.inbound
+        sender = sender_of(inbound)
+        if sender is not None:
+            await self._session.services.access.learn(sender)
         match inbound:
             case MessageReceived():
                 await self._message(row, inbound)
@@ -67,8 +79,12 @@ class Intake:
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
                 await self._session.decisions.press(row, inbound)
-            case QuestionExpired():
-                await self._session.decisions.expired(row, inbound)
+            case QuestionExpired() | QuestionDue():
+                await self._session.decisions.timed(row, inbound)
+            case QuestionBrought():
+                await show_brought(self._session, row, inbound)
+            case GatewaySaid():
+                self._session.notice(row.seq, inbound.text)
             case StopPressed():
                 await self._stop_pressed(row, inbound)
             case MessageEdited():
@@ -83,18 +99,31 @@ class Intake:
     async def _message(self, row: InboxRow, message: MessageReceived) -> None:
         session = self._session
         session.language = message.sender.language or session.language
-        role = session.services.access.role(message.sender)
-        if role is None and not message.conversation.private:
+        access = session.services.access
+        role = access.role(message.sender)
+        known = role is not None and access.for_agent(message, followed=session.row.followed)
+        silent = role == "viewer" and not message.addressed
+        if (silent or not known) and not message.conversation.private:
             session.submit(Changes(done=(row.seq,)))  # strangers in groups are told nothing
             return
         if role is None or role == "viewer":
-            text = await self._unknown(message.sender) if role is None else say("not_allowed")
+            word = say("not_allowed", message.sender.language)
+            text = await self._unknown(message) if role is None else word
             session.notice(row.seq, text, "warning")
             return
+        if only_voice(message) and session.services.hearing is None:
+            session.notice(row.seq, say("no_ears", message.sender.language), "warning")
+            return
+        self._follow(message)
         question = self._open_input(message)
         if question is not None:
             answer = session.decisions.answer(message.sender, "once", message.text)
             await session.decisions.decide(question, answer, row.seq)
+            return
+        if role != "admin" and (wait := await self._over_quota(message)):
+            most, minutes = access.policy.turns_per_hour, ceil(wait / 60)
+            text = say("over_quota", message.sender.language, n=most, minutes=minutes)
+            session.notice(row.seq, text, "warning")
             return
         session.queue.append(row)
         if session.active is not None:
@@ -102,10 +131,28 @@ class Intake:
         if (session.row.settings.arrival or "queue") == "interrupt":
             await self.stop(message.sender, "interrupt", ())
 
-    async def _unknown(self, sender: Sender) -> str:
-        pairing = self._session.services.pairing
-        code = await pairing.code_for(sender) if pairing is not None else "—"
+    async def _unknown(self, inbound: MessageReceived | CommandGiven) -> str:
+        pairing, sender = self._session.services.pairing, inbound.sender
+        code = "—" if pairing is None else await pairing.code_for(sender, inbound.conversation)
         return say("stranger", sender.language, code=code)
+
+    def _follow(self, message: MessageReceived) -> None:
+        """From the first word to the agent on, a thread is its own, if that is the policy."""
+        session, policy = self._session, self._session.services.access.policy
+        fresh = policy.group == "thread" and not session.row.followed
+        if fresh and message.conversation.thread and not message.conversation.private:
+            session.row = replace(session.row, followed=True)
+            session.submit(Changes(row=session.row))
+
+    async def _over_quota(self, message: MessageReceived) -> float:
+        """Seconds until the person may begin a turn again; 0 if this one may begin."""
+        services = self._session.services
+        most = services.access.policy.turns_per_hour
+        if not most:
+            return 0.0
+        whose = min(await services.access.accounts(message.sender.key))
+        event = f"{message.conversation.id} {message.event}"
+        return await over_quota(services.store, whose, event, most)
 
     def _open_input(self, message: MessageReceived) -> QuestionRow | None:
         """The open input question that this plain message answers: in private the oldest, in a
@@ -190,34 +237,46 @@ class Intake:
                     taken.append(row)
                     session.queue.remove(row)
                     open_turn.done += self.with_edits(row.seq)[1:]
-        return tuple((row.seq, self._words(row)) for row in taken)
+        return tuple((row.seq, words(row)) for row in taken)
 
     # ---- new turns -----------------------------------------------------------------------
 
     async def begin(self) -> OpenTurn | None:
-        """A turn for what waits longest, None if nothing waits."""
+        """A turn for what waits longest, None if nothing waits or not all of it is there."""
         session = self._session
-        if not session.queue:
+        if not session.queue or self.settles_in():
             return None
-        rows = [session.queue.popleft()]
-        surplus = len(session.queue) + 1 - session.services.most_waiting
+        parts = whole(session.queue)
+        rows = [joined(parts)]
+        surplus = len(session.queue) + 1 - len(parts) - session.services.most_waiting
+        for _ in parts:
+            session.queue.popleft()
         while surplus > 0 and session.queue and self._same_person(rows[0], session.queue[0]):
             rows.append(session.queue.popleft())
             surplus -= 1
         self._told_full = self._told_full and bool(session.queue)
-        text = "\n\n".join([await self._text(row) for row in rows])
+        text = "\n\n".join([await self._reading.whole(row) for row in rows])
         waiting = [q for q in session.questions.values() if q.status == "open"]
         if waiting:
             what = "; ".join(map(describe, waiting))
             text = f"{text}\n\n{say('still_waiting', '', what=what)}"
-        done = tuple(seq for row in rows for seq in self.with_edits(row.seq))
-        return await session.start(self._turn_row(rows, text), text, done)
+        taken = (*parts, *rows[1:])
+        done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
+        said = "\n\n".join(map(shown, rows))
+        return await session.start(self._turn_row(rows, taken, said), text, said, done)
+
+    def settles_in(self) -> float:
+        """Seconds until the message that waits longest is there with all its parts."""
+        session = self._session
+        if not session.queue or not session.adapter.abilities.own_messages:
+            return 0.0
+        return settles_in(whole(session.queue), ambient.now())
 
     def with_edits(self, seq: int) -> tuple[int, ...]:
         """The waiting row and those of its edits, which end together."""
         return (seq, *self._edits.pop(seq, ()))
 
-    def _turn_row(self, rows: list[InboxRow], text: str) -> TurnRow:
+    def _turn_row(self, rows: list[InboxRow], taken: Sequence[InboxRow], text: str) -> TurnRow:
         session, inbound = self._session, rows[0].inbound
         message = inbound if isinstance(inbound, MessageReceived) else None
         sender = message.sender if message else Sender(platform="", id="")
@@ -232,7 +291,7 @@ class Intake:
             sender_name=sender.name or sender.handle or sender.id,
             language=sender.language,
             role=role or "user",
-            inbox=tuple(row.seq for row in rows),
+            inbox=tuple(row.seq for row in taken),
             message=message.message if message else "",
             begun=ambient.now(),
             code=session.services.version,
@@ -244,35 +303,6 @@ class Intake:
         one, other = first.inbound, second.inbound
         both = isinstance(one, MessageReceived) and isinstance(other, MessageReceived)
         return both and one.sender.key == other.sender.key  # type: ignore[union-attr]  # both are
-
-    async def _text(self, row: InboxRow) -> str:
-        """The words for the model: who wrote, what is quoted, which files came along."""
-        text = self._words(row)
-        message = row.inbound
-        if not isinstance(message, MessageReceived):
-            return text
-        if message.reply_to is not None and message.reply_to.text and not message.reply_to.mine:
-            quote = "\n".join(f"> {line}" for line in message.reply_to.text[:2000].splitlines())
-            text = f"> {message.reply_to.author}:\n{quote}\n{text}"
-        for attachment in message.attachments:
-            folder = self._session.services.agent.workspace(self._session.conversation)
-            name = Path(attachment.name).name.lstrip(".") or "file"
-            path = folder / "incoming" / name
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                await self._session.adapter.fetch(attachment, path)
-                size = path.stat().st_size
-                text += f"\n[file: incoming/{name}, {size} bytes]"
-            except (DeliveryError, OSError) as error:
-                text += "\n" + say("lost_file", "", name=name, why=str(error))
-        return text
-
-    def _words(self, row: InboxRow) -> str:
-        inbound = row.inbound
-        if isinstance(inbound, MessageReceived):
-            group = not self._session.conversation.private
-            return attributed(inbound.sender.name, inbound.text, group)
-        return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
 
     # ---- stop and commands ---------------------------------------------------------------
 
@@ -293,9 +323,12 @@ class Intake:
         """End the running turn; False if none runs. A stop after the final commit is late."""
         active = self._session.active or await self._cut_off()
         if active is None and self._session.queue and done:
-            waiting, *edits = self.with_edits(self._session.queue.popleft().seq)
+            parts = whole(self._session.queue)
+            for _ in parts:
+                self._session.queue.popleft()
+            waiting, *rest = [seq for row in parts for seq in self.with_edits(row.seq)]
             word = say("stopped", self._session.language)
-            self._session.notice(waiting, word, also=(*edits, *done))
+            self._session.notice(waiting, word, also=(*rest, *done))
             return True
         if active is None or active.closed:
             return False
@@ -327,7 +360,7 @@ class Intake:
             session.submit(Changes(done=(row.seq,)))
             return
         if role is None:
-            session.notice(row.seq, await self._unknown(command.sender), "warning")
+            session.notice(row.seq, await self._unknown(command), "warning")
             return
         text = await run_command(session, self, command, role, row.seq)
         if text:

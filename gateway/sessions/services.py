@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from agent_core import ambient
 from gateway.access import Access
 from gateway.agent import Agent
-from gateway.messages import Sender
-from gateway.ports import Adapter
+from gateway.delivery.pace import Gate, Pace, Paces
+from gateway.messages import Conversation, Sender
+from gateway.ports import Accept, Adapter
 from gateway.sessions.feed import Feed
-from gateway.sessions.pace import Gate
 from gateway.store.port import Store
 
 
@@ -20,14 +21,37 @@ class Spawn(Protocol):
     def __call__(self, work: Coroutine[object, object, None], name: str) -> None: ...
 
 
+class Hearing(Protocol):
+    """What listens to voice notes."""
+
+    async def words(self, audio: Path) -> str:
+        """What is said in the file `audio`; raises ModelFailed."""
+
+
 class Pairing(Protocol):
     """How strangers get in: they are shown a code, an admin enters it."""
 
-    async def code_for(self, sender: Sender) -> str:
-        """The code that the stranger shows to an admin."""
+    async def code_for(self, sender: Sender, where: Conversation) -> str:
+        """The code that the stranger, writing in `where`, shows to an admin."""
 
     async def enter(self, code: str, by: str, language: str) -> str:
         """Let in who was shown `code`; what to tell the person `by` who entered it."""
+
+    async def put_out(self, key: str, language: str) -> str:
+        """End what pairing gave the account `key`; what to tell who did it."""
+
+
+class Linking(Protocol):
+    """How a person's accounts become one person: one shows a code, another enters it."""
+
+    async def code_for(self, sender: Sender) -> str:
+        """The code that the person enters with another account."""
+
+    async def enter(self, code: str, sender: Sender) -> str:
+        """Link the account that was shown `code` with the sender's; what to tell the sender."""
+
+    async def leave(self, sender: Sender) -> str:
+        """Part this account from the others; what to tell the sender."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +59,8 @@ class Services:
     """Shared by all sessions of this process.
 
     `owner`: this replica's stable id. `ttl`: seconds a lease lasts. `question_expires`: seconds
-    after which an open question counts as denied, 0 = never. `version`: of this code.
+    after which an open question counts as denied, `question_reminder` after which its people are
+    reminded once, 0 = never. `version`: of this code.
     """
 
     store: Store
@@ -47,6 +72,7 @@ class Services:
     feed: Feed = field(default_factory=Feed)
     ttl: float = 30.0
     question_expires: float = 7 * 86_400.0
+    question_reminder: float = 0.0
     version: str = ""
     most_waiting: int = 50
     most_parked: int = 20
@@ -54,13 +80,24 @@ class Services:
     cancel_patience: float = 5.0
     alarm: Callable[[float], None] = lambda when: None
     """Told of each new question's `expires` (seconds since 1970)."""
+    deliver: Accept | None = None
+    """Brings something into another conversation; it is kept when this returns."""
     counters: dict[str, int] = field(default_factory=dict)
     pairing: Pairing | None = None
+    hearing: Hearing | None = None
+    linking: Linking | None = None
     _gates: dict[str, Gate] = field(default_factory=dict)
+    _paces: Paces = field(default_factory=Paces)
 
     def gate(self, platform: str) -> Gate:
         """The gate of first sends of a platform's account."""
         return self._gates.setdefault(platform, Gate())
+
+    def pace(self, conversation: Conversation) -> Pace:
+        """The rate budget of a chat: its threads share it, and whatever is sent there."""
+        where = conversation
+        chat = (where.platform, where.account, where.workspace, where.channel)
+        return self._paces.of(chat, self.adapters[conversation.platform].abilities.edit_interval)
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter that /metrics shows."""

@@ -90,7 +90,10 @@ class Session(Commits):
                 await self._absorb(arrivals)
             elif (open_turn := await self._next_turn()) is not None:
                 await self._run_turn(open_turn)
-            elif await self._let_go():
+            elif (wait := self._intake.settles_in()) > 0:
+                self._event.clear()
+                await self._wait_until(ambient.monotonic() + wait)
+            elif not self.queue and await self._let_go():
                 return
 
     async def _absorb(self, rows: Iterable[InboxRow]) -> None:
@@ -203,16 +206,18 @@ class Session(Commits):
         own = self.adapter.abilities.own_messages
         return Fold(asker=row.sender_name, language=row.language, said=not own)
 
-    async def start(self, row: TurnRow, text: str, done: tuple[int, ...]) -> OpenTurn:
+    async def start(self, row: TurnRow, text: str, said: str, done: tuple[int, ...]) -> OpenTurn:
         """A new turn; it enters the store with its first commit."""
         await self.history()
         row = replace(row, history=(self.row.head, self.row.end))
         brief = self.services.agent.brief(self.conversation, self.row.settings, text)
+        shows = self.adapter.abilities.own_messages
+        brief = brief if shows else replace(brief, said=said)
         open_turn = OpenTurn(row, brief, self.fold(row), (), self._write)
         open_turn.done = done
         self.turns[row.id] = row
         self.loaded[row.id] = open_turn
-        if self.adapter.abilities.own_messages:
+        if shows:
             open_turn.journal.defer(began(brief))
         else:
             await open_turn.journal.barrier(began(brief))

@@ -97,8 +97,9 @@ class Reads(Protocol):
     ) -> tuple[Shown, ...]:
         """Views changed after rev `after`, by rev; or the `latest` ones by position."""
 
-    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
-        """Conversations whose address begins with `prefix`, newest first."""
+    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
+        """Conversations whose address begins with `prefix`, newest first; with `words` those of
+        the newest MOST_SEARCHED that hold them (gateway.store.search)."""
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         """The newest lines of the audit."""
@@ -111,10 +112,10 @@ class Questions(Protocol):
         """(conversation, row) of a question."""
 
     async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
-        """Open questions whose `expires` has come."""
+        """Open questions for which the moment to do something (`QuestionRow.due`) has come."""
 
     async def next_due(self) -> float | None:
-        """The nearest `expires` of an open question, seconds since 1970."""
+        """The nearest `QuestionRow.due` of an open question, seconds since 1970."""
 
 
 class Directory(Protocol):

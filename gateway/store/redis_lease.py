@@ -157,15 +157,15 @@ def _before(changes: Changes, held: Held) -> Iterator[Command]:
     held.turns |= named
     for question in changes.questions:
         yield "SET", question_key(question.id), conversation
-        if question.status == "open" and question.expires > 0:
-            yield "ZADD", DUE, "LT", question.expires, f"{conversation} {question.id}"
+        if question.due > 0:
+            yield "ZADD", DUE, "LT", question.due, f"{conversation} {question.id}"
     for seq in changes.dead:
         yield "ZADD", DEAD, seq, f"{conversation} {seq}"
 
 
 def _after(changes: Changes, held: Held) -> Iterator[Command]:
     conversation = held.lease.conversation
-    closed = [q for q in changes.questions if q.status != "open" and q.expires > 0]
+    closed = [q for q in changes.questions if q.status != "open" and q.due <= 0]
     if closed:
         yield "ZREM", DUE, *(f"{conversation} {question.id}" for question in closed)
     yield from flush_audit(conversation, _audit(changes, held))

@@ -13,6 +13,7 @@ from agent_core.journal import decode as decode_record
 from agent_core.messages import Message
 from gateway.messages import Inbound
 from gateway.ports import Shown, Summary
+from gateway.store import search
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_scripts import LATEST, MOVE, PREFIXED, RANGE, run
 from gateway.store.redis_wire import Command, Wire
@@ -125,15 +126,30 @@ class Reading:
             bodies = [b for _, b in await self._range(conversation, (":rev", ":views"), wanted)]
         return tuple(shown(_view(body)) for body in bodies)
 
-    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
-        script = run(PREFIXED, KNOWN, prefix, limit)
+    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
+        missing = search.wanted(words)
+        script = run(PREFIXED, KNOWN, prefix, search.MOST_SEARCHED if missing else limit)
         names = [name.decode() for name in await self._list(*cast("tuple[str]", script))]
         fields = (("HMGET", key(name), "at", "owner", "row") for name in names)
         lives = (("HVALS", f"{key(name)}:live") for name in names)
         replies = cast("list[list[bytes | None]]", await self._reads.call(*fields, *lives))
         rows = zip(names, replies, replies[len(names) :], strict=False)
         found = [_summary(name, row, live) for name, row, live in rows if row[0]]
-        return tuple(sorted(found, key=lambda one: -one.at))
+        found.sort(key=lambda one: -one.at)
+        return tuple(await self._holding(found, missing, limit) if missing else found)
+
+    async def _holding(
+        self, found: Sequence[Summary], missing: frozenset[str], limit: int
+    ) -> list[Summary]:
+        """Those of `found` that hold the words: one conversation's views in memory at a time."""
+        kept: list[Summary] = []
+        for one in found:
+            bodies = await self._list("HVALS", f"{key(one.conversation)}:views")
+            if search.holds(missing, one.title, (_view(body).view for body in bodies)):
+                kept.append(one)
+            if len(kept) == limit:
+                break
+        return kept
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         if limit < 1:
@@ -152,14 +168,14 @@ class Reading:
 
     async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
         found = await self._open(now, limit)
-        return tuple((where, row) for where, row in found if row.expires <= now)
+        return tuple((where, row) for where, row in found if row.due <= now)
 
     async def next_due(self) -> float | None:
         found = await self._open(float("inf"), 1)
-        return found[0][1].expires if found else None
+        return found[0][1].due if found else None
 
     async def _open(self, until: float, limit: int) -> list[tuple[str, QuestionRow]]:
-        """Open questions by `expires`. The index may name closed ones, or too early a time: what
+        """Open questions by when they are due. The index may name closed ones, or too early a time: what
         is found so is put right."""
         rows: list[tuple[str, QuestionRow]] = []
         wrong: list[Command] = []
@@ -173,11 +189,11 @@ class Reading:
             start += CHUNK
             entries = [(m.decode(), float(at)) for m, at in zip(flat[::2], flat[1::2], strict=True)]
             for (member, at), row in zip(entries, await self._named(entries), strict=True):
-                if row is None or row.status != "open" or row.expires <= 0:
+                if row is None or row.due <= 0:
                     if row is not None or at < ambient.now() - DAY:
                         wrong.append(run(MOVE, DUE, member, at, ""))
-                elif row.expires > at:
-                    wrong.append(run(MOVE, DUE, member, at, row.expires))
+                elif row.due > at:
+                    wrong.append(run(MOVE, DUE, member, at, row.due))
                     moved = True
                 else:
                     rows.append((member.split(" ")[0], row))

@@ -6,13 +6,16 @@ from msgspec import Struct
 
 from agent_core.journal import Record, encode
 from agent_core.messages import Message
-from agent_core.questions import Question
+from agent_core.questions import Choice, Question
 from gateway.messages import Inbound
+from gateway.people.approvers import Deciders
 from gateway.ports import Shown
 from gateway.views import View
 
 TurnStatus = Literal["running", "parked", "done", "cancelled", "dead"]
 QuestionStatus = Literal["open", "answered", "expired", "cancelled"]
+RELAY_AFTER = 0.2
+"""Seconds that the commit of a question gets before it is looked for to be brought elsewhere."""
 RowState = Literal["waiting", "done", "dead"]
 
 
@@ -104,9 +107,19 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     rev: int = 0
 
 
+class Vote(Struct, frozen=True, kw_only=True):
+    """One person's yes to a question that needs several. `accounts`: all that the person had."""
+
+    accounts: tuple[str, ...]
+    name: str
+    choice: Choice
+    at: float
+
+
 class QuestionRow(Struct, frozen=True, kw_only=True):
-    """A question to a person. `id` cannot be guessed; `entitled` are the sender keys that may
-    decide besides admins; `expires` seconds since 1970, 0 = never."""
+    """A question to a person. `id` cannot be guessed; `entitled` are the sender keys whose plain
+    words answer an input; `deciders` the rule that it was asked under, None for the default.
+    `expires` and `remind` in seconds since 1970, 0 = never."""
 
     id: str
     turn: str
@@ -117,6 +130,35 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
     asked: float
     expires: float
     reminded: bool = False
+    remind: float = 0.0
+    deciders: Deciders | None = None
+    escalated: bool = False
+    votes: tuple[Vote, ...] = ()
+    chat: str = ""
+    """Address of the approvers' chat that shows it too; `relayed`: it was brought there, `told`:
+    so was its end."""
+    relayed: bool = False
+    told: bool = False
+
+    @property
+    def asker(self) -> str:
+        """The account that asked for it."""
+        return self.entitled[0] if self.entitled else ""
+
+    @property
+    def escalates(self) -> float:
+        """When more people may decide, seconds since 1970; 0 = never, or they may already."""
+        rule = self.deciders
+        return self.asked + rule.after if rule and rule.then and not self.escalated else 0.0
+
+    @property
+    def due(self) -> float:
+        """The nearest moment at which something is to be done, 0 = never."""
+        if self.status != "open":
+            return self.asked if self.chat and not self.told else 0.0
+        remind = 0.0 if self.reminded else self.remind
+        relay = self.asked + RELAY_AFTER if self.chat and not self.relayed else 0.0
+        return min(filter(None, (self.expires, remind, relay, self.escalates)), default=0.0)
 
 
 class TranscriptRow(Struct, frozen=True, kw_only=True):
@@ -158,6 +200,12 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     title: str = ""
     crashes: int = 0
     """Holders in a row that ended without any progress."""
+    quiet_until: float = 0.0
+    """Seconds since 1970 until which the platform wants to hear nothing here."""
+    brought: tuple[str, ...] = ()
+    """Open questions of other conversations that are shown here for a decision."""
+    followed: bool = False
+    """A known person has addressed the agent in this thread."""
     settings: ConversationSettings = ConversationSettings()
 
 

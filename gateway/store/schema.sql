@@ -28,7 +28,8 @@ CREATE TABLE IF NOT EXISTS questions(
   id TEXT PRIMARY KEY, conversation TEXT NOT NULL, status TEXT NOT NULL, expires REAL NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS questions_open ON questions(conversation) WHERE status = 'open';
-CREATE INDEX IF NOT EXISTS questions_due ON questions(expires) WHERE status = 'open' AND expires > 0;
+DROP INDEX IF EXISTS questions_due;
+CREATE INDEX IF NOT EXISTS questions_next ON questions(expires) WHERE status IN ('open', 'telling') AND expires > 0;
 CREATE TABLE IF NOT EXISTS transcript(
   conversation TEXT NOT NULL, n INTEGER NOT NULL, turn TEXT NOT NULL, body BLOB NOT NULL,
   PRIMARY KEY(conversation, n)

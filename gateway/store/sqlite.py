@@ -229,18 +229,8 @@ class SqliteStore:
 
         return await self._read(work)
 
-    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
-        sql = (
-            "SELECT id, at, body, owner, EXISTS(SELECT 1 FROM turns WHERE conversation = c.id"
-            " AND status = 'parked') FROM conversations c"
-            " WHERE id >= ? AND id < ? ORDER BY at DESC LIMIT ?"
-        )
-        return await self._read(
-            lambda c: tuple(
-                statements.summary(*row)
-                for row in c.execute(sql, (prefix, prefix + "\U0010ffff", limit))
-            )
-        )
+    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
+        return await self._read(lambda c: statements.conversations(c, prefix, limit, words))
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         sql = "SELECT body FROM audit ORDER BY n DESC LIMIT ?"
@@ -260,8 +250,8 @@ class SqliteStore:
 
     async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
         sql = (
-            "SELECT conversation, body FROM questions WHERE status = 'open' AND expires > 0"
-            " AND expires <= ? ORDER BY expires LIMIT ?"
+            "SELECT conversation, body FROM questions WHERE status IN ('open', 'telling')"
+            " AND expires > 0 AND expires <= ? ORDER BY expires LIMIT ?"
         )
         return await self._read(
             lambda c: tuple(
@@ -270,7 +260,9 @@ class SqliteStore:
         )
 
     async def next_due(self) -> float | None:
-        sql = "SELECT min(expires) FROM questions WHERE status = 'open' AND expires > 0"
+        sql = (
+            "SELECT min(expires) FROM questions WHERE status IN ('open', 'telling') AND expires > 0"
+        )
         return await self._read(lambda c: c.execute(sql).fetchone()[0])
 
     # ---- directory -----------------------------------------------------------------------

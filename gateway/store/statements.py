@@ -1,6 +1,7 @@
 """The statements behind the embedded store: each works in the running transaction."""
 
 import sqlite3
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -10,6 +11,7 @@ from agent_core.messages import Message
 from gateway.errors import Fenced
 from gateway.messages import Inbound, dedupe_keys
 from gateway.ports import Summary
+from gateway.store import search
 from gateway.store.rows import (
     Accepted,
     AuditRow,
@@ -112,6 +114,11 @@ def acquire(
     )
 
 
+def _status(question: QuestionRow) -> str:
+    """`telling`: it is closed, and another conversation is to be told."""
+    return "telling" if question.status != "open" and question.due > 0 else question.status
+
+
 def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
     """Write `changes` in the running transaction; Fenced if the lease's token is not the newest."""
     conversation = lease.conversation
@@ -140,7 +147,7 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
     for question in changes.questions:
         c.execute(
             "INSERT OR REPLACE INTO questions VALUES(?, ?, ?, ?, ?)",
-            (question.id, conversation, question.status, question.expires, encode(question)),
+            (question.id, conversation, _status(question), question.due, encode(question)),
         )
     for entry in changes.transcript:
         c.execute(
@@ -155,8 +162,32 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
         c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (line.at, encode(line)))
 
 
-def summary(address: str, at: float, body: bytes | None, owner: str | None, parked: int) -> Summary:
-    """A conversation in a list."""
+def conversations(
+    c: sqlite3.Connection, prefix: str, limit: int, words: str
+) -> tuple[Summary, ...]:
+    """Conversations by prefix, newest first; with `words` only those that hold them."""
+    sql = (
+        "SELECT id, at, body, owner, EXISTS(SELECT 1 FROM turns WHERE conversation = c.id"
+        " AND status = 'parked') FROM conversations c"
+        " WHERE id >= ? AND id < ? ORDER BY at DESC LIMIT ?"
+    )
+    missing = search.wanted(words)
+    most = search.MOST_SEARCHED if missing else limit
+    rows = c.execute(sql, (prefix, prefix + "\U0010ffff", most)).fetchall()
+    found = (_summary(*row) for row in rows)
+    if not missing:
+        return tuple(found)
+    return tuple(islice((one for one in found if _holds(c, one, missing)), limit))
+
+
+def _holds(c: sqlite3.Connection, one: Summary, missing: frozenset[str]) -> bool:
+    bodies = c.execute("SELECT body FROM outbox WHERE conversation = ?", (one.conversation,))
+    return search.holds(missing, one.title, (read_view(body).view for (body,) in bodies))
+
+
+def _summary(
+    address: str, at: float, body: bytes | None, owner: str | None, parked: int
+) -> Summary:
     title = read_row(body).title if body else ""
     state: State = "running" if owner is not None else "waiting" if parked else "idle"
     return Summary(conversation=address, title=title, at=at, state=state)

@@ -18,6 +18,7 @@ from agent_core.scope import Scope
 from agent_core.settings import ModelSettings, SettingsError
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.files import file_tools
+from agent_core.tools.send import Kept, send_tool
 from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 from gateway.agent import Circumstances
@@ -31,17 +32,25 @@ TIER = "pro"
 
 
 class TurnkeeperAgent:
-    """Makes turns for conversations. `folder` holds a workspace for each; `ask_all`: every call
-    is asked. Model calls wait for `warm`."""
+    """Makes turns for conversations. `folder` holds a workspace for each, `kept` the copies of
+    files given to people; `ask_all`: every call is asked. Model calls wait for `warm`."""
 
     def __init__(
-        self, folder: Path, models: ModelSettings, sandbox: Sandbox, *, ask_all: bool = False
+        self,
+        folder: Path,
+        models: ModelSettings,
+        sandbox: Sandbox,
+        kept: Kept,
+        *,
+        ask_all: bool = False,
     ) -> None:
         self.models = Models(models)
         self._settings = models
         self._folder = folder
         self._ask_all = ask_all
-        self._toolbox = Toolbox((*file_tools(), shell_tool(sandbox), ask_tool()))
+        self._kept = kept
+        tools = (*file_tools(), shell_tool(sandbox), ask_tool(), send_tool(kept))
+        self._toolbox = Toolbox(tools)
         self._system = system_prompt()
         self._warm = asyncio.Event()
         self._picked: dict[str, tuple[Model, str]] = {}
@@ -117,6 +126,10 @@ class TurnkeeperAgent:
         return Hands(
             complete=self._complete, toolbox=self._toolbox, judge=judge, live=circumstances.output
         )
+
+    def tidy(self, before: float) -> int:
+        """Remove copies of given files that were made before `before`; how many."""
+        return self._kept.forget(before)
 
     async def code(
         self,

@@ -2,7 +2,7 @@
 poll went out, for that is what people wait for."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -11,19 +11,24 @@ from agent_core.models.discovery import discover
 from agent_core.sandboxes.bwrap import PlainSubprocess, detect
 from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
-from gateway.access import Access, People, Role
+from agent_core.tools.send import Kept
+from gateway.access import Access, People
 from gateway.errors import StoreFailed
+from gateway.messages import Inbound
 from gateway.ops import control, lock
 from gateway.ops.http import Health
-from gateway.ports import Adapter
+from gateway.ports import Accept, Adapter, Hooked
 from gateway.sessions.host import Host
+from gateway.sessions.outage import Outage
 from gateway.sessions.services import Services
 from gateway.settings import VERSION, Settings, SettingsError
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
-from gateway.wiring.pairing import DirectoryPairing, people
+from gateway.wiring.ears import Ears
+from gateway.wiring.linking import DirectoryLinking
+from gateway.wiring.pairing import DirectoryPairing
 
 log = logging.getLogger("turnkeeper.assembly")
 
@@ -39,6 +44,7 @@ class Parts:
     settings: Settings
     host: Host
     agent: TurnkeeperAgent
+    outage: Outage
 
     @property
     def services(self) -> Services:
@@ -46,15 +52,24 @@ class Parts:
         return self.host.services
 
     async def reload(self) -> None:
-        """Take over the access lists as they are set now."""
+        """Take over the access lists and the webhook's secret as they are set now."""
         try:
             settings = Settings.read()
-            self.services.access = await access(settings, self.services.store)
-        except (SettingsError, StoreFailed) as error:
+            self._rehook(settings)
+            self.services.access = access(settings, self.services.store)
+        except (SettingsError, StoreFailed, ValueError) as error:
             log.error("not_reloaded", extra={"why": str(error)})
             return
         self.settings = settings
         log.info("reloaded")
+
+    def _rehook(self, settings: Settings) -> None:
+        bot, old = settings.telegram, self.settings.telegram
+        adapter = self.services.adapters.get("telegram")
+        if bot is None or old is None or not isinstance(adapter, Hooked):
+            return
+        if (bot.webhook_url, bot.webhook_secret) != (old.webhook_url, old.webhook_secret):
+            adapter.change_webhook(bot.webhook_url, bot.webhook_secret)
 
     def about(self, url: str) -> str:
         """Two lines for people: where it is, what it talks to."""
@@ -105,48 +120,73 @@ async def assemble(
     store = await open_store(settings)
     stack.push_async_callback(store.close)
     folder = settings.home / "workspaces"
-    agent = TurnkeeperAgent(folder, models, sandbox, ask_all=settings.ask_all)
+    agent = TurnkeeperAgent(
+        folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
+    )
     stack.push_async_callback(agent.close)
     host = Host()
     services = Services(
         store=store,
         adapters=adapters,
         agent=agent,
-        access=await access(settings, store),
+        access=access(settings, store),
         spawn=host.spawn,
         owner=settings.replica or lock.replica_id(settings.home, ambient.new_id),
         question_expires=settings.question_expires,
+        question_reminder=settings.question_reminder,
         version=VERSION,
     )
+    if (listener := models.listener()) is not None:
+        ears = services.hearing = Ears(*listener)
+        stack.push_async_callback(ears.close)
     host.attach(services)
-    parts = Parts(settings=settings, host=host, agent=agent)
-    services.pairing = pairing(lambda: parts.settings, store, lambda: services.access)
+    parts = Parts(settings=settings, host=host, agent=agent, outage=Outage(services))
+    services.pairing = pairing(lambda: parts.settings, store, lambda: services.access, host.accept)
+    services.linking = DirectoryLinking(store)
     about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": services.owner}
     log.info("assembled", extra={"version": VERSION, **about})
     return parts
 
 
 def pairing(
-    settings: Callable[[], Settings], directory: Directory, access_now: Callable[[], Access] | None
+    settings: Callable[[], Settings], store: Store, lists: Callable[[], Access], accept: Accept
 ) -> DirectoryPairing:
-    """Pairing over `directory`; without a running gateway there are no access lists to tell."""
+    """Pairing over the store; `accept` brings its news into conversations."""
 
-    def grant(key: str, role: Role) -> None:
-        if access_now is not None:
-            access_now().pair(key, role)
+    def appointed(platform: str) -> bool:
+        return bool(settings().people[platform].admins)
 
-    return DirectoryPairing(
-        directory, grant, lambda platform: bool(settings().people[platform].admins)
-    )
+    return DirectoryPairing(store, lists, appointed, accept)
 
 
-async def access(settings: Settings, directory: Directory) -> Access:
-    """The lists of the settings, and who was paired."""
+def pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
+    """Pairing while no gateway runs: its news wait in the store."""
+
+    async def accept(inbounds: Sequence[Inbound]) -> None:
+        await store.accept(inbounds)
+
+    lists = access(settings, store)
+    return pairing(lambda: settings, store, lambda: lists, accept)
+
+
+def access(settings: Settings, directory: Directory) -> Access:
+    """The lists of the settings, and who was paired. SettingsError."""
+    from gateway.commands.registry import COMMANDS
+
+    for name in settings.policy.rights:
+        if name not in COMMANDS:
+            mend = f"there is no command /{name}; there are {', '.join(COMMANDS)}."
+            raise SettingsError("COMMAND_RIGHTS", name, mend)
     lists = {
-        platform: People(allowed=listed.allowed, admins=listed.admins)
+        platform: People(
+            allowed=listed.allowed,
+            admins=listed.admins,
+            viewers=listed.viewers,
+            chats=listed.chats,
+        )
         for platform, listed in settings.people.items()
     }
-    return Access(lists, await people(directory))
+    return Access(lists, {}, settings.policy, directory.get)
 
 
 async def open_store(settings: Settings) -> Store:

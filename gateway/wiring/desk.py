@@ -1,12 +1,18 @@
 """What the HTTP API may ask, answered from the store, the feed and the access lists."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 
+from msgspec.structs import replace
+
 from gateway.access import Role
-from gateway.messages import Inbound, MessageReceived, Sender
-from gateway.ports import Live, Shown, Summary, Waiting
+from gateway.commands.menu import Menu
+from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
+from gateway.ports import Live, Offered, Shown, Summary, Waiting
 from gateway.sessions.host import Host
+from gateway.store.rows import InboxRow
+
+RANKS: tuple[Role, ...] = ("viewer", "user", "admin")
 
 
 class GatewayDesk:
@@ -29,16 +35,11 @@ class GatewayDesk:
 
     async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
         """Messages that no turn has begun with."""
-        rows = await self._host.services.store.arrivals(conversation, 0)
-        return tuple(
-            Waiting(seq=row.seq, name=said.sender.name, text=said.text, at=row.at)
-            for row in rows
-            if isinstance(said := row.inbound, MessageReceived)
-        )
+        return still_waiting(await self._host.services.store.arrivals(conversation, 0))
 
-    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
+    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
         """Whose address begins with `prefix`, newest first."""
-        return await self._host.services.store.conversations(prefix, limit)
+        return await self._host.services.store.conversations(prefix, limit, words)
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
         """What changes from now on, in this process."""
@@ -47,3 +48,38 @@ class GatewayDesk:
     def person(self, sender: Sender) -> Role | None:
         """As the access lists have it now."""
         return self._host.services.access.role(sender)
+
+    def commands(self, sender: Sender) -> tuple[Offered, ...]:
+        """Of the menu what the sender's role may give, in the sender's language."""
+        from gateway.commands.registry import COMMANDS
+
+        role = self.person(sender)
+        allowed = RANKS[: RANKS.index(role) + 1] if role else ()
+        return tuple(
+            Offered(name=name, help=text)
+            for name, text in Menu().rows(sender.language, admin=role == "admin")
+            if COMMANDS[name].least in allowed and name != "start"
+        )
+
+
+def still_waiting(rows: Iterable[InboxRow]) -> tuple[Waiting, ...]:
+    """The messages among waiting `rows`, with what their people changed since."""
+    waiting: dict[str, Waiting] = {}
+    for row in rows:
+        match row.inbound:
+            case MessageReceived() as said:
+                waiting[said.message] = Waiting(
+                    seq=row.seq,
+                    name=said.sender.name,
+                    text=said.text,
+                    at=row.at,
+                    message=said.message,
+                    files=tuple(one.name for one in said.attachments),
+                )
+            case MessageEdited(message=message, text=text) if message in waiting:
+                waiting[message] = replace(waiting[message], text=text)
+            case MessageDeleted(message=message):
+                waiting.pop(message, None)
+            case _:
+                pass
+    return tuple(waiting.values())

@@ -1,56 +1,38 @@
-"""How strangers get in: they show a code, somebody entitled enters it.
+"""How strangers get in: they show a code, somebody entitled enters it. Who was let in can be put
+out again. The people let in are small documents in the store's directory."""
 
-Owns three kinds of small documents in the store's directory: codes shown (an hour), wrong codes
-by who entered them, and the people let in. All but first writes are compare-and-set, so that two
-replicas neither lose a failure nor pair a code twice.
-"""
-
-import asyncio
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 
 from agent_core import ambient
-from gateway.access import Role
-from gateway.messages import Sender
+from gateway.access import LetIn, Role
+from gateway.messages import Conversation, GatewaySaid, Sender, read_conversation
+from gateway.people.roles import read_role
+from gateway.ports import Accept
 from gateway.store.port import Directory
 from gateway.texts import say
+from gateway.wiring.codes import HOUR, Code, Codes
 
 log = logging.getLogger("turnkeeper.pairing")
 
-HOUR = 3600.0
-LENGTH = 8
-MOST_WRONG = 5
 MACHINE = "machine"
 """Who enters a code on the command line: whoever may use the gateway's files."""
 
-Grant = Callable[[str, Role], None]
-Doc = TypeVar("Doc", bound=Struct)
 
+class Lists(Protocol):
+    """What the running gateway knows of people."""
 
-class Person(Struct, frozen=True, kw_only=True):
-    """Somebody let in."""
+    def pair(self, key: str, role: Role) -> None:
+        """From now on the person `key` has this role."""
 
-    role: Role
-    name: str
-    by: str
-    at: float
+    def forget(self, key: str) -> None:
+        """The person `key` is not known by pairing."""
 
-
-class _Code(Struct, frozen=True, kw_only=True):
-    code: str
-    key: str
-    platform: str
-    name: str
-    until: float
-
-
-class _Wrong(Struct, frozen=True, kw_only=True):
-    times: int
-    until: float
+    def listed(self, sender: Sender) -> bool:
+        """The settings themselves let the sender in."""
 
 
 async def people(directory: Directory) -> dict[str, Role]:
@@ -59,95 +41,75 @@ async def people(directory: Directory) -> dict[str, Role]:
     for key in await directory.keys("person:"):
         body = await directory.get(key)
         if body is not None:
-            found[key.removeprefix("person:")] = msgspec.json.decode(body, type=Person).role
+            found[key.removeprefix("person:")] = msgspec.json.decode(body, type=LetIn).role
     return found
 
 
 class DirectoryPairing:
-    """services.Pairing over the directory. `grant` tells the access lists at once;
-    `appointed(platform)`: the settings name an admin there."""
+    """services.Pairing over the directory. `lists` are told at once; `appointed(platform)`: the
+    settings name an admin there; `accept` brings the news to who was let in."""
 
     def __init__(
-        self, directory: Directory, grant: Grant, appointed: Callable[[str], bool]
+        self,
+        directory: Directory,
+        lists: Callable[[], Lists],
+        appointed: Callable[[str], bool],
+        accept: Accept,
     ) -> None:
         self._directory = directory
-        self._grant = grant
+        self._lists = lists
         self._appointed = appointed
-        self._first_write = asyncio.Lock()
+        self._accept = accept
+        self._codes = Codes(directory, "", HOUR)
 
-    async def code_for(self, sender: Sender) -> str:
+    async def code_for(self, sender: Sender, where: Conversation | None = None) -> str:
         """The code for this stranger: the same one for an hour."""
-        now = ambient.now()
-        shown = f"shown:{sender.key}"
-        async with self._first_write:
-            known, body = await self._get(shown, _Code)
-            if known is not None and known.until > now:
-                return known.code
-            code = _Code(
-                code=ambient.token(LENGTH),
-                key=sender.key,
-                platform=sender.platform,
-                name=sender.name or sender.handle or sender.id,
-                until=now + HOUR,
-            )
-            if known is not None:
-                await self._directory.put(f"code:{known.code}", None)
-            if not await self._directory.put(shown, msgspec.json.encode(code), body or b""):
-                newer, _ = await self._get(shown, _Code)
-                return newer.code if newer is not None else code.code
-            await self._directory.put(f"code:{code.code}", msgspec.json.encode(code))
-        log.info("code_shown", extra={"to": sender.key})
-        return code.code
+        return await self._codes.show(sender, where)
 
     async def enter(self, code: str, by: str, language: str) -> str:
         """Let in who was shown `code`; what to tell the person `by` who entered it."""
-        now = ambient.now()
-        wrong, _ = await self._get(f"wrong:{by}", _Wrong)
-        if wrong is not None and wrong.until > now and wrong.times >= MOST_WRONG:
+        if await self._codes.locked(by):
             return say("pair_locked", language)
-        code = "".join(letter for letter in code.upper() if letter.isalnum())[: 2 * LENGTH]
-        found, body = await self._get(f"code:{code}", _Code)
-        taken = (
-            found is not None
-            and found.until > now
-            and await self._directory.put(f"code:{code}", None, body)
-        )
-        if found is None or not taken:
-            times = await self._count(by, now)
-            log.warning("wrong_code", extra={"by": by, "times": times})
-            return say("pair_locked" if times >= MOST_WRONG else "pair_wrong", language)
-        role = await self._let_in(found, by, now)
-        return say("paired_admin" if role == "admin" else "paired", language, name=found.name)
+        found = await self._codes.find(code, by)
+        taken = None
+        if found is not None:
+            taken = await self._codes.take(found, by, await self._role(found[0], by))
+        if taken is None:
+            locked = await self._codes.wrong(by, code)
+            return say("pair_locked" if locked else "pair_wrong", language)
+        role = read_role(taken.grants)
+        await self._let_in(taken, role, by)
+        return say("paired_admin" if role == "admin" else "paired", language, name=taken.name)
 
-    async def _let_in(self, found: _Code, by: str, now: float) -> Role:
-        first = by == MACHINE and not await self._has_admin(found.platform)
-        role: Role = "admin" if first else "user"
-        person = Person(role=role, name=found.name, by=by, at=now)
-        await self._directory.put(f"person:{found.key}", msgspec.json.encode(person))
-        await self._directory.put(f"shown:{found.key}", None)
-        self._grant(found.key, role)
-        log.info("paired", extra={"person": found.key, "role": role, "by": by})
-        return role
+    async def _let_in(self, code: Code, role: Role, by: str) -> None:
+        """All of it may happen again with the same outcome."""
+        person = LetIn(role=role, name=code.name, by=by, at=ambient.now())
+        await self._directory.put(f"person:{code.key}", msgspec.json.encode(person))
+        self._lists().pair(code.key, role)
+        log.info("paired", extra={"person": code.key, "role": role, "by": by})
+        if code.where:
+            text = say("welcome_admin" if role == "admin" else "welcome", code.language)
+            where, event = read_conversation(code.where), f"paired:{code.code}"
+            await self._accept([GatewaySaid(conversation=where, event=event, text=text)])
 
-    async def _has_admin(self, platform: str) -> bool:
-        if self._appointed(platform):
-            return True
+    async def put_out(self, key: str, language: str) -> str:
+        """End what pairing gave the account `key`; what to tell who did it."""
+        platform, _, name = key.partition(":")
+        known = await self._directory.get(f"person:{key}") is not None
+        if known:
+            await self._codes.drop(key)
+            await self._directory.put(f"person:{key}", None)
+            log.info("put_out", extra={"person": key})
+        self._lists().forget(key)
+        if self._lists().listed(Sender(platform=platform, id=name)):
+            return say("unpair_listed", language, person=key)
+        return say("unpaired" if known else "unpair_unknown", language, person=key)
+
+    async def _role(self, code: Code, by: str) -> Role:
+        """The first one let in on a platform, on the machine itself, becomes its admin."""
+        if by != MACHINE or self._appointed(code.platform):
+            return "user"
+        start = f"{code.platform}:"
         known = await people(self._directory)
-        start = f"{platform}:"
-        return any(role == "admin" for key, role in known.items() if key.startswith(start))
-
-    async def _count(self, by: str, now: float) -> int:
-        """One more wrong code by `by` within the hour; how many."""
-        key = f"wrong:{by}"
-        async with self._first_write:
-            while True:
-                known, body = await self._get(key, _Wrong)
-                going = known is not None and known.until > now
-                times = known.times + 1 if known is not None and going else 1
-                wrong = _Wrong(times=times, until=now + HOUR)
-                if await self._directory.put(key, msgspec.json.encode(wrong), body or b""):
-                    return times
-
-    async def _get(self, key: str, kind: type[Doc]) -> tuple[Doc | None, bytes | None]:
-        body = await self._directory.get(key)
-        return (None if body is None else msgspec.json.decode(body, type=kind)), body
+        has_admin = any(role == "admin" for key, role in known.items() if key.startswith(start))
+        return "user" if has_admin else "admin"

@@ -122,6 +122,79 @@ def test_files_are_references() -> None:
     assert document.attachments == (Attachment(ref="d", name="a.pdf", mime="application/pdf"),)
 
 
+def test_an_album_is_messages_that_share_its_name() -> None:
+    first, second = (
+        said(media_group_id="g1", photo=[{"file_id": name, "width": 1}], **more)
+        for name, more in (("a", {"caption": "both"}), ("b", {}))
+    )
+    assert (first.album, second.album) == ("g1", "g1")
+    assert (first.text, second.text) == ("both", "")
+    assert [one.attachments[0].ref for one in (first, second)] == ["a", "b"]
+    assert said(text="alone").album == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "file", "name", "mime", "voice"),
+    [
+        (
+            "audio",
+            {"file_name": "s.flac", "mime_type": "audio/flac"},
+            "s.flac",
+            "audio/flac",
+            False,
+        ),
+        ("voice", {}, "voice.ogg", "audio/ogg", True),
+        ("video_note", {}, "video.mp4", "video/mp4", False),
+        ("video", {}, "video.mp4", "video/mp4", False),
+        ("sticker", {"emoji": "👍"}, "sticker.webp", "image/webp", False),
+        ("sticker", {"is_video": True}, "sticker.webm", "video/webm", False),
+    ],
+)
+def test_every_kind_of_file(
+    field: str, file: dict[str, Any], name: str, mime: str, voice: bool
+) -> None:
+    found = said(**{field: {"file_id": "x", "file_size": 3} | file})
+    assert found.attachments == (Attachment(ref="x", name=name, mime=mime, size=3, voice=voice),)
+    assert found.text == file.get("emoji", "")
+
+
+def test_an_animated_sticker_is_its_emoji() -> None:
+    found = said(sticker={"file_id": "x", "emoji": "👍", "is_animated": True})
+    assert (found.text, found.attachments) == ("👍", ())
+
+
+RICH = {
+    "blocks": [
+        {"type": "heading", "text": "Plan", "size": 3},
+        {"type": "paragraph", "text": ["a ", {"type": "bold", "text": ["b", "c"]}]},
+        {
+            "type": "list",
+            "items": [{"label": "", "blocks": [{"type": "paragraph", "text": "one"}]}],
+        },
+        {"type": "details", "summary": "more", "blocks": [{"type": "pre", "text": "x = 1"}]},
+        {"type": "table", "cells": [[{"text": "1"}, {"text": "2"}]]},
+    ]
+}
+
+
+def test_a_rich_message_is_quoted_and_forwarded_as_its_text() -> None:
+    text = "Plan\na bc\none\nmore\nx = 1\n1 | 2"
+    reply = said(text="yes", reply_to_message={"message_id": 3, "from": BOT, "rich_message": RICH})
+    assert reply.reply_to == Quote(message="3", author="Test", text=text, mine=True)
+    assert said(rich_message=RICH).text == text
+    deep: dict[str, Any] = {"text": "x"}
+    for _ in range(900):
+        deep = {"blocks": [deep], "text": [deep]}
+    assert said(text="hi", reply_to_message={"message_id": 3, "rich_message": deep}).reply_to
+
+
+def test_edits_of_captions_and_what_an_edit_cannot_take_back() -> None:
+    edited = parse({"update_id": 9, "edited_message": message(caption="now", photo=[])}, ME)
+    assert isinstance(edited, MessageEdited)
+    assert edited.text == "now"
+    assert parse({"update_id": 9, "edited_message": message(location={})}, ME) is None
+
+
 def test_an_edit() -> None:
     edited = parse({"update_id": 9, "edited_message": message(text="better")}, ME)
     assert edited == MessageEdited(
@@ -209,6 +282,12 @@ KEYS = st.sampled_from(
         "title",
         "is_bot",
         "file_size",
+        "rich_message",
+        "blocks",
+        "items",
+        "cells",
+        "summary",
+        "media_group_id",
     ]
 )
 LEAVES = (

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from adapters.telegram import receive
 from adapters.telegram.adapter import TelegramAdapter
+from gateway import clock
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
 
@@ -36,14 +37,16 @@ def test_a_webhook_needs_a_good_secret(setting: tuple[str, str]) -> None:
 
 
 @asynccontextmanager
-async def hooked(server: TelegramServer, store: Store) -> AsyncIterator[str]:
-    """A running adapter behind an HTTP server; the webhook's URL."""
+async def hooked(
+    server: TelegramServer, store: Store, adapters: list[TelegramAdapter] | None = None
+) -> AsyncIterator[str]:
+    """A running adapter behind an HTTP server; the webhook's URL. `adapters` gets it too."""
     app = web.Application()
     runner = web.AppRunner(app)
     port_holder = TelegramAdapter(server.token, server.base_url, "http://x", SECRET)
     path = port_holder.routes[0]
     assert isinstance(path, web.RouteDef)
-    adapters: list[TelegramAdapter] = []
+    adapters = [] if adapters is None else adapters
 
     async def serve(request: web.Request) -> web.StreamResponse:
         (route,) = adapters[0].routes
@@ -101,3 +104,40 @@ async def test_webhook_refusals(server: TelegramServer) -> None:
         async with http.get(url) as answer:
             assert answer.status == 405
     assert store.kept == []
+
+
+async def test_a_secret_is_changed_without_a_gap(
+    server: TelegramServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, adapters = Store(), list[TelegramAdapter]()
+    async with hooked(server, store, adapters) as url, aiohttp.ClientSession() as http:
+
+        async def post(secret: str, number: int) -> int:
+            body = json.dumps({"update_id": number})
+            async with http.post(url, data=body, headers={receive.SECRET_HEADER: secret}) as answer:
+                return answer.status
+
+        server.fail("setWebhook", 500)
+        adapters[0].change_webhook(url, "another")
+        assert [await post(SECRET, 1), await post("another", 2), await post("x", 3)] == [
+            200,
+            200,
+            401,
+        ]
+        await server.wait(lambda: (server.webhook or {}).get("secret_token") == "another")
+        server.say(7, "with the new one")
+        await store.holds(1)
+        later = clock.monotonic() + receive.OLD_SECRET + 1
+        monkeypatch.setattr(clock, "monotonic", lambda: later)
+        assert [await post(SECRET, 4), await post("another", 5)] == [401, 200]
+
+
+def test_a_webhook_is_changed_to_another_one_only() -> None:
+    hooked, polling = TelegramAdapter("1:A", "", "http://x", SECRET), TelegramAdapter("1:A")
+    for adapter, url, secret in (
+        (polling, "http://x", "s"),
+        (hooked, "", ""),
+        (hooked, "http://x", "not allowed!"),
+    ):
+        with pytest.raises(ValueError, match="webhook"):
+            adapter.change_webhook(url, secret)

@@ -5,7 +5,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.telegram.rich import from_markdown
+from adapters.telegram.entities import from_markdown
 from adapters.text import FENCE, pieces, split, utf16
 
 FRAGMENTS = st.sampled_from(

@@ -1,13 +1,14 @@
 """The page as a person uses it: a real browser, the real API, a FakeDesk behind it."""
 
 import os
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import cast
 
 import msgspec
 import pytest
 
+from adapters.web import words
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -29,7 +30,7 @@ from gateway.views import (
     ToolLine,
 )
 from tests.fakes.browser import MISSING, browse, find
-from tests.fakes.web_server import ANSWER, SHOTS, activity, approval, opened, serve
+from tests.fakes.web_server import ANSWER, LIVE, activity, approval, opened, serve
 
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
@@ -45,23 +46,21 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
         await page.until("!document.querySelector('#empty').hidden")
-        await room.shoot("empty")
         await room.write("How is the weather in Berlin?")
         said = await room.next()
         assert isinstance(said, MessageReceived)
         assert said.text == "How is the weather in Berlin?"
-        await room.shows("#pending .said", "Waits for its turn")
+        await room.shows("#pending .later", "Waits for its turn")
         desk.show(room.where, Said(name="owner", text=said.text), "said")
         await room.shows("#log .said", "Berlin")
         await page.until("!document.querySelector('#pending').childElementCount")
-        desk.room(room.where).state = "running"
+        desk.stand(room.where, "running")
         desk.show(room.where, activity(), "activity")
         await page.until("!document.querySelector('#stop').hidden")
         desk.grow(room.where, "Berlin is **2")
         desk.grow(room.where, "Berlin is **2 °C**")
         await room.shows(".growing", "Berlin is **2 °C**")
-        await room.shoot("growing")
-        desk.room(room.where).state = "idle"
+        desk.stand(room.where, "idle")
         desk.show(room.where, Reply(text=ANSWER), "reply")
         await room.shows("#log .reply strong", "2 °C")
         await page.until("document.querySelector('#stop').hidden")
@@ -73,10 +72,10 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         await room.shows(".activity", "Now the list.")
         await page.until("document.querySelector('.activity details').open")
         await room.shows("#list a[aria-current]", "weather in Berlin")
-        await page.go(f"{room.server.url}/#c1")
+        await page.go(f"{room.server.url}/#c=c1")
         await page.call("Page.reload")
         await room.shows("#log .reply strong", "2 °C")
-        assert await page.js("location.hash") == "#c1"
+        assert await page.js("location.hash") == "#c=c1"
 
 
 async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
         desk, page = room.server.desk, room.page
         desk.show(room.where, approval(), "ask")
         await room.shows(".card.open pre", "rm -r build/")
-        await room.shows(".card.open .risk", "High risk")
+        await room.shows(".card.open .risk", "high risk")
         await page.click(".card .reason summary")
         await page.click(".card .reason textarea")
         await page.type("looks fine")
@@ -130,7 +129,7 @@ async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
 async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
-        desk.room(room.where).state = "running"
+        desk.stand(room.where, "running")
         desk.show(room.where, Said(name="owner", text="Count to a million"), "said")
         desk.grow(room.where, "1, 2, 3")
         await room.write("And backwards")
@@ -138,7 +137,7 @@ async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
         await room.shows("#pending", "And backwards")
         await page.click("#stop")
         assert isinstance(await room.next(), StopPressed)
-        desk.room(room.where).state = "idle"
+        desk.stand(room.where, "idle")
         stopped = Reply(text="1, 2, 3", state="stopped", note="Stopped by owner.")
         desk.show(room.where, stopped, "reply")
         await room.shows(".reply .note", "Stopped by owner.")
@@ -156,6 +155,7 @@ async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
 async def test_hostile_markdown_does_nothing_in_a_browser(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
+        desk.stand(room.where, "running")
         desk.show(room.where, Said(name="<b>", text=XSS), "said")
         desk.grow(room.where, XSS)
         await room.shows(".growing", "<script>")
@@ -184,7 +184,6 @@ async def test_a_lost_connection_comes_back_with_what_was_missed(tmp_path: Path)
                         downloadThroughput=-1, uploadThroughput=-1)  # fmt: skip
         room.server.adapter._streams.close()
         await room.shows("#banner", "Connection lost")
-        await room.shoot("lost")
         desk.show(room.where, Notice(text="meanwhile"), "n2")
         await page.call("Network.emulateNetworkConditions", offline=False, latency=0,
                         downloadThroughput=-1, uploadThroughput=-1)  # fmt: skip
@@ -200,7 +199,7 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
         desk.show(room.where, Said(name="owner", text="The first one"), "said")
         await room.shows("#log", "The first one")
         await page.click("#new")
-        await page.until("location.hash !== '#c1' && !document.querySelector('#empty').hidden")
+        await page.until("location.hash !== '#c=c1' && !document.querySelector('#empty').hidden")
         assert await room.texts("#log .said") == []
         await page.until("document.activeElement.id === 'text'")
         await room.write("Another")
@@ -209,7 +208,7 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
         assert said.conversation.id != room.where
         desk.show(said.conversation.id, Said(name="owner", text="Another"), "said")
         await room.shows("#list", "The first one")
-        await page.click("#list a[href='#c1']")
+        await page.click("#list a[href='#c=c1']")
         await room.shows("#log", "The first one")
         assert await room.texts("#log .said") == ["owner: The first one"]
 
@@ -217,12 +216,6 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
 async def test_on_a_phone_nothing_sticks_out(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
-        sizes: tuple[tuple[str, Callable[[], tuple[int, int, str]]], ...] = (
-            ("wide-light", lambda: (1200, 860, "light")),
-            ("wide-dark", lambda: (1200, 860, "dark")),
-            ("phone-light", lambda: (390, 800, "light")),
-            ("phone-dark", lambda: (390, 800, "dark")),
-        )
         desk.show(room.where, Said(name="owner", text="How is the weather in Berlin and Oslo, and can you "
                                    "release the site?"), "said")  # fmt: skip
         desk.show(room.where, activity(), "activity")
@@ -231,19 +224,15 @@ async def test_on_a_phone_nothing_sticks_out(tmp_path: Path) -> None:
         desk.show(room.where, approval(), "ask")
         desk.show(room.where, approval("approved"), "asked")
         await room.shows(".card", "Approved once")
-        for name, look in sizes:
-            await page.look(*look())
-            await page.js("new Promise((done) => setTimeout(done, 60))")
-            for at, top in (("end", "scroll.scrollHeight"), ("top", "0")):
-                await page.js(f"scroll.scrollTop = {top}")
-                await room.shoot(f"{name}-{at}")
-            width = await page.js("document.documentElement.scrollWidth - innerWidth")
-            inner = await page.js("scroll.scrollWidth - scroll.clientWidth")
-            assert (width, inner) == (0, 0), name
+        for width in (1200, 760, 390, 320):
+            await page.look(width, 800)
+            over = await page.js(
+                "[document.documentElement, document.querySelector('#scroll')]"
+                ".map((one) => one.scrollWidth - one.clientWidth)"
+            )
+            assert over == [0, 0], width
         await page.click("#menu")
         await page.until("document.querySelector('#menu').ariaExpanded === 'true'")
-        await page.js("new Promise((done) => setTimeout(done, 250))")
-        await room.shoot("phone-menu")
         await page.press("Escape", 27)
         await page.until("document.querySelector('#shade').hidden")
 
@@ -253,8 +242,6 @@ async def test_the_page_signs_in_by_link_and_says_when_it_cannot(tmp_path: Path)
         await page.look(900, 600)
         await page.go(server.url)
         await page.until("document.body.textContent.includes('turnkeeper link')")
-        if SHOTS:
-            await page.shoot(Path(SHOTS) / "signin.png")
         await page.go(f"{server.url}/signin/{server.gate.issue('ann')}")
         await page.until("location.pathname === '/' && document.querySelector('#person')")
         await page.until("document.querySelector('#person').textContent.includes('ann')")
@@ -269,22 +256,26 @@ async def test_reading_above_is_not_disturbed(tmp_path: Path) -> None:
         for number in range(150):
             desk.show(room.where, Notice(text=f"word {number}"), f"n{number}")
         await room.shows(".notice", "word 149")
-        await page.until("scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 2")
-        await page.js("scroll.scrollTop = 700")
+        await page.until(
+            "document.querySelector('#scroll').scrollHeight - document.querySelector('#scroll').scrollTop - document.querySelector('#scroll').clientHeight < 2"
+        )
+        await page.js("document.querySelector('#scroll').scrollTop = 700")
         await page.until("!document.querySelector('#down').hidden")
         desk.show(room.where, Reply(text="# End"), "reply")
         await room.shows("h1", "End")
-        assert await page.js("scroll.scrollTop") == 700
+        assert await page.js("document.querySelector('#scroll').scrollTop") == 700
         await page.click("#down")
         await page.until("document.querySelector('#down').hidden")
         await page.call("Page.reload")
-        await page.until("source && source.readyState === 1")
+        await page.until(LIVE)
         assert len(await room.texts(".notice")) == 99
         await page.js("document.querySelector('#earlier').click()")
         await page.until("document.querySelectorAll('.notice').length === 150")
         first = await room.texts(".notice")
         assert first == [f"word {number}\n" for number in range(150)]
-        assert cast(float, await page.js("scroll.scrollTop")) > 500, "what was read stays in place"
+        assert cast(float, await page.js("document.querySelector('#scroll').scrollTop")) > 500, (
+            "what was read stays in place"
+        )
 
 
 async def test_a_file_is_attached_and_sent(tmp_path: Path) -> None:
@@ -296,7 +287,7 @@ async def test_a_file_is_attached_and_sent(tmp_path: Path) -> None:
         node = await page.call("DOM.querySelector", nodeId=root["root"]["nodeId"], selector="#file")  # type: ignore[index]
         await page.call("DOM.setFileInputFiles", files=[str(tmp_path / "notes.txt")],
                         nodeId=node["nodeId"])  # fmt: skip
-        await room.shows("#files", "notes.txt ✕")
+        await room.shows("#files li.ready", "notes.txt")
         await room.write("Read this")
         said = await room.next()
         assert isinstance(said, MessageReceived)
@@ -305,9 +296,52 @@ async def test_a_file_is_attached_and_sent(tmp_path: Path) -> None:
 
 def test_the_page_is_small_and_has_nothing_inline() -> None:
     static = Path(__file__).parents[2] / "adapters" / "web" / "static"
-    parts = {path.name: path.read_text() for path in static.iterdir()}
-    assert sum(len(parts[name]) for name in ("index.html", "page.js", "page.css")) < 60_000
-    assert "<style" not in parts["index.html"]
-    assert "style=" not in parts["index.html"]
-    assert parts["index.html"].count("<script") == parts["index.html"].count("<script src=") == 1
-    assert parts["page.js"].count("innerHTML") == 1
+    assets = [path for path in static.iterdir() if path.suffix in (".js", ".css")]
+    index = words.page("de")
+    assert sum(path.stat().st_size for path in assets) + len(index.encode()) < 150_000
+    assert "<style" not in index
+    assert not re.search(r"\s(?:style|on\w+)=", index)
+    assert index.count("<script") == index.count("<script src=") == 2
+    code = "".join(path.read_text() for path in assets if path.suffix == ".js")
+    assert code.count("innerHTML") == 1
+    assert not re.search(r"https?://", code)
+    assert all(path.read_text().count("\n") <= 400 for path in assets)
+
+
+def test_the_page_is_whole_in_both_languages() -> None:
+    static = Path(__file__).parents[2] / "adapters" / "web" / "static"
+    assert words.ENGLISH.keys() == words.GERMAN.keys()
+    for key, english in words.ENGLISH.items():
+        fields = re.findall(r"{(\w+)}", english)
+        assert re.findall(r"{(\w+)}", words.GERMAN[key]) == fields, key
+    code = "".join(path.read_text() for path in static.glob("*.js"))
+    known = words.ENGLISH.keys() | set(words.CARDS)
+    assert set(re.findall(r"""say\("(\w+)\"""", code)) <= known
+    assert "{{" not in words.page("de")
+    used = code + words.PAGE.read_text()
+    notes = ("sign_in", "link_over", "signed_in", "open_chat")
+    families = ("theme_", "step_", "line_")
+    unused = [
+        key
+        for key in words.ENGLISH
+        if f'"{key}"' not in used
+        and f"{{{{{key}}}}}" not in used
+        and not key.startswith((*notes, *families))
+    ]
+    assert [key for key in unused if key not in ("running", "waiting")] == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("de-AT,de;q=0.9,en;q=0.8", "de-AT"),
+        ("fr, en;q=0.5, de;q=0.7", "de"),
+        ("fr", ""),
+        ("", ""),
+        ("en;q=0,de;q=0.1", "de"),
+        ("en;q=nan, ;;,de;q=", "de"),
+        ("x" * 100_000, ""),
+    ],
+)
+def test_the_language_is_the_best_liked_one_that_we_speak(accepted: str, language: str) -> None:
+    assert words.preferred(accepted) == language

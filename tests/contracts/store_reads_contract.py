@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 
 from gateway.errors import StoreFailed
-from gateway.store.rows import AuditRow, Changes, ConversationRow, Opened
+from gateway.store.rows import RELAY_AFTER, AuditRow, Changes, ConversationRow, Opened
+from gateway.views import Reply
 from tests.contracts.store_values import (
     NOTHING,
     START,
@@ -89,6 +90,33 @@ class ReadContract:
         assert len(await world.store.conversations("test:", 2)) == 2
         assert await world.store.conversations("other:", 10) == ()
 
+    async def test_conversations_by_their_words(self, world: World) -> None:
+        for n, channel in enumerate(("c1", "c2", "c3")):
+            world.clock.time = START + n
+            await world.store.accept([said(n, channel)])
+        first, second = await take(world.store, "c1"), await take(world.store, "c2")
+        words = (("a", 'Grüße aus "Köln"'), ("b", "Ein Zug\nfährt"))
+        rows = tuple(
+            replace(view(name, rev=n + 1), view=Reply(text=text))
+            for n, (name, text) in enumerate(words)
+        )
+        await world.store.submit(first, Changes(views=rows, row=ConversationRow(title="Trip")))
+        other = replace(view("a", rev=1), turn="t2", view=Reply(text="trip to köln"))
+        await world.store.submit(second, Changes(views=(other,)))
+
+        async def found(words: str, limit: int = 10) -> list[str]:
+            rows = await world.store.conversations("test:", limit, words)
+            return [row.conversation for row in rows]
+
+        assert await found("KÖLN trip") == [C2, C1]
+        assert await found("köln trip", 1) == [C2]
+        assert await found("zug trip GRÜSSE") == [C1]
+        assert await found('"köln" fährt') == [C1]
+        assert await found("reply kind") == [], "only what people see"
+        assert await found("100%") == await found("zug_") == []
+        assert len(await found("  ")) == 3
+        assert await world.store.conversations("other:", 10, "trip") == ()
+
     async def test_a_new_holder_gets_what_is_open(self, world: World) -> None:
         seqs = [one.seq for one in await world.store.accept([said(1), said(2), said(3)])]
         lease = await take(world.store)
@@ -144,6 +172,38 @@ class QuestionContract:
         assert await world.store.due(START + 5, 10) == ((C2, soon),)
         assert await world.store.due(START + 20, 10) == ((C2, soon), (C1, later))
         assert await world.store.due(START + 20, 1) == ((C2, soon),)
+
+    async def test_a_question_is_due_for_its_reminder_first(self, world: World) -> None:
+        lease = await take(world.store)
+        asked = replace(question("q1", START + 9), remind=START + 3)
+        endless = replace(question("q2"), remind=START + 4)
+        await world.store.submit(lease, Changes(questions=(asked, endless)))
+        assert await world.store.next_due() == START + 3
+        assert await world.store.due(START + 4, 9) == ((C1, asked), (C1, endless))
+        both = tuple(replace(one, reminded=True) for one in (asked, endless))
+        await world.store.submit(lease, Changes(questions=both))
+        assert await world.store.due(START + 8, 9) == ()
+        assert await world.store.next_due() == START + 9
+        closed = tuple(replace(one, status="answered") for one in both)
+        await world.store.submit(lease, Changes(questions=closed))
+        assert await world.store.next_due() is None
+
+    async def test_the_end_of_a_question_shown_elsewhere_is_due_until_told(
+        self, world: World
+    ) -> None:
+        lease = await take(world.store)
+        asked = replace(question("q1", START + 90), chat="c9")
+        await world.store.submit(lease, Changes(questions=(asked,)))
+        assert await world.store.next_due() == START + RELAY_AFTER
+        relayed = replace(asked, relayed=True)
+        await world.store.submit(lease, Changes(questions=(relayed,)))
+        assert await world.store.due(START + 50, 9) == ()
+        ended = replace(relayed, status="answered")
+        await world.store.submit(lease, Changes(questions=(ended,)))
+        assert await world.store.due(START + 50, 9) == ((C1, ended),)
+        await world.store.submit(lease, Changes(questions=(replace(ended, told=True),)))
+        assert await world.store.next_due() is None
+        assert await world.store.due(START + 99, 9) == ()
 
     async def test_a_closed_question_is_due_no_more(self, world: World) -> None:
         lease = await take(world.store)

@@ -90,12 +90,15 @@ class Page:
 
     async def until(self, code: str, seconds: float = 10) -> None:
         """Wait until `code` is true in the page."""
-        async with asyncio.timeout(seconds):
-            while True:
-                with contextlib.suppress(RuntimeError):  # the page may just be changing
-                    if await self.js(f"Boolean({code})"):
-                        return
-                await asyncio.sleep(0.02)
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    with contextlib.suppress(RuntimeError):  # the page may just be changing
+                        if await self.js(f"Boolean({code})"):
+                            return
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"never true: {code}; complaints: {self.errors}") from None
 
     async def click(self, selector: str) -> None:
         """A real mouse click in the middle of the element."""
@@ -138,6 +141,11 @@ class Page:
         )
         wish = [{"name": "prefers-color-scheme", "value": scheme}]
         await self.call("Emulation.setEmulatedMedia", features=wish)
+
+    async def speak(self, language: str) -> None:
+        """The person's language."""
+        agent = await self.js("navigator.userAgent")
+        await self.call("Network.setUserAgentOverride", userAgent=agent, acceptLanguage=language)
 
     async def shoot(self, path: Path) -> None:
         shot = await self.call("Page.captureScreenshot", format="png")

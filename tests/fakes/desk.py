@@ -7,9 +7,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
+import msgspec
+
 from gateway.errors import StoreFailed
-from gateway.messages import Inbound, MessageReceived, Sender, dedupe_keys
-from gateway.ports import Growing, Live, Shown, Summary, Waiting
+from gateway.messages import (
+    Inbound,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    Sender,
+    dedupe_keys,
+)
+from gateway.ports import Changed, Growing, Live, Offered, Shown, Summary, Waiting
+from gateway.store.search import holds, wanted
 from gateway.views import Said, View
 
 Role = Literal["admin", "user", "viewer"]
@@ -38,6 +48,15 @@ class FakeDesk:
         self.accepted: list[Inbound] = []
         self.roles: dict[str, Role] = {"web:owner": "admin", "web:ann": "user", "web:vic": "viewer"}
         self.on_accept: Callable[[Inbound], None] = lambda inbound: None
+        self.offered = tuple(
+            Offered(name=name, help=text)
+            for name, text in (
+                ("help", "What there is"),
+                ("mode", "ask or auto; queue, steer or interrupt"),
+                ("model", "The model in use"),
+                ("stop", "Stop the running turn"),
+            )
+        )
         self.failing = False
         self.slow = 0
         """How many turns of the loop reading views takes, before and after the look itself."""
@@ -67,7 +86,13 @@ class FakeDesk:
             room.title = room.title or view.text[:60]
             room.waiting = [one for one in room.waiting if one.text != view.text]
         self._publish(room, shown)
+        self._publish(room, Changed())
         return shown
+
+    def stand(self, conversation: str, state: State) -> None:
+        """The conversation is `state` from now on."""
+        self.room(conversation).state = state
+        self._publish(self.room(conversation), Changed())
 
     def grow(self, conversation: str, text: str, turn: str = "t1") -> None:
         self._publish(self.room(conversation), Growing(turn=turn, text=text))
@@ -84,8 +109,18 @@ class FakeDesk:
             room = self.room(inbound.conversation.id)
             if isinstance(inbound, MessageReceived):
                 seq = len(self.accepted)
-                said = Waiting(seq=seq, name=inbound.sender.name, text=inbound.text, at=inbound.at)
+                said = Waiting(
+                    seq=seq,
+                    name=inbound.sender.name,
+                    text=inbound.text,
+                    at=inbound.at,
+                    message=inbound.message,
+                    files=tuple(one.name for one in inbound.attachments),
+                )
                 room.waiting.append(said)
+            elif isinstance(inbound, MessageEdited | MessageDeleted):
+                self._change(room, inbound)
+            self._publish(room, Changed())
             self.on_accept(inbound)
 
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
@@ -102,8 +137,22 @@ class FakeDesk:
     async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
         return tuple(self.rooms[conversation].waiting) if conversation in self.rooms else ()
 
-    async def conversations(self, prefix: str, limit: int) -> tuple[Summary, ...]:
-        found = [(key, room) for key, room in self.rooms.items() if key.startswith(prefix)]
+    def _change(self, room: Room, change: MessageEdited | MessageDeleted) -> None:
+        if isinstance(change, MessageDeleted):
+            room.waiting = [one for one in room.waiting if one.message != change.message]
+            return
+        room.waiting = [
+            msgspec.structs.replace(one, text=change.text) if one.message == change.message else one
+            for one in room.waiting
+        ]
+
+    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
+        found = [
+            (key, room)
+            for key, room in self.rooms.items()
+            if key.startswith(prefix)
+            and holds(wanted(words), room.title, (one.view for one in room.views.values()))
+        ]
         return tuple(
             Summary(conversation=key, title=room.title, at=1_790_000_000.0, state=room.state)
             for key, room in reversed(found)
@@ -114,6 +163,9 @@ class FakeDesk:
 
     def person(self, sender: Sender) -> Role | None:
         return self.roles.get(sender.key)
+
+    def commands(self, sender: Sender) -> tuple[Offered, ...]:
+        return self.offered
 
     @contextlib.asynccontextmanager
     async def _watch(self, conversation: str) -> AsyncIterator[AsyncIterator[Live]]:

@@ -79,6 +79,11 @@ class ModelServer:
         self.extra_fields: set[str] = set()
         """Further top-level fields that this server takes."""
         self.models: list[str] = ["fake-model"]
+        self.heard: list[tuple[str, bytes]] = []
+        """Audio that was sent to be transcribed: name, bytes."""
+        self.spoken = "buy some milk"
+        self.deaf = 0
+        """The status with which audio is refused, 0: it is transcribed."""
         self._answers = 0
         self._runner: web.AppRunner | None = None
 
@@ -90,6 +95,7 @@ class ModelServer:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._openai)
         app.router.add_post("/v1/messages", self._anthropic)
+        app.router.add_post("/v1/audio/transcriptions", self._transcriptions)
         app.router.add_get("/v1/models", self._models)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
         await self._runner.setup()
@@ -119,6 +125,19 @@ class ModelServer:
 
     async def _anthropic(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, Anthropic(self.extra_fields))
+
+    async def _transcriptions(self, request: web.Request) -> web.Response:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if self.key is not None and given != self.key:
+            return web.json_response({"error": {"message": "Incorrect API key"}}, status=401)
+        form = await request.post()
+        file = form["file"]
+        assert isinstance(file, web.FileField) and form["model"]
+        with file.file:
+            self.heard.append((file.filename, file.file.read()))
+        if self.deaf:
+            return web.json_response({"error": {"message": "no such model"}}, status=self.deaf)
+        return web.json_response({"text": self.spoken})
 
     async def _serve(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
         raw = await request.read()

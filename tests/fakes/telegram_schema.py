@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 Json = Mapping[str, object]
 FILE = "telegram-aiogram-schema-10.3.json"
@@ -27,24 +28,57 @@ def utf16(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+UNIONS = ("InputRichBlock", "RichText", "BotCommandScope", "InputMedia")
+"""Types that the schema only describes in words: their `type` says which one it is."""
+SAID_TYPE = re.compile(r"(?:always|must be) [“'‘]?(\w+)")
+
+
 @cache
-def schema() -> dict[str, dict[str, tuple[str, bool]]] | None:
-    """name of a method or type -> field -> (type, required); None without the file."""
+def _items() -> list[dict[str, Any]]:
+    """The schema's methods and types, none without the file."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "specs"
     path = Path(os.environ.get("TURNKEEPER_SPECS", beside)) / FILE
     if not path.is_file():
-        return None
-    items = json.loads(path.read_text("utf-8"))["items"]
+        return []
+    sections = json.loads(path.read_text("utf-8"))["items"]
+    return [child for section in sections for child in section["children"]]
+
+
+@cache
+def variants() -> dict[tuple[str, str], str]:
+    """(union, its `type`) -> the type's name."""
+    found = {}
+    for child in _items():
+        for annotation in child["annotations"]:
+            said = SAID_TYPE.search(annotation["description"])
+            for union in UNIONS:
+                if annotation["name"] == "type" and said and child["name"].startswith(union):
+                    found[union, said.group(1)] = child["name"]
+    return found
+
+
+@cache
+def schema() -> dict[str, dict[str, tuple[str, bool]]] | None:
+    """name of a method or type -> field -> (type, required); None without the file."""
     return {
         child["name"]: {a["name"]: (a["type"], a["required"]) for a in child["annotations"]}
-        for section in items
-        for child in section["children"]
-    }
+        for child in _items()
+    } or None
 
 
 def check(method: str, params: Json) -> list[str]:
     """What is wrong with a call, in words."""
     return [f"{method}: {wrong}" for wrong in (*_shape(method, params), *_limits(method, params))]
+
+
+def check_payload(payload: Json) -> list[str]:
+    """As `check`, of what a renderer gives, as the call that it will be."""
+    call = {name: value for name, value in payload.items() if name not in {"method", "files"}}
+    attached = str(call.get("media", ""))
+    files = payload.get("files")
+    for name in files if isinstance(files, dict) else ():
+        call |= {} if f"attach://{name}" in attached else {name: "uploaded"}
+    return check(str(payload["method"]), {"chat_id": 1} | call)
 
 
 def _shape(method: str, params: Json) -> Iterator[str]:
@@ -67,7 +101,16 @@ def _fields(value: Json, fields: dict[str, tuple[str, bool]], path: str) -> Iter
 
 
 def _typed(value: object, kind: str, path: str) -> Iterator[str]:
-    if " or " in kind:
+    if kind.startswith("InputMediaAudio, "):
+        kind = "InputMedia"
+    if kind == "RichText" and isinstance(value, str | list):
+        for one in value if isinstance(value, list) else ():
+            yield from _typed(one, kind, path)
+    elif kind in UNIONS:
+        shape = value.get("type") if isinstance(value, dict) else None
+        name = variants().get((kind, str(shape)))
+        yield from _typed(value, name, path) if name else [f"{path} is no {kind}: {shape!r}"]
+    elif " or " in kind:
         wrong = [list(_typed(value, one, path)) for one in kind.split(" or ")]
         if all(wrong):
             yield from min(wrong, key=len)
@@ -91,11 +134,22 @@ def _typed(value: object, kind: str, path: str) -> Iterator[str]:
 
 
 def _limits(method: str, params: Json) -> Iterator[str]:
-    if (least := TEXTS.get(method)) is not None:
+    if (least := TEXTS.get(method)) is not None and "rich_message" not in params:
         text = str(params.get("text", ""))
         if not least <= utf16(text) <= 4096:
             yield f"text of {utf16(text)} units"
         yield from _entities(params.get("entities"), utf16(text))
+    captions = [params, *params["media"]] if isinstance(params.get("media"), list) else [params]
+    for one in captions:
+        if utf16(str(one.get("caption", ""))) > 1024:
+            yield "a caption of more than 1024 units"
+        yield from _entities(one.get("caption_entities"), utf16(str(one.get("caption", ""))))
+    if method == "sendMediaGroup" and not 2 <= len(captions) - 1 <= 10:
+        yield "an album of fewer than 2 or more than 10"
+    if method == "editMessageText" and ("text" in params) == ("rich_message" in params):
+        yield "an edit needs either text or rich_message"
+    if isinstance(rich := params.get("rich_message"), dict):
+        yield from _rich(rich)
     if method == "answerCallbackQuery" and len(str(params.get("text", ""))) > 200:
         yield "an answer of more than 200 characters"
     if method == "sendMessageDraft" and (
@@ -120,6 +174,48 @@ def _entities(entities: object, size: int) -> Iterator[str]:
             yield f"entity with a wrong url: {entity}"
     if isinstance(entities, list) and len(entities) > 100:
         yield "more than 100 entities"
+
+
+def _rich(rich: Json) -> Iterator[str]:
+    """The limits of rich messages, which the schema does not hold."""
+    if len({"html", "markdown", "blocks"} & rich.keys()) != 1:
+        yield "a rich message needs exactly one content"
+    sizes: list[tuple[int, int]] = []
+    yield from _tree(rich.get("blocks", []), 1, sizes)
+    characters, blocks = sum(size for size, _ in sizes), sum(count for _, count in sizes)
+    if not 0 < characters <= 32_768 or blocks > 500:
+        yield f"a rich message of {characters} characters and {blocks} blocks"
+
+
+def _tree(blocks: object, depth: int, sizes: list[tuple[int, int]]) -> Iterator[str]:
+    for block in blocks if isinstance(blocks, list) else ():
+        items, cells = block.get("items", []), block.get("cells", [])
+        texts = [block.get(name) for name in ("text", "summary") if name in block]
+        texts += [cell.get("text", "") for row in cells for cell in row]
+        if not any(map(_length, texts)) and not items and block.get("type") not in (
+            "divider", "blockquote",
+        ):  # fmt: skip
+            yield f"an empty block: {block}"
+        if depth + max(map(_nested, texts), default=0) + bool(items) > 16:
+            yield "nested too deeply"
+        if any(len(row) > 20 for row in cells):
+            yield "more than 20 columns"
+        sizes.append((sum(map(_length, texts)), 1 + len(items) + len(cells)))
+        yield from _tree(block.get("blocks"), depth + 1, sizes)
+        for item in items:
+            yield from _tree(item["blocks"], depth + 2, sizes)
+
+
+def _length(text: object) -> int:
+    if isinstance(text, list):
+        return sum(map(_length, text))
+    return _length(text["text"]) if isinstance(text, dict) else len(str(text))
+
+
+def _nested(text: object) -> int:
+    if isinstance(text, list):
+        return max(map(_nested, text), default=0)
+    return 1 + _nested(text["text"]) if isinstance(text, dict) else 0
 
 
 def _markup(method: str, markup: Json) -> Iterator[str]:

@@ -10,8 +10,9 @@ from typing import Self
 
 from aiohttp import ClientSession, web
 
+from tests.fakes.telegram_limits import Limits
 from tests.fakes.telegram_schema import check
-from tests.fakes.telegram_wire import Call, Fault, Json, Refusal, content, read_params
+from tests.fakes.telegram_wire import Call, Fault, File, Json, Refusal, content, read_call
 
 OLD_PRESS = "query is too old and response timeout expired or query ID is invalid"
 OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
@@ -33,12 +34,21 @@ class TelegramServer:
     answers: list[Json] = field(default_factory=list)
     drafts: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
     reactions: dict[tuple[int, int], list[Json]] = field(default_factory=dict)
-    commands: list[Json] = field(default_factory=list)
+    menus: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
+    """(scope, language) -> commands; a chat's scope is its number."""
+    uploads: dict[int, list[File]] = field(default_factory=dict)
+    """message -> its files."""
+    rich: bool = True
+    """Knows rich messages (Bot API 10.2)."""
+    bad_photos: set[str] = field(default_factory=set)
+    """Names of pictures that cannot be shown as photos."""
     files: dict[str, bytes] = field(default_factory=dict)
     blocked: set[int] = field(default_factory=set)
     migrated: dict[int, int] = field(default_factory=dict)
     flood: dict[int, float] = field(default_factory=dict)
     """chat -> least seconds between two of its messages or edits."""
+    limits: Limits | None = None
+    """All of Telegram's limits; without them only `flood` counts."""
     webhook: Json | None = None
     old_presses: set[str] = field(default_factory=set)
     base_url: str = ""
@@ -181,13 +191,22 @@ class TelegramServer:
         await self.wait(lambda: len(self.made(method)) >= n, timeout)
         return self.made(method)
 
+    @property
+    def commands(self) -> list[Json]:
+        """The menu that most people see in a private chat."""
+        return self.menus.get(("all_private_chats", ""), [])
+
+    def file_of(self, message: Json) -> File | None:
+        """What a message of the bot bears."""
+        return next(iter(self.uploads.get(message["message_id"], ())), None)
+
     def made(self, method: str) -> list[Call]:
         return [call for call in self.calls if call.method == method]
 
     # ---- serving -------------------------------------------------------------------------
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
-        call = Call(method, await read_params(request), time.monotonic())
+        call = await read_call(request, time.monotonic())
         self.calls.append(call)
         self._note()
         if gate := self._gates.get(method):
@@ -213,14 +232,15 @@ class TelegramServer:
         if token != self.token:
             raise Refusal(401, "Unauthorized")
         handler = getattr(self, f"_on_{call.method.lower()}", None)
-        if handler is None:
-            raise Refusal(404, "Not Found")
-        self.violations += check(call.method, call.params)
+        if handler is None or (call.method == "sendRichMessage" and not self.rich):
+            raise Refusal(404, "Not Found: method not found")
+        self.violations += check(call.method, call.whole)
+        self._pace(call)
         call.status = 200
         if fault and not fault.after_effect:
             call.status = fault.status
             return fault.body
-        result = handler(call.params)
+        result = handler(call if call.files else call.params)
         body = {"ok": True, "result": await result if asyncio.iscoroutine(result) else result}
         if fault:
             call.status, body = fault.status, fault.body
@@ -282,10 +302,45 @@ class TelegramServer:
         return {"url": url, "has_custom_certificate": False, "pending_update_count": pending}
 
     def _on_setmycommands(self, p: Json) -> bool:
-        self.commands = p["commands"]
+        scope = p.get("scope", {})
+        name = str(scope.get("chat_id", scope.get("type", "default")))
+        self.menus[name, p.get("language_code", "")] = p["commands"]
         return True
 
     def _on_sendmessage(self, p: Json) -> Json:
+        return self._put(p, content(p))
+
+    def _on_sendrichmessage(self, p: Json) -> Json:
+        return self._put(p, content(p))
+
+    def _on_sendphoto(self, call: Call) -> Json:
+        return self._put_files(call, "photo", call.files["photo"], call.params)
+
+    def _on_senddocument(self, call: Call) -> Json:
+        return self._put_files(call, "document", call.files["document"], call.params)
+
+    def _on_sendmediagroup(self, call: Call) -> list[Json]:
+        album = str(next(self._numbers))
+        sent = []
+        for medium in call.params["media"]:
+            file = call.files[medium["media"].removeprefix("attach://")]
+            sent.append(self._put_files(call, medium["type"], file, medium))
+            sent[-1]["media_group_id"] = album
+        return sent
+
+    def _put_files(self, call: Call, kind: str, file: File, about: Json) -> Json:
+        if kind == "photo" and file.name in self.bad_photos:
+            raise Refusal(400, "Bad Request: PHOTO_INVALID_DIMENSIONS")
+        message = self._put(call.params, {"text": about.get("caption", ""), "shows": kind})
+        self.uploads[message["message_id"]] = [file]
+        return message
+
+    def _on_editmessagecaption(self, p: Json) -> Json:
+        message = next(m for m in self.chats[p["chat_id"]] if m["message_id"] == p["message_id"])
+        message |= {"text": p.get("caption", ""), "edits": message["edits"] + 1}
+        return message
+
+    def _put(self, p: Json, shown: Json) -> Json:
         chat = self._open_chat(p)
         message: Json = {
             "message_id": next(self._numbers),
@@ -293,7 +348,7 @@ class TelegramServer:
             "date": int(time.time()),
             "chat": self._chat(chat, chat < 0),
             "edits": 0,
-        } | content(p)
+        } | shown
         if thread := p.get("message_thread_id"):
             message |= {"message_thread_id": thread, "is_topic_message": True}
         self.chats[chat].append(message)
@@ -305,15 +360,20 @@ class TelegramServer:
         found = [m for m in self.chats[chat] if m["message_id"] == p.get("message_id")]
         if not found:
             raise Refusal(400, "Bad Request: message to edit not found")
+        if not self.rich:
+            p = {name: value for name, value in p.items() if name != "rich_message"}
         message, shown = found[0], content(p)
+        if "shows" in message:
+            raise Refusal(400, "Bad Request: there is no text in the message to edit")
         if "force_reply" in message.get("reply_markup", {}):
             raise Refusal(400, "Bad Request: message can't be edited")
-        if shown == {k: message[k] for k in ("text", "entities", "reply_markup") if k in message}:
+        fields = ("text", "entities", "rich_message", "reply_markup")
+        if shown == {k: message[k] for k in fields if k in message}:
             raise Refusal(
                 400, "Bad Request: message is not modified: specified new message content"
             )
-        message.pop("entities", None)
-        message.pop("reply_markup", None)
+        for name in fields:
+            message.pop(name, None)
         message |= shown
         message["edits"] += 1
         return message
@@ -352,6 +412,15 @@ class TelegramServer:
         return about | {"file_path": f"files/{name}"}
 
     # ---- details -------------------------------------------------------------------------
+    def _pace(self, call: Call) -> None:
+        """What is written into chats is limited; receipts and answers to presses are not."""
+        if self.limits is None or not call.method.startswith(("sendM", "sendR", "sendD", "edit")):
+            return
+        edit = call.method.startswith("edit") or call.method.endswith("Draft")
+        if wait := self.limits.ask(int(call.params["chat_id"]), edit=edit):
+            text = f"Too Many Requests: retry after {wait}"
+            raise Refusal(429, text, retry_after=wait)
+
     def _open_chat(self, p: Json) -> int:
         chat = int(p["chat_id"])
         if chat in self.blocked:

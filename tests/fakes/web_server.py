@@ -31,6 +31,7 @@ class WebServer:
     gate: Gate
     adapter: WebAdapter
     http: ClientSession
+    outputs: Path
 
     def address(self, chat: str, person: str = "owner") -> str:
         return f"web:local::{person}~{chat}::p"
@@ -55,7 +56,8 @@ async def serve(
     port = free_port()
     desk = desk or FakeDesk()
     gate = Gate(SECRET, "127.0.0.1", port, names, token)
-    adapter = WebAdapter(desk, gate, folder)
+    outputs = folder / "outputs"
+    adapter = WebAdapter(desk, gate, folder / "uploads", outputs)
     app = web.Application()
     app.add_routes(adapter.routes)
     runner = web.AppRunner(app, shutdown_timeout=0.2)
@@ -65,11 +67,22 @@ async def serve(
     headers = {"Authorization": f"Bearer {TOKEN}"} if token else {"Origin": url}
     try:
         async with ClientSession(url, headers=headers) as http:
-            yield WebServer(url=url, port=port, desk=desk, gate=gate, adapter=adapter, http=http)
+            yield WebServer(
+                url=url,
+                port=port,
+                desk=desk,
+                gate=gate,
+                adapter=adapter,
+                http=http,
+                outputs=outputs,
+            )
     finally:
         await runner.cleanup()
 
 
+LIVE = "document.body.dataset.live === 'on'"
+"""The page hears of what happens."""
+WIDE = (1200, 860, "light")
 SHOTS = os.environ.get("PAGE_SHOTS", "")
 """A folder to keep screenshots in, for people to look at."""
 
@@ -128,13 +141,16 @@ class Room:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, chat: str = "c1") -> AsyncIterator[Room]:
+async def opened(
+    folder: Path, chat: str = "c1", language: str = "en", look: tuple[int, int, str] = WIDE
+) -> AsyncIterator[Room]:
     came: asyncio.Queue[Inbound] = asyncio.Queue()
     async with serve(folder, token=None) as server, browse() as page:
         server.desk.on_accept = came.put_nowait
-        await page.look(1200, 860)
-        await page.go(f"{server.url}/#{chat}")
-        await page.until("source && source.readyState === 1")
+        await page.speak(language)
+        await page.look(*look)
+        await page.go(f"{server.url}/#c={chat}")
+        await page.until(LIVE)
         yield Room(page=page, server=server, where=server.address(chat), came=came)
         assert page.errors == []
         foreign = [url for url in page.requests if not url.startswith((server.url, "data:"))]

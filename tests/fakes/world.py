@@ -209,6 +209,9 @@ class ScriptedAgent:
     def check_model(self, name: str) -> str:
         return ""
 
+    def tidy(self, before: float) -> int:
+        return 0
+
     def hands(self, circumstances: Circumstances) -> Hands:
         def judge(item: Prepared) -> Verdict:
             known = any(rule.tool == item.tool.name for rule in circumstances.settings().rules)

@@ -1,17 +1,18 @@
 """Pairing: a stranger shows a code, somebody entitled enters it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from agent_core import ambient
-from gateway.access import Access, People
-from gateway.messages import Sender
+from gateway.access import KEPT, MOST_KEPT, Access, People
+from gateway.messages import Conversation, Inbound, Sender
 from gateway.store.sqlite import SqliteStore
 from gateway.texts import say
-from gateway.wiring.pairing import HOUR, MACHINE, MOST_WRONG, DirectoryPairing, people
+from gateway.wiring.codes import HOUR, MOST_WRONG
+from gateway.wiring.pairing import MACHINE, DirectoryPairing, people
 
 EVE = Sender(platform="telegram", id="7", name="Eve")
 MAX = Sender(platform="telegram", id="8", name="Max")
@@ -23,9 +24,13 @@ class Hand(ambient.SystemClock):
 
     def __init__(self) -> None:
         self.at = 1_790_000_000.0
+        self.passed = 0.0
 
     def now(self) -> float:
         return self.at
+
+    def monotonic(self) -> float:
+        return self.passed
 
 
 class Door:
@@ -34,7 +39,13 @@ class Door:
     def __init__(self, store: SqliteStore, admins: frozenset[str] = frozenset()) -> None:
         self.store = store
         self.access = Access({"telegram": People(admins=admins)}, {})
-        self.pairing = DirectoryPairing(store, self.access.pair, lambda platform: bool(admins))
+        self.news: list[Inbound] = []
+        self.pairing = DirectoryPairing(
+            store, lambda: self.access, lambda platform: bool(admins), self._accept
+        )
+
+    async def _accept(self, inbounds: Sequence[Inbound]) -> None:
+        self.news += inbounds
 
     async def enter(self, code: str, by: str = "telegram:1") -> str:
         return await self.pairing.enter(code, by, "en")
@@ -82,7 +93,7 @@ async def test_who_is_let_in_is_a_user_at_once_and_after_a_restart(store: Sqlite
     assert await door.enter(f" {code[:4].lower()}-{code[4:]} ") == say("paired", name="Eve")
     assert door.access.role(EVE) == "user"
     assert await people(store) == {EVE.key: "user"}
-    assert await door.enter(code) == WRONG, "a code works once"
+    assert await door.enter(code, "telegram:2") == WRONG, "a code works for one enterer"
 
 
 async def test_a_code_entered_twice_at_once_works_once(store: SqliteStore) -> None:
@@ -119,7 +130,7 @@ async def test_five_wrong_codes_lock_that_one_out_for_an_hour(
 
 async def test_wrong_codes_at_once_are_all_counted(store: SqliteStore) -> None:
     door = Door(store)
-    said = await asyncio.gather(*(door.enter("AAAAAAAA") for _ in range(MOST_WRONG)))
+    said = await asyncio.gather(*(door.enter(f"AAAAAAA{n}") for n in range(MOST_WRONG)))
     assert said.count(LOCKED) == 1
 
 
@@ -140,3 +151,61 @@ async def test_no_admin_is_made_in_a_chat(store: SqliteStore) -> None:
     door = Door(store)
     await door.enter(await door.pairing.code_for(EVE), "web:owner")
     assert door.access.role(EVE) == "user"
+
+
+async def test_the_same_enterer_gets_the_same_answer_again(store: SqliteStore) -> None:
+    """A command that was cut off before its row was done is carried out again."""
+    door = Door(store)
+    code = await door.pairing.code_for(EVE)
+    first = await door.enter(code, MACHINE)
+    assert first == await Door(store).enter(code, MACHINE) == say("paired_admin", name="Eve")
+    assert await people(store) == {EVE.key: "admin"}, "and not a user, as the second one"
+    assert [await door.enter("AAAAAAAA") for _ in range(MOST_WRONG + 1)] == [WRONG] * 6
+
+
+async def test_who_is_let_in_is_told_where_the_code_was_shown(store: SqliteStore) -> None:
+    door = Door(store)
+    there = Conversation(platform="telegram", account="5", channel="7", private=True)
+    german = Sender(platform="telegram", id="7", name="Eve", language="de")
+    code = await door.pairing.code_for(german, there)
+    for _ in range(2):
+        await door.enter(code)
+    told, again = door.news
+    assert told == again, "the second one is known to the store by its event"
+    assert (told.conversation, told.text) == (there, say("welcome", "de"))
+
+
+async def test_put_out_and_let_in_again_with_a_new_code(store: SqliteStore) -> None:
+    door = Door(store, admins=frozenset({"9"}))
+    code = await door.pairing.code_for(EVE)
+    await door.enter(code)
+    assert await door.pairing.put_out(EVE.key, "") == say("unpaired", person=EVE.key)
+    assert (door.access.role(EVE), await people(store)) == (None, {})
+    assert await door.enter(code) == WRONG, "the old code is over for who used it too"
+    newer = await door.pairing.code_for(EVE)
+    assert newer != code
+    assert await door.enter(newer) == say("paired", name="Eve")
+    assert await door.pairing.put_out("telegram:8", "") == say(
+        "unpair_unknown", person="telegram:8"
+    )
+    assert await door.pairing.put_out("telegram:9", "") == say("unpair_listed", person="telegram:9")
+
+
+async def test_what_one_process_writes_holds_in_all(store: SqliteStore, clock: Hand) -> None:
+    """Access lists of another replica: let in at once, put out within seconds."""
+    other = Access({}, {}, look_up=store.get)
+    door = Door(store)
+    assert await other.learn(EVE) is None
+    await door.enter(await door.pairing.code_for(EVE))
+    assert await other.learn(EVE) == "user"
+    await door.pairing.put_out(EVE.key, "")
+    assert await other.learn(EVE) == "user", "believed for a moment"
+    clock.passed += KEPT
+    assert await other.learn(EVE) is None
+
+
+async def test_what_is_kept_of_people_is_bounded(store: SqliteStore) -> None:
+    other = Access({}, {}, look_up=store.get)
+    for n in range(MOST_KEPT + 10):
+        other.pair(f"telegram:{n}", "user")
+    assert len(other._paired) == len(other._until) == MOST_KEPT

@@ -288,9 +288,11 @@ async def test_a_model_that_says_nothing_runs_into_its_limit(
     def brief(self: TurnkeeperAgent, *given: object) -> Brief:
         return replace(real(self, *given), limit=0.3)  # type: ignore[arg-type]
 
+    await rig.start()
+    rig.telegram.say(PERSON, "zero")
+    await rig.shows("ack zero")  # the SDK is imported
     monkeypatch.setattr(TurnkeeperAgent, "brief", brief)
     rig.model.script(Hang(30))
-    await rig.start()
     rig.telegram.say(PERSON, "one")
     assert "the model took over 0.3 s" in (await rig.shows("✕"))["text"]
     rig.telegram.say(PERSON, "two")
@@ -370,11 +372,12 @@ async def test_limited_for_minutes_nothing_is_sent_and_then_all(rig: Rig, clock:
     assert rig.said() == ["ack one", "ack two"]
 
 
-async def test_what_waits_for_the_limit_survives_a_restart(rig: Rig) -> None:
-    rig.telegram.fail("sendMessage", 429, retry_after=1000)
+async def test_the_limit_and_what_waits_for_it_survive_a_restart(rig: Rig) -> None:
+    rig.telegram.fail("sendMessage", 429, retry_after=2)
     await rig.start()
     rig.telegram.say(PERSON, "hello")
     await rig.until(lambda: rig.log.named("rate_limited"))
+    await rig.store.put("probe", b"written behind the mark of the limit")
     await rig.crash()
     assert rig.said() == []
     await rig.start()
@@ -382,6 +385,8 @@ async def test_what_waits_for_the_limit_survives_a_restart(rig: Rig) -> None:
     await rig.quiet()
     assert rig.said() == ["ack hello"], "429 says that nothing was sent: no label"
     assert len(rig.model.requests) == 1
+    limited, sent = rig.telegram.made("sendMessage")
+    assert sent.at - limited.at > 1.9, "nothing is sent while it is limited"
 
 
 async def test_limited_while_streaming_it_ends_with_the_final_state(rig: Rig) -> None:
@@ -491,11 +496,14 @@ async def test_a_full_disk_at_arrival_takes_it_when_there_is_space(broken: Rig) 
     for text in texts:
         rig.telegram.say(PERSON, text)
     await rig.until(lambda: rig.log.named("telegram_not_stored"))
+    await rig.shows("I cannot write anything down at the moment")
     rig.telegram.say(PERSON, "last")
     await empty(rig.store)
     await rig.shows("ack last")
     await rig.quiet()
-    answers = [text.split()[1] for text in rig.said()]
+    told = [text for text in rig.said() if "cannot write" in text]
+    assert len(told) == 1, "a word, and only one"
+    answers = [text.split()[1] for text in rig.said() if text not in told]
     assert answers == ["before", *(f"m{n}" for n in range(20)), "last"], "all, in order, once"
     assert rig.log.bugs == []
 
@@ -533,8 +541,12 @@ async def test_a_full_disk_and_a_kill(broken: Rig) -> None:
     await rig.until(lambda: rig.log.named("telegram_not_stored"))
     await rig.crash()
     await rig.start()
-    await rig.telegram.wait(lambda: len(rig.said()) == 21, PATIENCE)
-    assert [text.split()[1] for text in rig.said()[1:]] == [f"m{n}" for n in range(20)]
+
+    def answers() -> list[str]:
+        return [text.split()[1] for text in rig.said() if "cannot write" not in text]
+
+    await rig.telegram.wait(lambda: len(answers()) == 21, PATIENCE)
+    assert answers()[1:] == [f"m{n}" for n in range(20)]
 
 
 async def test_a_locked_store_is_waited_for(rig: Rig) -> None:
@@ -568,12 +580,14 @@ async def test_a_store_locked_for_longer_than_it_waits(broken: Rig, when: str) -
     gate.set()
     event = "telegram_not_stored" if when == "arrival" else "session_ended"
     await rig.until(lambda: rig.log.named(event))
-    assert rig.said() == []
+    if when == "arrival":
+        await rig.shows("I cannot write anything down at the moment")
     other.execute("ROLLBACK")
     other.close()
     await rig.shows("ack hello")
     await rig.quiet()
-    assert rig.said() == ["ack hello"] and rig.log.bugs == []
+    assert rig.said()[-1] == "ack hello" and len(rig.said()) == 1 + (when == "arrival")
+    assert rig.log.bugs == []
 
 
 async def test_a_tool_that_fails_is_told_to_the_model(rig: Rig) -> None:

@@ -86,21 +86,54 @@ async def test_tools_are_seen_at_work(rig: Rig) -> None:
     assert (rig.workspace(ADMIN) / "a.txt").read_text() == "hello"
 
 
+async def test_an_older_server_shows_the_same_in_plain_messages(rig: Rig) -> None:
+    table = "| Name | Size |\n|---|---|\n| a.txt | 5 |"
+    rig.model.script(write("a.txt", "hello"), Say(table), Say("| x | y |\n|---|---|\n| 1 | 2 |"))
+    rig.telegram.rich = False
+    await rig.start()
+    rig.telegram.say(ADMIN, "write")
+    await rig.shows("a.txt | 5", ADMIN)
+    rig.telegram.say(ADMIN, "again")
+    await rig.shows("1 | 2", ADMIN)
+    await rig.quiet()
+    activity, *_ = rig.telegram.chats[ADMIN]
+    assert "☑ write_file a.txt" in activity["text"]
+    assert any(e["type"] == "expandable_blockquote" for e in activity["entities"])
+    assert len(rig.telegram.chats[ADMIN]) == 3
+    assert len(rig.telegram.made("sendRichMessage")) == 1, "it is asked once"
+
+
 async def test_a_long_answer_arrives_whole(rig: Rig) -> None:
-    lines = [f"Line {n}: " + "word " * 12 for n in range(300)]
-    code = "```python\n" + "\n".join(f"x{n} = {n}" for n in range(600)) + "\n```"
+    lines = [f"Line {n}: " + "word " * 12 for n in range(150)]
+    code = "```python\n" + "\n".join(f"x{n} = {n}" for n in range(450)) + "\n```"
     rig.model.script(Say("\n\n".join([*lines, code, "The very end."]), words=200))
     await rig.start()
     rig.telegram.say(PERSON, "tell me everything")
     await rig.shows("The very end.")
     await rig.quiet()
     parts = rig.telegram.chats[PERSON]
-    assert len(parts) >= 5 and all(len(m["text"]) <= 4096 for m in parts)
+    assert 4 <= len(parts) <= 5 and all(len(m["text"]) <= 4096 for m in parts)
     whole = "\n".join(m["text"] for m in parts)
-    assert re.findall(r"Line (\d+):", whole) == [str(n) for n in range(300)]
-    assert re.findall(r"x(\d+) = ", whole) == [str(n) for n in range(600)]
-    blocks = [m for m in parts if "x5 = " in m["text"] or "x599 = " in m["text"]]
+    assert re.findall(r"Line (\d+):", whole) == [str(n) for n in range(150)]
+    assert re.findall(r"x(\d+) = ", whole) == [str(n) for n in range(450)]
+    blocks = [m for m in parts if "x5 = " in m["text"] or "x449 = " in m["text"]]
     assert all(any(e["type"] == "pre" for e in m["entities"]) for m in blocks)
+
+
+@pytest.mark.parametrize("chat", [PERSON, GROUP])
+async def test_a_very_long_answer_is_a_beginning_and_a_file(rig: Rig, chat: int) -> None:
+    text = "\n\n".join(f"Line {n}: " + "word " * 12 for n in range(600))
+    rig.model.script(Say(text, words=400))
+    await rig.start()
+    rig.telegram.say(chat, "@test_bot tell me all", user=PERSON, **mention("@test_bot"))
+    await rig.shows("all of it is in this file", chat)
+    await rig.quiet()
+    *beginning, document = rig.telegram.chats[chat]
+    assert len(beginning) == 2
+    assert beginning[0]["text"].startswith("Line 0: ")
+    file = rig.telegram.file_of(document)
+    assert file is not None
+    assert (file.name, file.data.decode()) == ("answer.md", text)
 
 
 # ---- approvals -----------------------------------------------------------------------------

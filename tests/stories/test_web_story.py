@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
+from adapters.web.stream import HEARTBEAT
 from tests.fakes.browser import MISSING, Page, browse, find
 from tests.fakes.model_server import Call, Calls, Say, Slow
-from tests.fakes.web_server import free_port
+from tests.fakes.web_server import LIVE, free_port
 from tests.stories.rig import PATIENCE, Rig, living, write
 
 pytestmark = [
@@ -52,7 +53,8 @@ class Tab:
         await self.page.js(f"{some}.find((one) => one.textContent.includes({label!r})).click()")
 
     async def idle(self) -> None:
-        await self.page.until("document.querySelector('#stop').hidden", PATIENCE)
+        """By what the session tells: well before the next look without news."""
+        await self.page.until("document.querySelector('#stop').hidden", HEARTBEAT / 2)
 
 
 def alone(port: int) -> dict[str, str]:
@@ -60,15 +62,16 @@ def alone(port: int) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[tuple[Rig, Tab, int]]:
+async def opened(folder: Path, language: str = "en") -> AsyncIterator[tuple[Rig, Tab, int]]:
     """A gateway with nothing but its page, the page, and the port they share."""
     port = free_port()
     async with living(folder) as rig:
         await rig.start(**alone(port))
         async with browse() as page:
+            await page.speak(language)
             await page.look(1200, 860)
-            await page.go(f"{rig.url}#c1")
-            await page.until("source && source.readyState === 1")
+            await page.go(f"{rig.url}#c=c1")
+            await page.until(LIVE)
             yield rig, Tab(page), port
             foreign = [
                 url for url in page.requests if not url.startswith((rig.url, "data:", "about:"))
@@ -156,6 +159,133 @@ async def test_stop_and_a_message_that_waits(tmp_path: Path) -> None:
         assert tab.page.errors == []
 
 
+async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrupt(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        page = tab.page
+        # a message that waits is edited, another one withdrawn
+        rig.model.script(Slow(0.02, "word " * 1000), Say("the second answer"))
+        await tab.write("Count")
+        await tab.shows(".growing", "word word")
+        await tab.write("And tehn?")
+        await tab.shows("#pending .later", "Waits for its turn")
+        await tab.write("Never mind")
+        await tab.shows("#pending .said", "Never mind")
+        await page.click("#pending .later:nth-child(2) .link + .link")
+        await page.until("document.querySelectorAll('#pending .later').length === 1", PATIENCE)
+        await page.click("#pending .link")
+        await page.until("document.activeElement.matches('#pending textarea')")
+        await page.js("document.activeElement.select()")
+        await page.type("And then?")
+        await page.press("Enter", 13)
+        await tab.shows("#pending .said", "And then?")
+        await page.click("#stop")
+        await tab.shows("#log article.reply", "the second answer")
+        await tab.idle()
+        assert [text.removeprefix("owner: ") for text in await tab.texts("#log .said")] == [
+            "Count",
+            "And then?",
+        ]
+        # interrupt: a newer message ends the turn
+        await tab.write("/mode interrupt")
+        await tab.shows("#log .notice", "New messages during a turn: interrupt")
+        rig.model.script(Slow(0.02, "long " * 1000), Say("the newer answer"))
+        await tab.write("Tell me everything")
+        await tab.shows(".growing", "long long")
+        await tab.write("Only the end")
+        await tab.shows(".reply .note", "a newer message came in")
+        await tab.shows("#log article.reply", "the newer answer")
+        await tab.idle()
+        # steer: it joins the turn after its tool calls
+        await tab.write("/mode steer")
+        await tab.shows("#log .notice", "New messages during a turn: steer")
+        gate = rig.model.gate = asyncio.Event()
+        rig.model.script(Calls([Call("list_files")]), Say("with a coat"))
+        await tab.write("What do I pack?")
+        await rig.model.wait_inflight(1, PATIENCE)
+        await tab.write("It is cold")
+        await tab.shows("#pending .later", "It is cold")
+        gate.set()
+        rig.model.gate = None
+        await tab.shows("#log article.reply", "with a coat")
+        await tab.idle()
+        assert any("It is cold" in one for one in rig.seen(role="user"))
+        assert await tab.texts("#pending .said") == []
+        assert page.errors == []
+
+
+async def test_two_questions_wait_and_each_gets_its_own_answer(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        command = json.dumps({"command": "echo one > one.txt"})
+        choice = json.dumps({"question": "Which way?", "options": ["Train", "Plane"]})
+        rig.model.script(Call("run_command", command), Call("ask_user", choice))
+        await tab.write("Run the first")
+        await tab.shows(".card.approval.open", "echo one")
+        await tab.write("Ask me something")
+        await tab.shows(".card.choice.open", "Which way?")
+        assert len(await tab.texts(".card.open")) == 2
+        rig.model.script(Say("by plane"))
+        await tab.click(".card.choice.open button", "Plane")
+        await tab.shows("#log article.reply", "by plane")
+        assert len(await tab.texts(".card.open")) == 1
+        rig.model.script(Say("ran it"))
+        await tab.click(".card.open button", "Approve once")
+        await tab.shows("#log article.reply", "ran it")
+        await tab.idle()
+        assert list(rig.home.glob("workspaces/*/one.txt"))
+        assert tab.page.errors == []
+
+
+async def test_an_upload_a_long_answer_and_the_search(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        page = tab.page
+        await page.js(
+            "(() => { const all = new DataTransfer(); all.items.add(new File(['hello'], 'a.txt'));"
+            "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: all, bubbles: true,"
+            "cancelable: true})); })()"
+        )
+        await tab.shows("#files li.ready", "a.txt")
+        long = "\n\n".join(f"Paragraph {n} of it." for n in range(1500)) + "\n\nThe very end."
+        rig.model.script(Say(long))
+        await tab.write("Read the file")
+        await tab.shows("#log article.reply", "The very end.")
+        await tab.idle()
+        assert "incoming/a.txt" in rig.seen(role="user")[-1]
+        (kept,) = rig.home.glob("workspaces/*/incoming/a.txt")
+        assert kept.read_text() == "hello"
+        assert len(await tab.texts("#log article.reply p")) == 1501
+        # it is found by its words from another conversation
+        await page.click("#new")
+        await page.until("location.hash !== '#c=c1'")
+        await page.click("#search")
+        await page.type("PARAGRAPH 1499")
+        await tab.shows("#list a", "Read the file")
+        await page.click("#list a")
+        await tab.shows("#log article.reply", "The very end.")
+        assert page.errors == []
+
+
+async def test_the_gateway_speaks_the_language_of_the_page(tmp_path: Path) -> None:
+    async with opened(tmp_path, "de-AT") as (rig, tab, _):
+        await tab.page.click("#text")
+        await tab.page.type("/")
+        await tab.shows("#palette", "/permissions")
+        assert "/start" not in await tab.texts("#palette b")
+        await tab.page.type("mode steer")
+        await tab.page.press("Enter", 13)
+        await tab.shows("#log .notice", "Nachrichten während eines Vorgangs: steer")
+        rig.model.script(Call("run_command", '{"command": "echo ran > ran.txt"}'), Say("Erledigt"))
+        await tab.write("Bitte ausführen")
+        await tab.shows(".card.open h2", "Darf das laufen?")
+        assert (await tab.texts(".card.open .buttons button"))[0] == "Einmal erlauben"
+        await tab.click(".card.open .buttons button", "Einmal erlauben")
+        await tab.shows(".card.approved .outcome", "Einmal erlaubt von")
+        await tab.shows("#log article.reply", "Erledigt")
+        await tab.idle()
+        assert tab.page.errors == []
+
+
 async def test_a_restart_of_the_gateway(tmp_path: Path) -> None:
     async with opened(tmp_path) as (rig, tab, port):
         page = tab.page
@@ -182,6 +312,15 @@ async def test_a_restart_of_the_gateway(tmp_path: Path) -> None:
         await tab.idle()
         assert len(await tab.texts("#log .said")) == 2
         assert len(await tab.texts("#log article.reply")) == 2
+        # a well meant end and start: the stream goes on where it was
+        rig.model.script(Say("after it"))
+        await rig.stop()
+        await tab.shows("#banner", "Reconnecting")
+        await rig.start(**alone(port))
+        await page.until("document.querySelector('#banner').hidden", PATIENCE)
+        await tab.write("and now")
+        await tab.shows("#log article.reply", "after it")
+        assert len(await tab.texts("#log article.reply")) == 3
 
 
 async def test_what_a_hostile_model_says_does_nothing(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 import asyncio
 from itertools import islice
+from typing import TypeAlias
 
 from agent_core import ambient
 
 MOST_IN_FLIGHT = 32
+Chat: TypeAlias = tuple[str, str, str, str]
+"""Platform, account, workspace, channel."""
+FEW = 512
+"""Paces that are kept without a look at whether they still matter."""
 MARKED_AHEAD = 3
 """Places in a gate's line whose marks are written: the one that sends and those behind it."""
 
@@ -33,6 +38,10 @@ class Pace:
         """The same for the next edit or draft."""
         return max(self._blocked, self._last_edit + max(self._interval, self._distance))
 
+    def busy(self) -> bool:
+        """What it knows still matters."""
+        return bool(self._distance) or self.edit_due() > ambient.monotonic()
+
     def sent(self, *, new: bool) -> None:
         """A call went through."""
         now = ambient.monotonic()
@@ -50,6 +59,23 @@ class Pace:
         """The platform answered 429."""
         self.block(retry_after)
         self._distance = min(30.0, max(1.0, self._distance * 2))
+
+
+class Paces:
+    """The paces of an account's chats; one that has nothing to remember is dropped."""
+
+    def __init__(self) -> None:
+        self._known: dict[Chat, Pace] = {}
+        self._most = FEW
+
+    def of(self, chat: Chat, interval: float) -> Pace:
+        """The budget of `chat`, whoever writes there."""
+        if chat not in self._known:
+            if len(self._known) >= self._most:
+                self._known = {name: pace for name, pace in self._known.items() if pace.busy()}
+                self._most = max(FEW, 2 * len(self._known))
+            self._known[chat] = Pace(interval)
+        return self._known[chat]
 
 
 class Ticket:

@@ -14,14 +14,15 @@ from typing import Protocol, TypeAlias, TypeVar
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.delivery.pace import Gate, Pace, Ticket
 from gateway.errors import Ambiguous, Fenced, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Conversation, digest
 from gateway.ports import Adapter
-from gateway.sessions.pace import Gate, Pace, Ticket
+from gateway.present import labelled
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
-from gateway.views import Activity, ApprovalCard, ChoiceCard, FormCard, Notice, Reply, View
+from gateway.views import Notice, Reply
 
 log = logging.getLogger("turnkeeper.outbox")
 
@@ -50,6 +51,9 @@ class Holder(Protocol):
     def refused(self, key: Key, why: str) -> None:
         """The platform will never take this view."""
 
+    def limited(self, seconds: float) -> None:
+        """The platform wants to hear nothing for that long: known after a restart too."""
+
     def settled(self) -> None:
         """Something was delivered: look whether all is done."""
 
@@ -58,13 +62,13 @@ class Outbox:
     """The rows of one conversation that are wanted, and the task that sends them."""
 
     def __init__(
-        self, conversation: Conversation, adapter: Adapter, gate: Gate, holder: Holder
+        self, conversation: Conversation, adapter: Adapter, gate: Gate, pace: Pace, holder: Holder
     ) -> None:
         self._conversation = conversation
         self._adapter = adapter
         self._gate = gate
         self._holder = holder
-        self._pace = Pace(adapter.abilities.edit_interval)
+        self._pace = pace
         self.rows: dict[Key, OutboxRow] = {}
         self._stands: dict[Key, int] = {}
         self._growing: tuple[Key, str, float] | None = None
@@ -113,6 +117,10 @@ class Outbox:
             row = replace(row, sending=0)
         self.rows[key] = row
         return row
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for so long."""
+        self._pace.block(seconds)
 
     def stands(self, rows: Iterable[OutboxRow]) -> None:
         """The commit of these rows stands: they may be sent."""
@@ -224,6 +232,7 @@ class Outbox:
             self._backoff = 0.5
         except RateLimited as error:
             self._pace.limited(error.retry_after)
+            self._holder.limited(error.retry_after)
             log.warning("rate_limited", extra={"retry_after": error.retry_after})
         except (Unsent, Ambiguous) as error:
             self._pace.block(self._backoff)
@@ -380,18 +389,3 @@ class Outbox:
                 await self._wake.wait()
         except TimeoutError:
             return
-
-
-def labelled(view: View, note: str) -> View:
-    """`view` with a word on what is in doubt."""
-    match view:
-        case Reply():
-            return replace(view, note=f"{view.note} {note}".strip())
-        case Notice() | ChoiceCard() | FormCard():
-            return replace(view, text=f"{view.text}\n{note}")
-        case Activity():
-            return replace(view, words=f"{view.words}\n{note}".strip())
-        case ApprovalCard():
-            return replace(view, outcome=f"{view.outcome}\n{note}".strip())
-        case _:
-            return view

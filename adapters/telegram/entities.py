@@ -28,6 +28,9 @@ TAGS = re.compile(r"<(?!https?://[^\s<>]+>)")
 SPOILERS = re.compile(r"^(?![ \t]*\|).*\|\|.*$", re.MULTILINE)
 RESTORE = str.maketrans({LESS: "<", BAR: "|"})
 WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+MENTION = re.compile(r"(?<![\w/.@])@[A-Za-z]\w{2,31}")
+SILENT = {"code", "pre", "text_link"}
+"""Entities in which Telegram looks for no mentions."""
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,21 +43,21 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str = ""
 
 
-class Rich(msgspec.Struct, frozen=True):
+class Marked(msgspec.Struct, frozen=True):
     """One text with its entities."""
 
     text: str
     entities: tuple[Entity, ...] = ()
 
-    def __add__(self, other: "Rich | str") -> "Rich":
+    def __add__(self, other: "Marked | str") -> "Marked":
         if isinstance(other, str):
-            return Rich(self.text + other, self.entities)
+            return Marked(self.text + other, self.entities)
         shift = utf16(self.text)
         moved = (
             msgspec.structs.replace(entity, offset=entity.offset + shift)
             for entity in other.entities
         )
-        return Rich(self.text + other.text, (*self.entities, *moved))
+        return Marked(self.text + other.text, (*self.entities, *moved))
 
     @property
     def size(self) -> int:
@@ -62,50 +65,75 @@ class Rich(msgspec.Struct, frozen=True):
         return utf16(self.text)
 
 
-def styled(text: str, kind: str, language: str = "") -> Rich:
+def styled(text: str, kind: str, language: str = "") -> Marked:
     """`text` under one entity."""
     if not text.strip():
-        return Rich(text)
-    return Rich(text, (Entity(type=kind, offset=0, length=utf16(text), language=language),))
+        return Marked(text)
+    return Marked(text, (Entity(type=kind, offset=0, length=utf16(text), language=language),))
 
 
-def joined(pieces: list[Rich], between: str = "\n") -> Rich:
+def joined(pieces: list[Marked], between: str = "\n") -> Marked:
     """`pieces` that hold anything, in one text."""
-    whole = Rich("")
+    whole = Marked("")
     for piece in pieces:
         if piece.text:
-            whole = whole + (Rich(between) + piece if whole.text else piece)
+            whole = whole + (Marked(between) + piece if whole.text else piece)
     return whole
 
 
-def from_markdown(markdown: str) -> list[Rich]:
+def hushed(marked: Marked) -> Marked:
+    """`marked` with its @names as code, so that they are shown and ping nobody."""
+    if "@" not in marked.text:
+        return marked
+    silent = [e for e in marked.entities if e.type in SILENT]
+    added = []
+    for found in MENTION.finditer(marked.text):
+        offset, length = utf16(marked.text[: found.start()]), utf16(found.group())
+        if not any(e.offset < offset + length and offset < e.offset + e.length for e in silent):
+            added.append(Entity(type="code", offset=offset, length=length))
+    if not added:
+        return marked
+    room = [*added, *marked.entities][:MOST_ENTITIES]
+    return Marked(marked.text, tuple(sorted(room, key=lambda e: (e.offset, -e.length))))
+
+
+def from_markdown(markdown: str) -> list[Marked]:
     """`markdown` in as many texts as Telegram's limit asks for; none for an empty one."""
-    plain = Rich(markdown.strip())
+    plain = Marked(markdown.strip())
     if len(markdown) <= LIMIT // 2 and not MARKED.search(markdown):
         return [plain] if plain.text else []
-    parts = split(markdown, LIMIT, utf16)
-    return [text for part in parts for text in cut(_converted(part))] or cut(plain)
+    return [text for part in parts(markdown) for text in texts_of(part)] or cut(plain)
 
 
-def one_markdown(markdown: str) -> Rich:
+def parts(markdown: str) -> list[str]:
+    """`markdown` in parts that each fit into a message, unconverted."""
+    return split(markdown, LIMIT, utf16)
+
+
+def texts_of(part: str) -> list[Marked]:
+    """One part converted: mostly one text, more where its tables grow."""
+    return cut(_converted(part))
+
+
+def one_markdown(markdown: str) -> Marked:
     """`markdown` as one text, however long."""
-    return _converted(markdown) if MARKED.search(markdown) else Rich(markdown.strip())
+    return _converted(markdown) if MARKED.search(markdown) else Marked(markdown.strip())
 
 
-def cut(rich: Rich) -> list[Rich]:
+def cut(rich: Marked) -> list[Marked]:
     """`rich` in texts within the limit, at line borders; entities go on in the next text."""
     if rich.size <= LIMIT:
-        return [Rich(rich.text, rich.entities[:MOST_ENTITIES])] if rich.text.strip() else []
+        return [Marked(rich.text, rich.entities[:MOST_ENTITIES])] if rich.text.strip() else []
     from telegramify_markdown import MessageEntity, split_entities
 
     entities = [MessageEntity(**msgspec.to_builtins(entity)) for entity in rich.entities]
     return [
-        Rich(text, tuple(_kept(found, LIMIT))[:MOST_ENTITIES])
+        Marked(text, tuple(_kept(found, LIMIT))[:MOST_ENTITIES])
         for text, found in split_entities(rich.text, entities, LIMIT)
     ]
 
 
-def _converted(markdown: str) -> Rich:
+def _converted(markdown: str) -> Marked:
     from telegramify_markdown import convert
 
     guarded = SPOILERS.sub(
@@ -113,7 +141,7 @@ def _converted(markdown: str) -> Rich:
     )
     text, entities = convert(guarded, config=_looks())
     shown = text.rstrip().translate(RESTORE)
-    return Rich(shown, tuple(_kept(entities, utf16(shown))))
+    return Marked(shown, tuple(_kept(entities, utf16(shown))))
 
 
 def _kept(entities: "list[MessageEntity]", size: int) -> list[Entity]:

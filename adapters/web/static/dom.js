@@ -1,0 +1,76 @@
+// Nodes, words and what this browser remembers.
+// Only `html` from the server, which rendered it from markdown, is put in as HTML; all else is text.
+
+const told = JSON.parse(document.querySelector("meta[name=words]").content);
+export const LIMIT = told.limit;
+export const LANGUAGE = told.language;
+
+export const $ = (id) => document.getElementById(id);
+
+export function say(key, values = {}) {
+  return told.words[key].replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+export function make(tag, attrs = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attrs)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+export function safe(html) {
+  const node = make("div", { class: "html" });
+  node.innerHTML = html;
+  for (const block of node.querySelectorAll("pre, table")) block.tabIndex = 0; // scrolls by keyboard
+  return node;
+}
+
+export function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+let timer = 0;
+export function toast(words) {
+  $("toast").textContent = words;
+  clearTimeout(timer);
+  timer = setTimeout(() => ($("toast").textContent = ""), 7000);
+}
+
+export function banner(words) {
+  $("banner").hidden = !words;
+  $("banner").textContent = words;
+}
+
+export function kept(name) {
+  try { return localStorage.getItem(name) ?? ""; } catch { return ""; }
+}
+
+export function keep(name, value) {
+  try {
+    if (value) localStorage.setItem(name, value);
+    else localStorage.removeItem(name);
+  } catch { /* a browser that keeps nothing, or is full: nothing depends on it */ }
+}
+
+export function enterSends(event, act) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  act();
+}
+
+export function size(bytes) {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const step = Math.min(3, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const shown = { style: "unit", unit: units[step], unitDisplay: "short", maximumFractionDigits: step > 1 ? 1 : 0 };
+  return new Intl.NumberFormat(LANGUAGE, shown).format(bytes / 1000 ** step);
+}
+
+export function when(seconds) {
+  const date = new Date(seconds * 1000), today = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(LANGUAGE, today ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" });
+}

@@ -1,0 +1,58 @@
+// The side: conversations, search, who is signed in, light or dark.
+
+import { at, call } from "./api.js";
+import { $, keep, kept, make, newKey, say, when } from "./dom.js";
+
+const THEMES = ["", "light", "dark"], AGAIN = 20000;
+let asked = 0, typing = 0;
+
+export async function list() {
+  const mine = ++asked, words = $("search").value.trim();
+  const found = await call("/conversations" + (words ? "?q=" + encodeURIComponent(words) : "")).catch(() => null);
+  if (!found || mine !== asked) return; // a newer search is under way
+  $("person").textContent = say("signed_in_as", { person: found.person });
+  $("none").textContent = words && !found.conversations.length ? say("none_found") : "";
+  const focus = document.activeElement?.closest("#list a")?.getAttribute("href");
+  $("list").replaceChildren(...found.conversations.map(entry));
+  if (focus) $("list").querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+}
+
+function entry(one) {
+  const state = one.state === "idle" ? null : make("i", { class: `dot ${one.state}`, role: "img", "aria-label": say(one.state), title: say(one.state) });
+  return make("li", {}, make("a", { href: `#c=${one.conversation}`, "aria-current": one.conversation === at.chat && "page" },
+    state, make("span", {}, one.title || say("new")), make("time", {}, when(one.at))));
+}
+
+export function menu(on) {
+  document.body.classList.toggle("menu", on);
+  $("menu").setAttribute("aria-expanded", String(on));
+  $("shade").hidden = !on;
+  if (on) $("new").focus();
+}
+
+export const menuOpen = () => document.body.classList.contains("menu");
+
+function theme(chosen) {
+  if (chosen) document.documentElement.dataset.theme = chosen;
+  else delete document.documentElement.dataset.theme;
+  keep("theme", chosen);
+  $("theme").textContent = say("theme", { theme: say(`theme_${chosen || "auto"}`) });
+}
+
+theme(THEMES.includes(kept("theme")) ? kept("theme") : "");
+$("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "") + 1) % 3]));
+$("new").addEventListener("click", () => { location.hash = "c=" + newKey(); });
+$("menu").addEventListener("click", () => menu(!menuOpen()));
+$("shade").addEventListener("click", () => menu(false));
+$("search").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(list, 150); });
+$("search").addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); $("list").querySelector("a")?.focus(); }
+  if (event.key === "Escape" && $("search").value) { event.stopPropagation(); $("search").value = ""; list(); }
+});
+$("list").addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], all = [...$("list").querySelectorAll("a")];
+  if (!step) return;
+  event.preventDefault();
+  (all[all.indexOf(document.activeElement) + step] ?? (step < 0 ? $("search") : null))?.focus();
+});
+setInterval(() => { if (!document.hidden) list(); }, AGAIN); // what goes on in the others

@@ -1,0 +1,217 @@
+// One conversation: its history, its live events, what waits.
+
+import { at, call, edit, here, withdraw } from "./api.js";
+import { $, banner, enterSends, make, say, toast } from "./dom.js";
+import { draw, replace } from "./views.js";
+
+const log = $("log"), scroll = $("scroll"), text = $("text");
+const hooks = { standing: () => {} };
+
+let source = null, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
+let items = new Map(), growing = new Map(), sent = [], waiting = [], editing = "";
+
+export function onStanding(act) { hooks.standing = act; }
+
+export async function open(id) {
+  at.chat = id;
+  close();
+  items.clear(); growing.clear();
+  sent = []; waiting = []; limit = 100; lastRev = 0; editing = "";
+  log.replaceChildren();
+  $("empty").hidden = true; // until we know
+  drawPending();
+  await load();
+  toEnd();
+}
+
+export async function load() {
+  const asked = at.chat;
+  log.setAttribute("aria-busy", "true"); // history is not read out
+  try {
+    const page = await call(`${here()}?limit=${limit}`);
+    if (asked !== at.chat) return;
+    keepEnd(() => { page.views.forEach(show); stand(page); });
+    lastRev = Math.max(lastRev, page.rev);
+    $("earlier").hidden = !page.more;
+    connect();
+  } catch (error) {
+    if (asked === at.chat) lost(error.message);
+  } finally {
+    log.removeAttribute("aria-busy");
+  }
+}
+
+export async function earlier() {
+  limit *= 2;
+  const height = scroll.scrollHeight;
+  await load();
+  scroll.scrollTop = scroll.scrollHeight - height;
+}
+
+export const connected = () => source !== null;
+
+export function close() {
+  clearTimeout(timer);
+  if (source) source.close();
+  source = null;
+  document.body.dataset.live = "";
+}
+
+function connect() {
+  close();
+  source = new EventSource(`/api${here()}/events?after=${lastRev}`);
+  const on = (name, act) => source.addEventListener(name, (event) => keepEnd(() => act(JSON.parse(event.data))));
+  source.onopen = () => { retry = 1000; banner(""); document.body.dataset.live = "on"; };
+  source.onerror = () => {
+    document.body.dataset.live = "";
+    if (source.readyState === EventSource.CLOSED) lost("");
+    else banner(say("lost")); // the browser comes back by itself, with the id of its last event
+  };
+  on("view", show);
+  on("growing", grow);
+  on("standing", stand);
+  on("told", (told) => { toast(told.text); document.querySelectorAll(".card.open :disabled").forEach((node) => (node.disabled = false)); });
+}
+
+function lost(words) {
+  banner(words || say("lost"));
+  close();
+  timer = setTimeout(load, retry);
+  retry = Math.min(retry * 2, 15000);
+}
+
+function stand(now) {
+  const title = now.title || say("new"), changed = now.state !== state || title !== $("title").textContent;
+  state = now.state;
+  waiting = now.waiting;
+  const known = new Set(waiting.map((one) => one.message));
+  sent = sent.filter((one) => !one.kept && !known.has(one.key));
+  $("state").textContent = state === "idle" ? "" : say(state);
+  $("state").className = state;
+  $("stop").hidden = state === "idle";
+  $("title").textContent = title;
+  document.title = `${state === "waiting" ? "☐ " : ""}${title} · Turnkeeper`;
+  if (state === "idle") { growing.forEach((node) => node.remove()); growing.clear(); }
+  drawPending();
+  hooks.standing(changed);
+}
+
+// ---- what was sent and what waits
+
+export function sending(key, words, names) {
+  sent.push({ key, words, names, kept: false });
+  drawPending();
+  toEnd();
+}
+
+export function arrived(key, well) { // kept: the next standing says where it is
+  for (const one of sent) if (one.key === key) one.kept = true;
+  if (!well) { sent = sent.filter((one) => one.key !== key); drawPending(); }
+}
+
+function drawPending() {
+  if (editing && $("pending").querySelector("textarea") && waiting.some((one) => one.message === editing)) return;
+  editing = "";
+  $("pending").replaceChildren(...waiting.map(drawWaiting), ...sent.map((one) => bubble([one.words, ...one.names].filter(Boolean).join("\n"), say("sending"))));
+  $("empty").hidden = items.size > 0 || growing.size > 0 || $("pending").childElementCount > 0;
+}
+
+function bubble(words, label, ...controls) {
+  return make("div", { class: "later" }, make("div", { class: "said" }, words), make("div", { class: "below" }, make("small", {}, label), ...controls));
+}
+
+function drawWaiting(one) {
+  const words = [one.text, ...one.files].filter(Boolean).join("\n");
+  if (!one.message) return bubble(words, say("waits"));
+  const node = bubble(words, say("waits"),
+    make("button", { type: "button", class: "link", onclick: () => change(node, one) }, say("edit")),
+    make("button", { type: "button", class: "link", onclick: () => act(() => withdraw(one.message)) }, say("withdraw")));
+  return node;
+}
+
+async function act(doing) {
+  try {
+    await doing();
+  } catch (error) {
+    toast(error.message);
+  }
+  text.focus();
+}
+
+function change(node, one) {
+  editing = one.message;
+  const field = make("textarea", { class: "field", rows: 2, "aria-label": say("edit_message") });
+  field.value = one.text;
+  const end = () => { editing = ""; drawPending(); text.focus(); };
+  const save = () => { const words = field.value; end(); if (words.trim() && words !== one.text) act(() => edit(one.message, words)); };
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { event.stopPropagation(); end(); }
+    else enterSends(event, save);
+  });
+  node.replaceChildren(field, make("div", { class: "below" },
+    make("button", { type: "button", class: "link", onclick: save }, say("save")),
+    make("button", { type: "button", class: "link", onclick: end }, say("cancel"))));
+  field.focus();
+}
+
+// ---- views
+
+function show(shown) {
+  const key = JSON.stringify([shown.turn, shown.name]), old = items.get(key), view = shown.view;
+  lastRev = Math.max(lastRev, shown.rev);
+  if (old && old.rev >= shown.rev) return;
+  if (view.kind === "said") {
+    const first = sent.findIndex((one) => view.text.startsWith(one.words.trim()));
+    if (first >= 0) sent.splice(first, 1);
+  }
+  if (view.kind === "reply") {
+    if (view.state === "streaming") return void grow({ turn: shown.turn, text: view.text, more: false });
+    growing.get(shown.turn)?.remove();
+    growing.delete(shown.turn);
+  }
+  const node = draw(view, shown.html);
+  node.dataset.position = shown.position;
+  if (old) replace(old.node, node, text);
+  else place(node, shown.position);
+  node.querySelectorAll("img").forEach((one) => one.addEventListener("load", () => keepEnd(() => {})));
+  items.set(key, { rev: shown.rev, node });
+  drawPending();
+}
+
+function place(node, position) {
+  let before = log.lastElementChild;
+  while (before && (before.classList.contains("live") || Number(before.dataset.position) > position)) before = before.previousElementSibling;
+  if (before) before.after(node);
+  else log.prepend(node);
+}
+
+function grow(event) {
+  let node = growing.get(event.turn);
+  if (!event.text && !event.more) { // its words went into the activity
+    node?.remove();
+    growing.delete(event.turn);
+    return;
+  }
+  if (!node) {
+    node = make("div", { class: "reply growing live", "aria-live": "off" });
+    log.append(node);
+    growing.set(event.turn, node);
+  }
+  if (event.more) node.append(event.text);
+  else node.textContent = event.text;
+  $("empty").hidden = true;
+}
+
+// ---- staying at the end
+
+let follows = true; // the person looks at the newest
+const nearEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90;
+export function toEnd() { scroll.scrollTop = scroll.scrollHeight; follows = true; $("down").hidden = true; }
+function keepEnd(change) {
+  const stay = follows;
+  change();
+  if (stay) toEnd();
+  else $("down").hidden = nearEnd();
+}
+scroll.addEventListener("scroll", () => { follows = nearEnd(); $("down").hidden = follows; }, { passive: true });
+new ResizeObserver(() => { if (follows) toEnd(); }).observe(scroll); // a keyboard came up, the field grew

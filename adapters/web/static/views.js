@@ -1,0 +1,156 @@
+// One function for each kind of view: a value in, a node out.
+
+import { here, post } from "./api.js";
+import { enterSends, make, safe, say, size, toast } from "./dom.js";
+
+const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "◐", pending: "☐", skipped: "–" };
+const LONG = 10; // lines of arguments that are shown before they fold
+
+const DRAW = {
+  said: (view) => make("div", { class: "said" }, make("span", { class: "hide" }, `${view.name}: `), view.text),
+  reply: (view, html) => make("article", { class: "reply" }, code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
+  notice: (view, html) => make("div", { class: `notice ${view.tone}` }, safe(html)),
+  report: (view, html) => make("article", { class: "report", "aria-label": say("report") },
+    view.title && make("h2", {}, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
+  activity: (view, html) => make("div", { class: "activity" }, html && safe(html),
+    make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
+  approval: (view) => card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
+    view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map(proposal),
+    view.rule && make("p", { class: "faint rule" }, say("always_covers", { rule: view.rule })), ...buttons(view, true)),
+  choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false)),
+  form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? form(view) : null),
+  plan,
+  media: (view, html) => make("figure", { class: "media" }, ...view.files.map(file), html && make("figcaption", {}, safe(html))),
+};
+
+export function draw(view, html) {
+  if (DRAW[view.kind]) return DRAW[view.kind](view, html);
+  return make("div", { class: "notice" }, say("too_old"));
+}
+
+function mark(state, label) {
+  return make("span", { class: "mark-of", role: "img", "aria-label": label }, MARKS[state] ?? "☐");
+}
+
+function line(one) {
+  const item = make("li", { class: one.state }, make("div", { class: "line" }, mark(one.state, say(`line_${one.state}`)),
+    make("span", {}, make("b", {}, one.tool), " ", one.summary)));
+  if (one.output) item.append(fold(`out-${one.call_id}`, say("output"), make("pre", { tabindex: "0", "aria-label": say("output") }, one.output), "line-out"));
+  return item;
+}
+
+function fold(keep, label, content, kind = "") {
+  return make("details", { "data-keep": keep, class: kind }, make("summary", {}, label), content);
+}
+
+function proposal(one, index) {
+  return make("div", { class: "proposal" },
+    make("p", { class: "what" }, make("b", {}, one.tool), make("span", { class: `risk ${one.risk}` }, say(`risk_${one.risk}`))),
+    one.reason && make("p", { class: "why" }, one.reason),
+    ...clipped(one.arguments, `arguments-${index}`),
+    one.detail && fold(`detail-${index}`, say("details"), make("pre", { tabindex: "0" }, one.detail)));
+}
+
+function clipped(text, keep) { // in full, though a long one is folded until asked for
+  const lines = text.split("\n").reduce((sum, one) => sum + Math.max(1, Math.ceil(one.length / 110)), 0);
+  const block = make("pre", { tabindex: "0", role: "group", "aria-label": say("arguments") }, text);
+  if (lines <= LONG) return [block];
+  const label = (open) => say(open ? "show_less" : "show_all", { n: lines });
+  const toggle = make("button", { type: "button", class: "link", "data-keep": keep, "aria-expanded": "false" }, label(false));
+  const set = (open) => {
+    block.classList.toggle("clipped", !open);
+    toggle.setAttribute("aria-expanded", String(open));
+    toggle.textContent = label(open);
+  };
+  toggle.addEventListener("click", () => set(block.classList.contains("clipped")));
+  toggle.unfold = set;
+  set(false);
+  return [block, toggle];
+}
+
+function code(node) { // a button that copies each block
+  for (const block of node.querySelectorAll("pre")) {
+    const button = make("button", { type: "button", class: "copy" }, say("copy"));
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(block.textContent);
+        button.textContent = say("copied");
+      } catch { getSelection().selectAllChildren(block); }
+    });
+    const frame = make("div", { class: "code" });
+    block.replaceWith(frame);
+    frame.append(block, button);
+  }
+  return node;
+}
+
+function card(view, kind, title, ...content) {
+  const ended = { approved: "approved", denied: "denied", answered: "answered", expired: "expired", cancelled: "cancelled" }[view.state];
+  const outcome = view.outcome || (ended ? say(ended) : "");
+  return make("section", { class: `card ${kind} ${view.state}`, "aria-label": title || say("question") },
+    title && view.state === "open" ? make("h2", {}, title) : "", ...content, outcome && make("p", { class: "outcome" }, outcome));
+}
+
+function plan(view) {
+  const over = view.steps.filter((one) => one.state === "done" || one.state === "skipped").length;
+  const counted = say("progress", { done: over, all: view.steps.length });
+  const step = (one) => make("li", { class: one.state }, mark(one.state, say(`step_${one.state}`)),
+    make("span", {}, one.text, one.note && make("small", {}, one.note)));
+  return make("section", { class: `card plan ${view.state}`, "aria-label": say("plan") },
+    make("div", { class: "head" }, make("h2", {}, view.title || say(view.state === "open" ? "plan_open" : "plan")), make("span", { class: "faint" }, counted)),
+    make("progress", { value: over, max: Math.max(1, view.steps.length), "aria-label": counted }),
+    make("ol", {}, ...view.steps.map(step)), ...buttons(view, view.state === "open"), view.outcome && make("p", { class: "outcome" }, view.outcome));
+}
+
+const PICTURES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+function file(one) {
+  const parts = one.ref.split("/"), below = parts.every((part) => part && part !== "." && part !== "..");
+  const href = below ? "/api" + here() + "/files/" + parts.map(encodeURIComponent).join("/") : null;
+  if (PICTURES.includes(one.mime))
+    return make("a", { class: "picture", href, target: "_blank", rel: "noopener" }, make("img", { src: href, alt: one.name, loading: "lazy" }));
+  return make("a", { class: "download", href, download: one.name }, make("span", { class: "name" }, one.name), make("small", {}, size(one.size)), make("span", { class: "get" }, say("download")));
+}
+
+function buttons(view, withReason) {
+  const open = view.state === "open" || view.kind === "plan";
+  if (!open || !view.buttons.length) return [];
+  const reason = make("textarea", { class: "field", rows: 1, "data-keep": "reason", "aria-label": say("reason") });
+  const row = make("div", { class: "buttons" });
+  for (const one of view.buttons)
+    row.append(make("button", { type: "button", class: one.style, "data-keep": one.token, onclick: (event) => answer(event.target, one.token, reason.value) }, one.label));
+  return withReason ? [make("div", { class: "reason" }, fold("why", say("add_reason"), reason)), row] : [row];
+}
+
+function form(view) {
+  const field = make("textarea", { class: "field", rows: 2, "data-keep": "field", "aria-label": say("your_answer") });
+  const submit = (event) => { event.preventDefault(); answer(event.target, view.token, field.value); };
+  field.addEventListener("keydown", (event) => enterSends(event, () => node.requestSubmit()));
+  const node = make("form", { onsubmit: submit }, field, make("div", { class: "buttons" }, make("button", { class: "good", "data-keep": "submit" }, say("answer"))));
+  return node;
+}
+
+async function answer(node, token, words) {
+  const controls = node.closest(".card").querySelectorAll("button, textarea");
+  controls.forEach((one) => (one.disabled = true));
+  try {
+    await post("/answers", { token, text: words.trim() });
+  } catch (error) {
+    controls.forEach((one) => (one.disabled = false));
+    toast(error.message);
+  }
+}
+
+export function replace(old, node, fallback) { // keep what was typed, what was folded out, and the focus
+  const marked = (root) => Array.from(root.querySelectorAll("[data-keep]"));
+  const fresh = new Map(marked(node).map((one) => [one.dataset.keep, one]));
+  const focus = document.activeElement?.dataset?.keep;
+  for (const one of marked(old)) {
+    const twin = fresh.get(one.dataset.keep);
+    if (twin && one.open) twin.open = true;
+    if (twin?.unfold && one.getAttribute("aria-expanded") === "true") twin.unfold(true);
+    if (twin && one.value) twin.value = one.value;
+  }
+  const had = old.contains(document.activeElement);
+  old.replaceWith(node);
+  if (had) (fresh.get(focus) || fallback).focus({ preventScroll: true });
+}

@@ -1,0 +1,124 @@
+"""What requests and answers of the API hold, and how they are read and written."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from adapters.web.gate import JSON_BYTES, Refused
+from adapters.web.render import Drawn
+from gateway import clock
+from gateway.ports import Offered, Summary, Waiting
+
+KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+Body = TypeVar("Body", bound="Keyed")
+
+
+class Keyed(Struct, frozen=True, kw_only=True):
+    """What every post may say: `key` makes sending it again harmless."""
+
+    key: str = ""
+
+
+class NewMessage(Keyed, frozen=True, kw_only=True):
+    """A person writes; `attachments` are references that an upload gave."""
+
+    text: str = ""
+    attachments: tuple[str, ...] = ()
+
+
+class Edit(Keyed, frozen=True, kw_only=True):
+    """Other words for a message that waits."""
+
+    text: str
+
+
+class NewAnswer(Keyed, frozen=True, kw_only=True):
+    """A button's or form's token; `text` is what was written, or the reason."""
+
+    token: str
+    text: str = ""
+
+
+class NewCommand(Keyed, frozen=True, kw_only=True):
+    """`/name arguments`."""
+
+    name: str
+    arguments: str = ""
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """Kept; `key` is the one given or a new one."""
+
+    accepted: bool
+    key: str
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """The conversations of `person`, newest first."""
+
+    person: str
+    conversations: tuple[Summary, ...]
+
+
+class Commands(Struct, frozen=True, kw_only=True):
+    """The commands that who asks may give."""
+
+    commands: tuple[Offered, ...]
+
+
+class Opened(Struct, frozen=True, kw_only=True):
+    """A page of history; `rev` is where its event stream goes on, `more` whether there is older."""
+
+    conversation: str
+    title: str
+    state: str
+    waiting: tuple[Waiting, ...]
+    views: tuple[Drawn, ...]
+    rev: int
+    more: bool
+
+
+def number(text: str | None, default: int) -> int:
+    """A number that somebody wrote into an address."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else default
+
+
+def answer(value: object, status: int = 200) -> web.Response:
+    """`value` as JSON."""
+    body = msgspec.json.encode(value)
+    return web.Response(body=body, status=status, content_type="application/json")
+
+
+def error(status: int, text: str) -> web.Response:
+    """What happened, what to do."""
+    return answer({"error": text}, status)
+
+
+async def chunks(request: web.Request) -> AsyncIterator[bytes]:
+    """The request's body as it arrives."""
+    async for chunk in request.content.iter_any():
+        yield chunk
+
+
+async def body_of(request: web.Request, kind: type[Body]) -> tuple[Body, str]:
+    """The request's JSON as `kind`, and its key."""
+    data = bytearray()
+    if (request.content_length or 0) <= JSON_BYTES:
+        async for chunk in request.content.iter_any():
+            data += chunk
+            if len(data) > JSON_BYTES:
+                break
+    if max(len(data), request.content_length or 0) > JSON_BYTES:
+        raise Refused(413, "This is more than 1 MB. Send it as a file.")
+    try:
+        body = msgspec.json.decode(bytes(data) or b"{}", type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, f"This is not the JSON that belongs here: {error}.") from error
+    if body.key and not KEY.fullmatch(body.key):
+        raise Refused(400, "A key is 1 to 64 letters, digits and ._-; leave it out to get one.")
+    return body, body.key or clock.new_id()

@@ -1,0 +1,244 @@
+"""The page's own words by language, and the page filled with them.
+
+What cards say in words comes from `gateway.texts`, the same as on every platform. The page's
+script gets its words with the page: they stand in its `<meta name="words">`.
+"""
+
+import html
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from adapters.web.gate import UPLOAD_BYTES
+from gateway.texts import LANGUAGES, Key, say
+
+PAGE = Path(__file__).parent / "static" / "index.html"
+FIELD = re.compile(r"\{\{(\w+)\}\}")
+CARDS: tuple[Key, ...] = (
+    "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium", "risk_high",
+    "line_failed", "line_denied", "line_stopped", "line_unknown", "your_answer", "expired",
+    "cancelled",
+)  # fmt: skip
+"""Texts of all platforms that the page uses."""
+
+ENGLISH: dict[str, str] = {
+    "skip": "Skip to the message field",
+    "conversations": "Conversations",
+    "new": "New conversation",
+    "search": "Search conversations",
+    "none_found": "Nothing found. The words are looked for in titles and messages.",
+    "signed_in_as": "Signed in as {person}",
+    "theme": "Appearance: {theme}",
+    "theme_auto": "as the device",
+    "theme_light": "light",
+    "theme_dark": "dark",
+    "earlier": "Show earlier messages",
+    "empty_title": "What can I do for you?",
+    "empty_text": "Write below. I show what I do as I do it, and ask before anything with "
+    "consequences.",
+    "what_can_you": "What can you do?",
+    "messages": "Messages",
+    "later": "Messages that wait",
+    "to_end": "To the newest message",
+    "compose": "Write a message",
+    "message": "Message",
+    "attach": "Attach files",
+    "attached": "Attached files",
+    "drop": "Drop the files to attach them",
+    "stop": "Stop",
+    "send": "Send",
+    "commands": "Commands",
+    "no_script": "This page needs JavaScript. The HTTP API is described at /api/openapi.json.",
+    "running": "Working",
+    "waiting": "Waits for you",
+    "lost": "Connection lost. Reconnecting.",
+    "no_gateway": "The gateway does not answer. Check that it runs; nothing was lost here.",
+    "odd_answer": "The gateway answered {status}. Try again.",
+    "too_old": "This page is too old to show what came. Reload it.",
+    "waits": "Waits for its turn",
+    "sending": "Sending",
+    "edit": "Edit",
+    "withdraw": "Withdraw",
+    "save": "Save",
+    "cancel": "Cancel",
+    "edit_message": "Edit the message that waits",
+    "still_uploading": "A file is still on its way. Send again in a moment.",
+    "too_large": "{name} is larger than {limit} MB. Send a smaller one.",
+    "empty_file": "{name} is empty or a folder. Choose a file.",
+    "remove": "Remove {name}",
+    "uploading": "{percent} %",
+    "what_was_done": "What was done",
+    "output": "Output",
+    "arguments": "What will run",
+    "details": "Details",
+    "show_all": "Show all {n} lines",
+    "show_less": "Show less",
+    "add_reason": "Add a word",
+    "reason": "Reason",
+    "answer": "Answer",
+    "question": "A question",
+    "denied": "Denied",
+    "approved": "Approved",
+    "answered": "Answered",
+    "plan": "Plan",
+    "plan_open": "Plan. Shall I go on?",
+    "progress": "{done} of {all} steps done",
+    "step_pending": "to do",
+    "step_running": "under way",
+    "step_done": "done",
+    "step_failed": "failed",
+    "step_skipped": "skipped",
+    "line_running": "running",
+    "line_done": "done",
+    "line_waiting": "waits for a decision",
+    "file": "File",
+    "files": "Files",
+    "download": "Download",
+    "report": "Report",
+    "copy": "Copy",
+    "copied": "Copied",
+    "open_chat": "Open the chat",
+    "sign_in_title": "Please sign in",
+    "sign_in": "Run <code>turnkeeper link</code> where the gateway runs, and open the link it "
+    "prints.",
+    "link_over_title": "This link is over",
+    "link_over": "It was used, or is too old. Run <code>turnkeeper link</code> where the gateway "
+    "runs, and open the link it prints.",
+    "signed_in_title": "Signed in",
+    "signed_in": "One moment.",
+}
+
+GERMAN: dict[str, str] = {
+    "skip": "Zum Nachrichtenfeld springen",
+    "conversations": "Unterhaltungen",
+    "new": "Neue Unterhaltung",
+    "search": "Unterhaltungen durchsuchen",
+    "none_found": "Nichts gefunden. Gesucht wird in Titeln und Nachrichten.",
+    "signed_in_as": "Angemeldet als {person}",
+    "theme": "Aussehen: {theme}",
+    "theme_auto": "wie das Gerät",
+    "theme_light": "hell",
+    "theme_dark": "dunkel",
+    "earlier": "Frühere Nachrichten zeigen",
+    "empty_title": "Was kann ich für Sie tun?",
+    "empty_text": "Schreiben Sie unten. Ich zeige, was ich tue, und frage vor allem, was Folgen "
+    "hat.",
+    "what_can_you": "Was können Sie?",
+    "messages": "Nachrichten",
+    "later": "Wartende Nachrichten",
+    "to_end": "Zur neuesten Nachricht",
+    "compose": "Nachricht schreiben",
+    "message": "Nachricht",
+    "attach": "Dateien anhängen",
+    "attached": "Angehängte Dateien",
+    "drop": "Dateien hier ablegen",
+    "stop": "Anhalten",
+    "send": "Senden",
+    "commands": "Befehle",
+    "no_script": "Diese Seite braucht JavaScript. Die HTTP-API steht unter /api/openapi.json.",
+    "running": "Arbeitet",
+    "waiting": "Wartet auf Sie",
+    "lost": "Verbindung verloren. Sie wird neu aufgebaut.",
+    "no_gateway": "Das Gateway antwortet nicht. Prüfen Sie, ob es läuft; hier ging nichts verloren.",
+    "odd_answer": "Das Gateway antwortete {status}. Versuchen Sie es erneut.",
+    "too_old": "Diese Seite ist zu alt für das, was kam. Laden Sie sie neu.",
+    "waits": "Wartet, bis es an der Reihe ist",
+    "sending": "Wird gesendet",
+    "edit": "Ändern",
+    "withdraw": "Zurückziehen",
+    "save": "Speichern",
+    "cancel": "Abbrechen",
+    "edit_message": "Die wartende Nachricht ändern",
+    "still_uploading": "Eine Datei ist noch unterwegs. Senden Sie gleich noch einmal.",
+    "too_large": "{name} ist größer als {limit} MB. Senden Sie eine kleinere Datei.",
+    "empty_file": "{name} ist leer oder ein Ordner. Wählen Sie eine Datei.",
+    "remove": "{name} entfernen",
+    "uploading": "{percent} %",
+    "what_was_done": "Was getan wurde",
+    "output": "Ausgabe",
+    "arguments": "Was laufen wird",
+    "details": "Einzelheiten",
+    "show_all": "Alle {n} Zeilen zeigen",
+    "show_less": "Weniger zeigen",
+    "add_reason": "Ein Wort dazu",
+    "reason": "Grund",
+    "answer": "Antworten",
+    "question": "Eine Frage",
+    "denied": "Abgelehnt",
+    "approved": "Erlaubt",
+    "answered": "Beantwortet",
+    "plan": "Plan",
+    "plan_open": "Plan. Soll ich fortfahren?",
+    "progress": "{done} von {all} Schritten erledigt",
+    "step_pending": "offen",
+    "step_running": "in Arbeit",
+    "step_done": "erledigt",
+    "step_failed": "fehlgeschlagen",
+    "step_skipped": "übersprungen",
+    "line_running": "läuft",
+    "line_done": "erledigt",
+    "line_waiting": "wartet auf eine Entscheidung",
+    "file": "Datei",
+    "files": "Dateien",
+    "download": "Herunterladen",
+    "report": "Bericht",
+    "copy": "Kopieren",
+    "copied": "Kopiert",
+    "open_chat": "Zur Unterhaltung",
+    "sign_in_title": "Bitte melden Sie sich an",
+    "sign_in": "Führen Sie <code>turnkeeper link</code> aus, wo das Gateway läuft, und öffnen Sie "
+    "den Link, der dann erscheint.",
+    "link_over_title": "Dieser Link gilt nicht mehr",
+    "link_over": "Er wurde benutzt oder ist zu alt. Führen Sie <code>turnkeeper link</code> aus, "
+    "wo das Gateway läuft, und öffnen Sie den Link, der dann erscheint.",
+    "signed_in_title": "Angemeldet",
+    "signed_in": "Einen Moment.",
+}
+
+WORDS = {"en": ENGLISH, "de": GERMAN}
+
+NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">{head}<title>Turnkeeper</title>
+<link rel="stylesheet" href="/page.css"></head><body class="note"><main><h1>{title}</h1>
+<p>{text}</p><p><a href="/">{open}</a></p></main></body></html>"""
+
+
+def preferred(accepted: str) -> str:
+    """The language that the header Accept-Language likes best and that we speak; "" if none."""
+    wishes: list[tuple[float, str]] = []
+    for wish in accepted[:500].split(","):
+        language, _, weight = wish.partition(";")
+        number = weight.strip().removeprefix("q=") or "1"
+        known = language.strip()[:2].lower() in LANGUAGES
+        if known and re.fullmatch(r"[01](\.\d{1,3})?", number) and float(number):
+            wishes.append((-float(number), language.strip()))
+    return min(wishes, key=lambda wish: wish[0])[1] if wishes else ""
+
+
+def page(language: str) -> str:
+    """The page in `language`."""
+    return _page(language[:2].lower() if language[:2].lower() in WORDS else "en")
+
+
+@cache
+def _page(language: str) -> str:
+    own = WORDS[language]
+    words = own | {key: say(key, language) for key in CARDS}
+    told = {"language": language, "limit": UPLOAD_BYTES, "words": words}
+    fields = own | {"language": language, "words": msgspec.json.encode(told).decode()}
+    return FIELD.sub(lambda field: html.escape(fields[field[1]]), PAGE.read_text())
+
+
+def note(name: str, language: str, head: str) -> str:
+    """A page that only says something."""
+    known = language[:2].lower() if language[:2].lower() in WORDS else "en"
+    own = WORDS[known]
+    return NOTE.format(
+        language=known,
+        head=head,
+        title=own[f"{name}_title"],
+        text=own[name],
+        open=own["open_chat"],
+    )

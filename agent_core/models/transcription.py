@@ -1,0 +1,50 @@
+"""Voice notes in words, by any server that speaks OpenAI's audio transcriptions."""
+
+from pathlib import Path
+
+import openai
+
+from agent_core.errors import ModelFailed
+from agent_core.models.wire import Line
+from agent_core.settings import Endpoint
+
+LIMIT = 25_000_000
+"""Bytes that OpenAI takes at most."""
+
+
+class Transcriber:
+    """One model at one provider."""
+
+    def __init__(self, endpoint: Endpoint, model: str) -> None:
+        self._line = Line(endpoint)
+        self._model = model
+        self._client = openai.AsyncOpenAI(
+            api_key=endpoint.api_key,
+            base_url=endpoint.base_url,
+            timeout=self._line.timeout,
+            max_retries=endpoint.retries,
+            http_client=openai.DefaultAioHttpClient(),
+        )
+
+    async def words(self, audio: Path) -> str:
+        """What is said in the file `audio`; raises ModelFailed."""
+        if audio.stat().st_size > LIMIT:
+            raise ModelFailed(f"It is larger than {LIMIT // 1_000_000} MB.", "rejected")
+        try:
+            heard = await self._client.audio.transcriptions.create(
+                file=(audio.name, audio.read_bytes()), model=self._model, response_format="json"
+            )
+        except openai.APIStatusError as error:
+            raise self._line.refused(error.response) from None
+        except openai.APIConnectionError as error:
+            raise self._line.unreachable(error) from None
+        except (openai.OpenAIError, ValueError) as error:
+            raise ModelFailed(self._line.clean(str(error)), "malformed") from None
+        text = getattr(heard, "text", None)
+        if not isinstance(text, str):
+            raise ModelFailed("It answered with something else than a transcription.", "malformed")
+        return text.strip() or "(nothing was said)"
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()

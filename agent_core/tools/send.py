@@ -1,0 +1,102 @@
+"""The tool send_file: gives files of the workspace to the people of the conversation.
+
+What is given is kept as a copy under its digest, which never changes: a message that is sent
+after a restart, or edited a week later, shows what the tool was called with.
+"""
+
+import asyncio
+import hashlib
+import mimetypes
+import os
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import GivenFile, Output
+from agent_core.tools import paths
+from agent_core.tools.contract import Tool, ToolContext
+
+MOST_FILES = 10
+MOST_BYTES = 50_000_000
+"""Of one file: what the Bot API takes."""
+PIECE = 1 << 20
+
+
+class Send(BaseModel):
+    """Arguments of send_file."""
+
+    paths: list[str] = Field(min_length=1, max_length=MOST_FILES)
+    caption: str = Field(default="", max_length=4_000)
+
+
+class Kept:
+    """Copies of what was given, below `folder`, named by their content."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, workspace: Path, path: str) -> GivenFile:
+        """Copy `path` of the workspace; ToolFailed if it cannot be given."""
+        with paths.open_read(workspace, path) as file:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:
+                raise ToolFailed(f"{path} is larger than {MOST_BYTES // 1_000_000} MB. Cut it up.")
+            return self._copy(file, Path(path).name)
+
+    def _copy(self, file: BinaryIO, name: str) -> GivenFile:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as copy:
+            try:
+                digest, size = hashlib.sha256(), 0
+                while piece := file.read(PIECE):
+                    digest.update(piece)
+                    size += len(piece)
+                    if size > MOST_BYTES:
+                        raise ToolFailed(f"{name} grew while it was read. Try again.")
+                    copy.write(piece)
+                copy.flush()
+                os.fsync(copy.fileno())
+                ref = f"{digest.hexdigest()[:2]}/{digest.hexdigest()}"
+                kept = self._folder / ref
+                kept.parent.mkdir(exist_ok=True, mode=0o700)
+                os.replace(copy.name, kept)
+            except BaseException:
+                os.unlink(copy.name)
+                raise
+        mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return GivenFile(ref=ref, name=name, mime=mime, size=size)
+
+    def forget(self, before: float) -> int:
+        """Remove copies made before `before` (seconds since 1970); how many."""
+        old = [copy for copy in self._folder.glob("??/*") if copy.stat().st_mtime < before]
+        for copy in old:
+            copy.unlink(missing_ok=True)
+        return len(old)
+
+
+def send_tool(kept: Kept) -> Tool:
+    """send_file over the copies `kept`."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
+        wanted = Send.model_validate(arguments, from_attributes=True)
+        files = [
+            await asyncio.to_thread(kept.keep, context.workspace, path)
+            for path in dict.fromkeys(wanted.paths)
+        ]
+        said = ", ".join(f"{file.name} ({file.size:,} bytes)" for file in files)
+        return Output(
+            text=f"Given to the person: {said}.", files=tuple(files), caption=wanted.caption
+        )
+
+    return Tool(
+        name="send_file",
+        description="Give files of the workspace to the person: pictures are shown, others "
+        "offered for download.",
+        arguments=Send,
+        repetition="idempotent",
+        access="read",
+        call=call,
+        limit=60.0,
+    )

@@ -1,0 +1,34 @@
+"""How many turns a person may begin within an hour, counted in the store: the same for all
+replicas and after a restart, and once for each message however often it is handled."""
+
+from msgspec import Struct, json
+
+from agent_core import ambient
+from gateway.store.port import Directory
+
+HOUR = 3600.0
+
+
+class _Begun(Struct, frozen=True, array_like=True):
+    at: float
+    event: str
+
+
+_decode = json.Decoder(tuple[_Begun, ...]).decode
+
+
+async def over_quota(directory: Directory, person: str, event: str, most: int) -> float:
+    """Count the message `event` of `person`; 0 if it may begin a turn, else the seconds until
+    one more may."""
+    key = f"quota:{person}"
+    while True:
+        now = ambient.now()
+        body = await directory.get(key)
+        begun = tuple(one for one in (_decode(body) if body else ()) if one.at > now - HOUR)
+        if any(one.event == event for one in begun):
+            return 0.0
+        if len(begun) >= most:
+            return max(1.0, begun[-most].at + HOUR - now)
+        counted = json.encode((*begun, _Begun(at=now, event=event)))
+        if await directory.put(key, counted, body or b""):
+            return 0.0

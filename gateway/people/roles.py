@@ -1,0 +1,27 @@
+"""What a person may do in general: three roles, each holding all that the weaker ones may."""
+
+from typing import Literal
+
+Role = Literal["admin", "user", "viewer"]
+
+RANK: dict[Role, int] = {"viewer": 0, "user": 1, "admin": 2}
+
+
+def at_least(role: Role | None, least: Role) -> bool:
+    """The role is `least` or stronger; a stranger's (None) never is."""
+    return role is not None and RANK[role] >= RANK[least]
+
+
+def stronger(one: Role | None, other: Role | None) -> Role | None:
+    """The one of two roles that may do more."""
+    if one is None or other is None:
+        return one or other
+    return one if RANK[one] >= RANK[other] else other
+
+
+def read_role(text: str) -> Role:
+    """The role named `text`; ValueError if there is none."""
+    for role in RANK:
+        if role == text:
+            return role
+    raise ValueError(f"there is no role {text!r}; roles are admin, user and viewer.")

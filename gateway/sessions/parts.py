@@ -1,0 +1,57 @@
+"""Messages that a platform delivers in parts: albums, and pastes that its clients cut up.
+
+The parts stay inbox rows of their own; here it is decided which of them make one message, and
+for how long another part is to be expected.
+"""
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+from msgspec.structs import replace
+
+from gateway.messages import MessageReceived
+from gateway.store.rows import InboxRow
+
+SETTLE = 1.0
+"""Seconds after a part within which the next one comes."""
+LONG = 4_000
+"""Characters from which on a message may be a part of a longer paste."""
+
+
+def whole(queue: Sequence[InboxRow]) -> list[InboxRow]:
+    """The rows at the head of `queue` that are one message."""
+    rows = list(islice(queue, 1))
+    for before, row in pairwise(queue):
+        if not _goes_on(before, row):
+            break
+        rows.append(row)
+    return rows
+
+
+def settles_in(rows: Sequence[InboxRow], now: float) -> float:
+    """Seconds until no other part of `rows` is to be expected, 0 if it is whole."""
+    last = rows[-1].inbound
+    if isinstance(last, MessageReceived) and (last.album or len(last.text) >= LONG):
+        return max(0.0, rows[-1].at + SETTLE - now)
+    return 0.0
+
+
+def joined(rows: Sequence[InboxRow]) -> InboxRow:
+    """One row for the parts `rows`: the words of all, the files of all, the first one's place."""
+    parts = [row.inbound for row in rows if isinstance(row.inbound, MessageReceived)]
+    if len(parts) < 2:
+        return rows[0]
+    text = "\n".join(part.text for part in parts if part.text)
+    files = tuple(file for part in parts for file in part.attachments)
+    return replace(rows[0], inbound=replace(parts[0], text=text, attachments=files))
+
+
+def _goes_on(before: InboxRow, after: InboxRow) -> bool:
+    one, other = before.inbound, after.inbound
+    if not isinstance(one, MessageReceived) or not isinstance(other, MessageReceived):
+        return False
+    if one.sender.key != other.sender.key:
+        return False
+    if one.album or other.album:
+        return one.album == other.album
+    return len(one.text) >= LONG and after.at - before.at <= SETTLE

@@ -1,0 +1,147 @@
+"""Codes that one account is shown and another enters: short-lived, each good for one enterer, and
+wrong ones lock the enterer out. Small documents in the directory, compared and set, so that
+replicas neither lose a failure nor take a code twice.
+
+A code that was taken stays with who took it: the same one may enter it again within its time and
+gets the same answer, for a command that was cut off is carried out again.
+"""
+
+import asyncio
+import logging
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.messages import Conversation, Sender
+from gateway.store.port import Directory
+
+log = logging.getLogger("turnkeeper.codes")
+
+HOUR = 3600.0
+LENGTH = 8
+MOST_WRONG = 5
+
+Doc = TypeVar("Doc", bound=Struct)
+
+
+class Code(Struct, frozen=True, kw_only=True):
+    """A code and whom it was shown to. `taken`: who entered it; `grants`: what that gave."""
+
+    code: str
+    key: str
+    platform: str
+    name: str
+    until: float
+    language: str = ""
+    where: str = ""
+    taken: str = ""
+    grants: str = ""
+
+
+class _Wrong(Struct, frozen=True, kw_only=True):
+    times: int
+    until: float
+    last: str = ""
+
+
+class Codes:
+    """The codes of one kind. `kind` begins their documents' keys; `lasts` in seconds. Wrong codes
+    of all kinds are counted together."""
+
+    def __init__(self, directory: Directory, kind: str, lasts: float) -> None:
+        self._directory = directory
+        self._kind = kind
+        self._lasts = lasts
+        self._first_write = asyncio.Lock()
+
+    async def show(self, sender: Sender, where: Conversation | None = None) -> str:
+        """The code for this account: the same one while it lasts and nobody took it."""
+        now = ambient.now()
+        shown = f"{self._kind}shown:{sender.key}"
+        async with self._first_write:
+            known, body = await get(self._directory, shown, Code)
+            if known is not None and known.until > now and await self._free(known.code):
+                return known.code
+            code = Code(
+                code=ambient.token(LENGTH),
+                key=sender.key,
+                platform=sender.platform,
+                name=sender.name or sender.handle or sender.id,
+                until=now + self._lasts,
+                language=sender.language,
+                where=where.id if where is not None else "",
+            )
+            if known is not None:
+                await self._directory.put(self._name(known.code), None)
+            if not await self._directory.put(shown, msgspec.json.encode(code), body or b""):
+                newer, _ = await get(self._directory, shown, Code)
+                return newer.code if newer is not None else code.code
+            await self._directory.put(self._name(code.code), msgspec.json.encode(code))
+        log.info("code_shown", extra={"to": sender.key, "kind": self._kind or "pair"})
+        return code.code
+
+    async def _free(self, code: str) -> bool:
+        known, _ = await get(self._directory, self._name(code), Code)
+        return known is not None and not known.taken
+
+    async def drop(self, key: str) -> None:
+        """The code shown to the account `key` is good for nobody any more."""
+        shown = f"{self._kind}shown:{key}"
+        known, _ = await get(self._directory, shown, Code)
+        if known is not None:
+            await self._directory.put(self._name(known.code), None)
+            await self._directory.put(shown, None)
+
+    async def locked(self, by: str) -> bool:
+        """`by` entered too many wrong codes within the hour."""
+        wrong, _ = await get(self._directory, f"wrong:{by}", _Wrong)
+        return wrong is not None and wrong.until > ambient.now() and wrong.times >= MOST_WRONG
+
+    async def find(self, text: str, by: str) -> tuple[Code, bytes] | None:
+        """The code as it is written, if `by` may take it, and its document to `take` it with."""
+        found, body = await get(self._directory, self._name(_plain(text)), Code)
+        if found is None or body is None or found.until <= ambient.now():
+            return None
+        return (found, body) if found.taken in ("", by) else None
+
+    async def take(self, found: tuple[Code, bytes], by: str, grants: str = "") -> Code | None:
+        """Give the code to `by`; None if another one was faster."""
+        code, body = found
+        if code.taken:
+            return code
+        taken = replace(code, taken=by, grants=grants)
+        written = await self._directory.put(self._name(code.code), msgspec.json.encode(taken), body)
+        return taken if written else None
+
+    async def wrong(self, by: str, text: str) -> bool:
+        """One more wrong code by `by` within the hour; whether that locks out. The same one in a
+        row counts once: a command that was cut off is carried out again."""
+        key, code = f"wrong:{by}", _plain(text)
+        async with self._first_write:
+            while True:
+                now = ambient.now()
+                known, body = await get(self._directory, key, _Wrong)
+                if known is None or known.until <= now:
+                    known = _Wrong(times=0, until=now + HOUR)
+                if known.last == code:
+                    return known.times >= MOST_WRONG
+                more = _Wrong(times=known.times + 1, until=now + HOUR, last=code)
+                if await self._directory.put(key, msgspec.json.encode(more), body or b""):
+                    log.warning("wrong_code", extra={"by": by, "times": more.times})
+                    return more.times >= MOST_WRONG
+
+    def _name(self, code: str) -> str:
+        return f"{self._kind}code:{code}"
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in text.upper() if letter.isalnum())[: 2 * LENGTH]
+
+
+async def get(directory: Directory, key: str, kind: type[Doc]) -> tuple[Doc | None, bytes | None]:
+    """The document `key` and its bytes."""
+    body = await directory.get(key)
+    return (None if body is None else msgspec.json.decode(body, type=kind)), body

@@ -1,0 +1,34 @@
+"""Who listens to voice notes: nobody, or a transcription model whose SDK is imported with the
+first note that comes."""
+
+import asyncio
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_core.settings import Endpoint
+
+if TYPE_CHECKING:
+    from agent_core.models.transcription import Transcriber
+
+
+class Ears:
+    """services.Hearing over one model at one provider."""
+
+    def __init__(self, endpoint: Endpoint, model: str) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._transcriber: Transcriber | None = None
+
+    async def words(self, audio: Path) -> str:
+        """What is said in the file `audio`; raises ModelFailed."""
+        if self._transcriber is None:
+            name = "agent_core.models.transcription"
+            module = await asyncio.to_thread(importlib.import_module, name)
+            self._transcriber = module.Transcriber(self._endpoint, self._model)
+        return await self._transcriber.words(audio)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._transcriber is not None:
+            await self._transcriber.close()

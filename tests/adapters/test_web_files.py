@@ -1,0 +1,149 @@
+"""The API's newer half: files given out and taken in, waiting messages changed, search, commands."""
+
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from adapters.web.uploads import GRACE, KEPT
+from gateway import clock
+from gateway.messages import MessageDeleted, MessageEdited, MessageReceived
+from gateway.views import Media, MediaFile, Reply, Said
+from tests.fakes.web_server import WebServer, serve
+
+C1 = "/api/conversations/c1"
+
+
+def give(server: WebServer, ref: str, mime: str, body: bytes = b"x", name: str = "") -> None:
+    path = server.outputs / ref
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body)
+    file = MediaFile(ref=ref, name=name or path.name, mime=mime, size=len(body))
+    server.desk.show(server.address("c1"), Media(files=(file,)), f"media-{ref}")
+
+
+def as_person(server: WebServer, person: str) -> aiohttp.ClientSession:
+    cookie = f"{server.gate.cookie}={server.gate.session(person)}"
+    return aiohttp.ClientSession(server.url, headers={"Cookie": cookie, "Origin": server.url})
+
+
+async def test_a_picture_is_shown_and_all_else_is_a_download(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        give(server, "o1/a.png", "image/png", b"\x89PNG", name='Ä "b".png')
+        async with server.http.get(f"{C1}/files/o1/a.png") as answer:
+            assert (answer.status, await answer.read()) == (200, b"\x89PNG")
+            assert answer.headers["Content-Type"] == "image/png"
+            disposition = "inline; filename*=UTF-8''%C3%84%20%22b%22.png"
+            assert answer.headers["Content-Disposition"] == disposition
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        active = (("a.svg", "image/svg+xml"), ("a.html", "text/html"), ("a.pdf", "application/pdf"))
+        for ref, mime in active:
+            give(server, ref, mime, b"<script>1</script>")
+            async with server.http.get(f"{C1}/files/{ref}") as answer:
+                assert answer.status == 200
+                assert answer.headers["Content-Type"] == "application/octet-stream", ref
+                assert answer.headers["Content-Disposition"].startswith("attachment;"), ref
+
+
+async def test_only_what_was_given_out_in_this_conversation_is_served(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    async with serve(tmp_path / "data") as server:
+        give(server, "o1/a.png", "image/png")
+        (server.outputs / "o1/other.png").write_bytes(b"not given out")
+        (server.outputs / "o1/link.png").symlink_to(secret)
+        out = ("../../secret.txt", str(secret), "o1/link.png", "o1", "o1/gone.png", "o1/\0.png")
+        for ref in out:
+            file = MediaFile(ref=ref, name="a.png", mime="image/png", size=1)
+            server.desk.show(server.address("c1"), Media(files=(file,)), f"evil-{ref}")
+        for ref in (*out, "o1/other.png", "o1/a.png/../other.png"):
+            at = f"{C1}/files/" + ref.replace("/", "%2F").replace("\0", "%00")
+            async with server.http.get(at) as answer:
+                assert answer.status in (400, 404), ref
+        async with server.http.get("/api/conversations/c2/files/o1/a.png") as answer:
+            assert answer.status == 404, "another conversation"
+        async with as_person(server, "ann") as http, http.get(f"{C1}/files/o1/a.png") as answer:
+            assert answer.status == 404, "another person"
+        async with aiohttp.ClientSession(server.url) as http:
+            async with http.get(f"{C1}/files/o1/a.png") as answer:
+                assert answer.status == 401
+
+
+async def test_uploads_go_after_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now)
+    async with serve(tmp_path) as server:
+        refs = []
+        for name in ("fetched", "never"):
+            async with server.http.post("/api/uploads", params={"name": name}, data=b"x") as answer:
+                refs.append((await answer.json())["ref"])
+        uploads = server.adapter._uploads
+        files = [tmp_path / "uploads" / ref for ref in refs]
+        await uploads.copy(refs[0], tmp_path / "copy")
+
+        async def left(after: float) -> list[bool]:
+            monkeypatch.setattr(clock, "now", lambda: now + after)
+            await uploads.sweep()
+            return [file.exists() for file in files]
+
+        assert await left(GRACE - 60) == [True, True], "a turn cut off may fetch it again"
+        assert await left(GRACE + 60) == [False, True]
+        assert await left(KEPT - 60) == [False, True]
+        assert await left(KEPT + 60) == [False, False]
+        assert not files[1].parent.exists()
+
+
+async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        http, desk = server.http, server.desk
+        await http.post(f"{C1}/messages", json={"text": "one", "key": "k1"})
+        async with http.put(f"{C1}/messages/k1", json={"text": "two"}) as answer:
+            assert answer.status == 202
+        async with http.get(C1) as answer:
+            (waiting,) = (await answer.json())["waiting"]
+        assert (waiting["message"], waiting["text"]) == ("k1", "two")
+        for _ in range(2):
+            async with http.delete(f"{C1}/messages/k1") as answer:
+                assert answer.status == 202
+        said, edit, deleted = desk.accepted
+        assert isinstance(said, MessageReceived)
+        assert isinstance(edit, MessageEdited)
+        assert isinstance(deleted, MessageDeleted)
+        assert (edit.message, edit.text, deleted.message) == ("k1", "two", said.message)
+        async with http.put(f"{C1}/messages/k1", json={"text": " "}) as answer:
+            assert answer.status == 400
+        async with http.put(f"{C1}/messages/a~b", json={"text": "x"}) as answer:
+            assert answer.status == 404
+        async with as_person(server, "vic") as viewer:
+            async with viewer.delete(f"{C1}/messages/k1") as answer:
+                assert answer.status == 403
+        foreign = {"Origin": "https://evil.invalid"}
+        async with http.delete(f"{C1}/messages/k1", headers=foreign) as answer:
+            assert answer.status == 403
+        assert len(desk.accepted) == 3
+
+
+async def test_search_commands_and_the_language_of_who_asks(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        desk = server.desk
+        desk.show(server.address("c1"), Said(name="o", text="The parcel"), "said")
+        desk.show(server.address("c1"), Reply(text="It is in **Köln**."), "reply")
+        desk.show(server.address("c2"), Said(name="o", text="The train"), "said")
+        desk.show(server.address("c3", "ann"), Said(name="o", text="parcel köln"), "said")
+        async with server.http.get("/api/conversations", params={"q": "KÖLN parcel"}) as answer:
+            found = (await answer.json())["conversations"]
+        assert [one["conversation"] for one in found] == ["c1"]
+        async with server.http.get("/api/commands") as answer:
+            assert (await answer.json())["commands"][0] == {"name": "help", "help": "What there is"}
+        german = {"Accept-Language": "de-CH,de;q=0.9"}
+        await server.http.post(f"{C1}/messages", json={"text": "x"}, headers=german)
+        await server.http.post(f"{C1}/messages", json={"text": "x"})
+        first, second = desk.accepted
+        assert isinstance(first, MessageReceived)
+        assert isinstance(second, MessageReceived)
+        assert (first.sender.language, second.sender.language) == ("de-CH", "")
+        async with aiohttp.ClientSession(server.url, headers=german) as http:
+            async with http.get("/") as answer:
+                assert answer.status == 401
+                assert "Bitte melden Sie sich an" in await answer.text()

@@ -1,0 +1,268 @@
+"""How the page looks in its states: pictures of them, no fault that axe knows, and the first paint.
+
+PAGE_SHOTS=docs keeps the pictures in that folder; otherwise nothing is written.
+"""
+
+import os
+import shutil
+import struct
+import subprocess
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+
+from gateway.views import (
+    Button,
+    ChoiceCard,
+    FormCard,
+    Media,
+    MediaFile,
+    Notice,
+    PlanStep,
+    PlanView,
+    Reply,
+    Report,
+    Said,
+    StepState,
+)
+from tests.fakes.browser import MISSING, find
+from tests.fakes.web_server import ANSWER, Room, activity, approval, opened
+
+pytestmark = [
+    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    pytest.mark.timeout(120),
+]
+WIDE, PHONE = (1200, 860), (320, 700)
+
+
+def chart() -> bytes:
+    """A small picture: bars."""
+    width, height, heights = 360, 150, (60, 95, 40, 120, 80, 105)
+
+    def pixel(x: int, y: int) -> bytes:
+        bar = x // 60
+        filled = 14 <= x % 60 < 46 and y >= height - heights[bar]
+        return b"\x0f\x6b\x5c" if filled else b"\xff\xff\xff"
+
+    rows = b"".join(b"\0" + b"".join(pixel(x, y) for x in range(width)) for y in range(height))
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        end = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + end
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def plan() -> PlanView:
+    steps: tuple[tuple[str, StepState, str], ...] = (
+        ("Read the release notes of the last three versions", "done", ""),
+        ("Run the tests", "done", "412 passed"),
+        ("Build the packages", "running", ""),
+        ("Publish the documentation", "pending", ""),
+        ("Announce it", "skipped", "You do this yourself."),
+    )
+    return PlanView(
+        title="Release version 2.4",
+        steps=tuple(
+            PlanStep(id=str(n), text=text, state=state, note=note)
+            for n, (text, state, note) in enumerate(steps)
+        ),
+        buttons=(
+            Button(label="Stop", token="q:p:stop", style="bad"),
+            Button(label="Skip this step", token="q:p:skip"),
+        ),
+    )
+
+
+def media(room: Room) -> Media:
+    room.server.outputs.mkdir(parents=True, exist_ok=True)
+    (room.server.outputs / "o1").mkdir(exist_ok=True)
+    (room.server.outputs / "o1/chart.png").write_bytes(chart())
+    (room.server.outputs / "o1/report.csv").write_text("a,b\n1,2\n")
+    files = (
+        MediaFile(ref="o1/chart.png", name="Visitors by day.png", mime="image/png", size=1204),
+        MediaFile(ref="o1/report.csv", name="visitors.csv", mime="text/csv", size=48_211),
+    )
+    return Media(files=files, caption="Visitors of the *last six days*.")
+
+
+def fill(room: Room) -> None:
+    """A conversation with every kind of view in it."""
+    desk, where = room.server.desk, room.where
+    desk.room("web:local::owner~c2::p").title = "A parcel that did not arrive"
+    desk.stand("web:local::owner~c3::p", "waiting")
+    desk.room("web:local::owner~c3::p").title = "Book the train to Oslo"
+    question = "How is the weather in Berlin and Oslo, and can you release the site?"
+    desk.show(where, Said(name="owner", text=question), "said")
+    desk.show(where, activity(), "activity")
+    desk.show(where, plan(), "plan")
+    desk.show(where, media(room), "media")
+    desk.show(where, Reply(text=ANSWER, note="Stopped here."), "reply")
+    report = Report(title="Every morning", text="Two deliveries are **late**.", note="Job 3")
+    desk.show(where, report, "report")
+    desk.show(where, Notice(text="The demo model answers: it is scripted."), "notice")
+    desk.show(where, Notice(text="The disk is almost full.", tone="warning"), "warning")
+    desk.show(where, Notice(text="The model did not answer.", tone="error"), "error")
+    choices = (Button(label="Train", token="q:c:1"), Button(label="Plane", token="q:c:2"))
+    desk.show(where, ChoiceCard(question="c", text="How do you travel?", buttons=choices), "choice")
+    desk.show(where, FormCard(question="f", text="Which day?", token="q:f:x"), "form")
+    desk.show(where, approval("approved"), "asked")
+    desk.show(where, approval(), "ask")
+    desk.stand(where, "waiting")
+
+
+async def drawn(room: Room) -> None:
+    await room.shows(".card.approval.open", "rm -r build/")
+    await room.page.js("document.querySelector('.picture').scrollIntoView()")
+    await room.page.until("[...document.images].every((one) => one.complete && one.naturalWidth)")
+    await room.page.js("document.fonts.ready.then(() => true)")
+
+
+async def settle(room: Room) -> None:
+    """Until what moves has moved."""
+    await room.page.until("document.getAnimations().every((one) => one.effect.getTiming()"
+                          ".iterations === Infinity || one.playState === 'finished')")  # fmt: skip
+    await room.page.js("new Promise((done) => requestAnimationFrame(() => "
+                       "requestAnimationFrame(() => done(true))))")  # fmt: skip
+
+
+async def scroll(room: Room, selector: str) -> None:
+    await room.page.js(f"document.querySelector({selector!r}).scrollIntoView()")
+    await settle(room)
+
+
+async def fits(room: Room) -> None:
+    """Nothing sticks out to the side."""
+    over = await room.page.js(
+        "[document.documentElement.scrollWidth - innerWidth, document.querySelector('#scroll')"
+        ".scrollWidth - document.querySelector('#scroll').clientWidth]"
+    )
+    assert over == [0, 0]
+
+
+async def test_pictures_of_its_states(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        await settle(room)
+        await room.shoot("page-empty")
+        fill(room)
+        await drawn(room)
+        await scroll(room, ".said")
+        await room.shoot("page")
+        await scroll(room, ".card.plan")
+        await room.shoot("page-plan")
+        await scroll(room, ".card.approved")
+        await room.shoot("page-approval")
+        for scheme in ("dark",):
+            await room.page.look(*WIDE, scheme)
+            await scroll(room, ".said")
+            await room.shoot("page-dark")
+        await fits(room)
+        await room.page.look(390, 800)
+        await scroll(room, ".card.plan")
+        await fits(room)
+        await room.shoot("page-phone")
+        await room.page.click("#text")
+        await room.page.type("/")
+        await room.shows("#palette", "/mode")
+        await room.shoot("page-palette")
+
+
+async def test_at_320_pixels_all_is_in_reach(tmp_path: Path) -> None:
+    async with opened(tmp_path, look=(*PHONE, "light")) as room:
+        fill(room)
+        await drawn(room)
+        long = "x" * 300
+        step = PlanStep(id="1", text=long, note=long)
+        room.server.desk.show(room.where, Said(name="o", text=long), "said2")
+        room.server.desk.show(room.where, PlanView(title=long, steps=(step,)), "plan2")
+        room.server.desk.show(room.where, Reply(text=f"`{long}`\n\n```\n{long}\n```"), "reply2")
+        file = MediaFile(ref="o1/x", name=f"{long}.zip", mime="application/zip", size=1)
+        room.server.desk.show(room.where, Media(files=(file,), caption=long), "media2")
+        await room.shows(".media", ".zip")
+        await fits(room)
+        small = await room.page.js(
+            "[...document.querySelectorAll('button, #list a, .download, #text')].filter((one) => "
+            "one.checkVisibility({visibilityProperty: true})).map((one) => [one.textContent || one.id, "
+            "one.getBoundingClientRect().height, one.className]).filter((one) => one[1] < 43.5 && "
+            "one[2] !== 'copy')"
+        )
+        assert small == []
+        await room.page.click("#menu")
+        await settle(room)
+        await fits(room)
+        await room.page.press("Escape", 27)
+        await room.page.until("document.querySelector('#shade').hidden")
+        assert await room.page.js("document.activeElement.id") == "menu"
+
+
+async def test_the_first_paint_comes_within_300_ms(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        fill(room)
+        times = []
+        for _ in range(4):
+            await room.page.call("Page.reload")
+            await room.page.until("performance.getEntriesByName('first-contentful-paint').length")
+            code = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            times.append(cast(float, await room.page.js(code)))
+        assert min(times) < 300, times
+        sizes = "performance.getEntriesByType('resource').map((one) => one.name)"
+        names = cast(Sequence[str], await room.page.js(sizes))
+        assert all(name.startswith((room.server.url, "data:")) for name in names)
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The source of axe-core, from npm."""
+    folder = tmp_path_factory.mktemp("axe")
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is missing, and so is its package axe-core")
+    command = (npm, "install", "--no-save", "--no-audit", "--no-fund", "axe-core@4")
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=90)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm did not bring its package axe-core in time")
+    source = folder / "node_modules/axe-core/axe.min.js"
+    if done.returncode or not source.is_file():
+        pytest.skip("npm could not bring its package axe-core")
+    return source.read_text()
+
+
+async def faults(room: Room, axe: str) -> list[str]:
+    """What axe calls serious or critical."""
+    await settle(room)
+    await room.page.js(f"{axe}; true")
+    found = await room.page.js(
+        "axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations"
+        ".filter((one) => ['serious', 'critical'].includes(one.impact))"
+        ".flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)} "
+        "${node.failureSummary.slice(0, 300)}`)))"
+    )
+    return cast(list[str], found)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+async def test_axe_finds_nothing_serious(
+    axe: str, scheme: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    async with opened(tmp_path, look=(*size, scheme)) as room:
+        assert await faults(room, axe) == [], "empty"
+        fill(room)
+        await drawn(room)
+        assert await faults(room, axe) == [], "with all kinds of views"
+        await room.page.click("#text")
+        await room.page.type("/")
+        await room.shows("#palette", "/mode")
+        assert await faults(room, axe) == [], "with the palette"
+        long = replace(approval().proposals[0], arguments="\n".join(map(str, range(40))))
+        room.server.desk.show(room.where, replace(approval(), proposals=(long,)), "ask2")
+        await room.shows(".link", "Show all 40")
+        if size == PHONE:
+            await room.page.click("#menu")
+        assert await faults(room, axe) == [], "with the menu and a folded approval"

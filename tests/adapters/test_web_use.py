@@ -1,0 +1,279 @@
+"""Using the page: by keyboard, by files, in German, over reloads; and what hostile views do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gateway.messages import (
+    ButtonPressed,
+    CommandGiven,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+)
+from gateway.views import Media, MediaFile, PlanStep, PlanView, Reply, Report, Said
+from tests.adapters.test_web_looks import media, plan
+from tests.fakes.browser import MISSING, find
+from tests.fakes.web_server import LIVE, Room, approval, opened
+
+pytestmark = [
+    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    pytest.mark.timeout(120),
+]
+XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
+![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">"""
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40}
+
+
+async def press(room: Room, *keys: str) -> None:
+    for key in keys:
+        await room.page.press(key, KEYS[key])
+
+
+async def value(room: Room) -> object:
+    return await room.page.js("document.querySelector('#text').value")
+
+
+async def test_commands_are_chosen_by_keyboard_alone(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        page = room.page
+        await page.until("document.activeElement.id === 'text'")
+        await page.type("/mo")
+        await room.shows("#palette", "/model")
+        assert await room.texts("#palette b") == ["/mode", "/model"]
+        await press(room, "ArrowDown")
+        selected = "document.querySelector('#palette [aria-selected=true]')"
+        assert await page.js(f"{selected}.textContent.startsWith('/model')")
+        active = "document.querySelector('#text').getAttribute('aria-activedescendant')"
+        assert await page.js(active) == await page.js(f"{selected}.id") == "command-model"
+        await press(room, "ArrowDown", "Enter")
+        assert await value(room) == "/mode "
+        await page.until("document.querySelector('#palette').hidden")
+        await page.type("steer")
+        await press(room, "Enter")
+        given = await room.next()
+        assert isinstance(given, CommandGiven)
+        assert (given.name, given.arguments) == ("mode", "steer")
+        await page.type("/st")
+        await room.shows("#palette", "/stop")
+        await press(room, "Escape")
+        await page.until("document.querySelector('#palette').hidden")
+        assert await value(room) == "/st"
+
+
+async def test_the_conversation_and_the_draft_outlive_a_reload(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        page = room.page
+        await page.type("half a thought")
+        await page.click("#new")
+        await page.until("location.hash !== '#c=c1'")
+        await page.until("document.querySelector('#text').value === ''")
+        await page.js("history.back()")
+        await page.until("document.querySelector('#text').value === 'half a thought'")
+        await page.go(f"{room.server.url}/")
+        await page.until("location.hash === '#c=c1'")
+        await page.until(LIVE)
+        assert await value(room) == "half a thought"
+        await page.click("#text")
+        await press(room, "Enter")
+        assert isinstance(await room.next(), MessageReceived)
+        await page.call("Page.reload")
+        await page.until(LIVE)
+        assert await value(room) == ""
+
+
+async def test_a_chosen_appearance_is_remembered(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        page, ground = room.page, "getComputedStyle(document.body).backgroundColor"
+        light = await page.js(ground)
+        await page.click("#theme")
+        await room.shows("#theme", "light")
+        await page.click("#theme")
+        await room.shows("#theme", "dark")
+        dark = await page.js(ground)
+        assert dark != light
+        await page.call("Page.reload")
+        await page.until(LIVE)
+        assert await page.js(ground) == dark
+        await page.click("#theme")
+        await room.shows("#theme", "as the device")
+        assert await page.js(ground) == light
+
+
+async def test_search_finds_by_words_and_keyboard(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.server.address("c2"), Said(name="o", text="A parcel"), "said")
+        desk.show(room.server.address("c2"), Reply(text="It waits in Cologne"), "reply")
+        desk.show(room.where, Said(name="o", text="The weather"), "said")
+        desk.stand(room.where, "running")
+        await room.shows("#list", "The weather")
+        await page.click("#search")
+        await page.type("cologne")
+        await page.until("document.querySelectorAll('#list a').length === 1")
+        await press(room, "ArrowDown", "Enter")
+        await room.shows("#log", "It waits in Cologne")
+        await page.click("#search")
+        await page.type("xyz")
+        await room.shows("#none", "Nothing found")
+        await press(room, "Escape")
+        await page.until("document.querySelectorAll('#list a').length === 2")
+
+
+async def test_a_waiting_message_is_edited_and_withdrawn(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        page = room.page
+        room.server.desk.stand(room.where, "running")
+        await room.write("frist")
+        said = await room.next()
+        assert isinstance(said, MessageReceived)
+        await room.shows("#pending .later", "Waits for its turn")
+        await page.click("#pending .link")
+        await page.until("document.activeElement.matches('#pending textarea')")
+        await page.js("document.activeElement.select()")
+        await page.type("first")
+        await press(room, "Enter")
+        edit = await room.next()
+        assert isinstance(edit, MessageEdited)
+        assert (edit.message, edit.text) == (said.message, "first")
+        await room.shows("#pending .said", "first")
+        await page.click("#pending .link + .link")
+        deleted = await room.next()
+        assert isinstance(deleted, MessageDeleted)
+        await page.until("!document.querySelector('#pending').childElementCount")
+
+
+async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, plan(), "plan")
+        desk.show(room.where, media(room), "media")
+        desk.show(room.where, Report(title="Every day", text="**Fine**", note="Job 3"), "report")
+        await room.shows(".report strong", "Fine")
+        assert await room.texts(".plan .mark-of") == ["☑", "☑", "◐", "☐", "–"]
+        assert await page.js("document.querySelector('.plan progress').value") == 3
+        await page.until("document.querySelector('.media img').naturalWidth === 360")
+        assert await page.js("document.querySelector('.media img').alt") == "Visitors by day.png"
+        assert await room.texts(".media .download .name") == ["visitors.csv"]
+        size = "fetch(document.querySelector('.download').href).then((one) => one.text())"
+        assert await page.js(size) == "a,b\n1,2\n"
+        await page.click(".plan .buttons button:nth-child(2)")
+        pressed = await room.next()
+        assert isinstance(pressed, ButtonPressed)
+        assert pressed.token == "q:p:skip"
+
+
+async def test_long_arguments_fold_out_and_stay_so(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        from msgspec.structs import replace
+
+        long = replace(approval().proposals[0], arguments="\n".join(f"line {n}" for n in range(40)))
+        card = replace(approval(), proposals=(long,))
+        room.server.desk.show(room.where, card, "ask")
+        await room.shows(".card .link", "Show all 40 lines")
+        assert "line 39" in (await room.texts(".card pre"))[0]
+        await room.page.click(".card .link")
+        await room.page.until("!document.querySelector('.card pre').matches('.clipped')")
+        room.server.desk.show(room.where, replace(card, rule="only this"), "ask")
+        await room.shows(".card", "only this")
+        assert await room.texts(".card .link") == ["Show less"]
+
+
+async def test_files_are_dropped_pasted_removed_and_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        page = room.page
+        event = (
+            "((kind, files) => { const all = new DataTransfer(); for (const [name, size] of files) "
+            "all.items.add(new File([new Uint8Array(size)], name)); const target = "
+            "document.querySelector('#text'); target.dispatchEvent(kind === 'paste' ? new "
+            "ClipboardEvent('paste', {clipboardData: all, bubbles: true, cancelable: true}) : new "
+            "DragEvent(kind, {dataTransfer: all, bubbles: true, cancelable: true})); })"
+        )
+        await page.js(f"{event}('dragenter', [['a.txt', 3]])")
+        await page.until("!document.querySelector('#drop').hidden")
+        await page.js(f"{event}('drop', [['a.txt', 3], ['b.txt', 4]])")
+        await page.until("document.querySelector('#drop').hidden")
+        await page.until("document.querySelectorAll('#files li.ready').length === 2")
+        await page.js(f"{event}('paste', [['shot.png', 5]])")
+        await page.until("document.querySelectorAll('#files li.ready').length === 3")
+        await page.js(f"{event}('drop', [['huge.bin', 26 * 1024 * 1024]])")
+        await room.shows("#toast", "huge.bin is larger than 25 MB")
+        await page.js(f"{event}('drop', [['none.txt', 0]])")
+        await room.shows("#toast", "none.txt is empty")
+        await page.click("#files li:nth-child(2) button")
+        assert await room.texts("#files .name") == ["a.txt", "shot.png"]
+        await page.click("#text")
+        await press(room, "Enter")
+        said = await room.next()
+        assert isinstance(said, MessageReceived)
+        assert [one.name for one in said.attachments] == ["a.txt", "shot.png"]
+        assert await room.texts("#files li") == []
+        await room.shows("#pending .said", "shot.png")
+
+
+async def test_in_german_every_word_is(tmp_path: Path) -> None:
+    async with opened(tmp_path, language="de") as room:
+        desk, page = room.server.desk, room.page
+        assert await page.js("document.documentElement.lang") == "de"
+        await room.shows("#empty", "Was kann ich für Sie tun?")
+        desk.show(room.where, approval(), "ask")
+        await room.shows(".card h2", "Darf das laufen?")
+        await room.shows(".card .risk", "hohes Risiko")
+        desk.stand(room.where, "waiting")
+        await room.shows("#state", "Wartet auf Sie")
+        await room.write("hallo")
+        said = await room.next()
+        assert isinstance(said, MessageReceived)
+        assert said.sender.language == "de"
+
+
+async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.room(room.where).title = XSS
+        step = PlanStep(id=XSS, text=XSS, note=XSS)
+        desk.show(room.where, PlanView(title=XSS, steps=(step,), outcome=XSS), "plan")
+        files = tuple(
+            MediaFile(ref=ref, name=XSS, mime=mime, size=1)
+            for ref, mime in (
+                ("../../x", "text/html"),
+                ("javascript:1", XSS),
+                ("//evil", "image/png"),
+            )
+        )
+        desk.show(room.where, Media(files=files, caption=XSS), "media")
+        desk.show(room.where, Report(title=XSS, text=XSS, note=XSS), "report")
+        await room.shows(".report", "<script>")
+        await room.shows("#title", "<script>")
+        await room.shows("#list", "<script>")
+        assert await page.js("typeof window.__x") == "undefined"
+        code = (
+            "[...document.querySelectorAll('#log a, #log img')].map((one) => one.href || one.src)"
+        )
+        found = await page.js(code)
+        assert isinstance(found, list)
+        own = f"{room.server.url}/api/conversations/c1/files/"
+        found = [url for url in found if url]
+        assert all(url.startswith((own, "https://evil.invalid/p.png")) for url in found), found
+        assert len([url for url in found if url.startswith(own)]) == 1
+        page.errors.clear()  # the picture that is none
+
+
+async def test_a_finished_answer_is_read_out_and_a_growing_one_is_not(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.stand(room.where, "running")
+        desk.grow(room.where, "one")
+        await room.shows(".growing", "one")
+        live = "document.querySelector('.growing').getAttribute('aria-live')"
+        assert await page.js(live) == "off"
+        await page.js(
+            "window.said = []; new MutationObserver((all) => all.forEach((one) => one.addedNodes"
+            ".forEach((node) => said.push(node.className)))).observe(document.querySelector('#log'),"
+            " {childList: true})"
+        )
+        desk.show(room.where, Reply(text="one two"), "reply")
+        await room.shows("article.reply", "one two")
+        assert await page.js("said") == ["reply"]
+        assert await page.js("document.querySelector('#log').getAttribute('aria-live')") == "polite"

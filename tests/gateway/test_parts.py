@@ -1,0 +1,69 @@
+"""Which inbox rows are one message: albums and cut-up pastes, and nothing else."""
+
+from collections import deque
+
+import pytest
+
+from gateway.messages import Attachment, Conversation, MessageReceived, Sender
+from gateway.sessions.parts import LONG, joined, settles_in, whole
+from gateway.store.rows import InboxRow
+
+WHERE = Conversation(platform="telegram", account="1", channel="7", private=True)
+
+
+def row(
+    seq: int, text: str, at: float = 0.0, *, album: str = "", by: str = "7", file: str = ""
+) -> InboxRow:
+    files = (Attachment(ref=file, name=file),) if file else ()
+    return InboxRow(
+        seq=seq,
+        at=at,
+        inbound=MessageReceived(
+            conversation=WHERE,
+            sender=Sender(platform="telegram", id=by),
+            event=f"e{seq}",
+            message=str(seq),
+            text=text,
+            attachments=files,
+            album=album,
+        ),
+    )
+
+
+def seqs(*rows: InboxRow) -> list[int]:
+    return [one.seq for one in whole(deque(rows))]
+
+
+def test_plain_messages_stay_apart() -> None:
+    assert seqs() == []
+    assert seqs(row(1, "a"), row(2, "b")) == [1]
+
+
+def test_an_album_is_one_message_in_any_time() -> None:
+    parts = (row(1, "look", album="A", file="x"), row(2, "", 0.4, album="A", file="y"))
+    assert seqs(*parts, row(3, "and?")) == [1, 2]
+    assert seqs(*parts, row(3, "", album="B")) == [1, 2]
+    whole_message = joined(parts).inbound
+    assert isinstance(whole_message, MessageReceived)
+    assert whole_message.text == "look" and whole_message.message == "1"
+    assert [file.name for file in whole_message.attachments] == ["x", "y"]
+
+
+def test_a_paste_goes_on_within_a_second_by_the_same_person() -> None:
+    first = row(1, "x" * LONG, 10.0)
+    assert seqs(first, row(2, "rest", 10.9)) == [1, 2]
+    assert seqs(first, row(2, "y" * LONG, 10.9), row(3, "rest", 11.8)) == [1, 2, 3]
+    assert seqs(first, row(2, "rest", 11.1)) == [1]
+    assert seqs(first, row(2, "rest", 10.9, by="8")) == [1]
+    assert seqs(row(1, "x" * (LONG - 1), 10.0), row(2, "rest", 10.1)) == [1]
+    joined_row = joined([first, row(2, "rest", 10.9)]).inbound
+    assert isinstance(joined_row, MessageReceived)
+    assert joined_row.text == "x" * LONG + "\nrest"
+
+
+def test_a_part_is_waited_for_and_no_longer_than_a_second() -> None:
+    assert settles_in([row(1, "a", 10.0)], 10.0) == 0.0
+    assert settles_in([row(1, "", 10.0, album="A")], 10.2) == pytest.approx(0.8)
+    assert settles_in([row(1, "x" * LONG, 10.0)], 10.2) == pytest.approx(0.8)
+    assert settles_in([row(1, "x" * LONG, 10.0), row(2, "end", 10.1)], 10.2) == 0.0
+    assert settles_in([row(1, "", 10.0, album="A")], 11.5) == 0.0
