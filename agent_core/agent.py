@@ -34,6 +34,7 @@ from agent_core.policy import Situation, Verdict, decide
 from agent_core.questions import Answer, Question
 from agent_core.scope import Scope, Turn
 from agent_core.tools.contract import Tool
+from agent_core.tools.hooks import Hooks, PostHook, PreHook
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 
 log = logging.getLogger("turnkeeper.agent")
@@ -81,6 +82,7 @@ class Agent:
     keys. `on_question` answers what the agent asks; without it every question counts as denied.
     `journal`: a folder; with it a task that was cut off goes on under the same `task_id`.
     `callbacks`: see CALLBACKS; sync or async, an exception in one is logged and ends nothing.
+    `pre_tool_call`, `post_tool_call`: see `agent_core.tools.hooks`.
     """
 
     model: Model | str = "pro"
@@ -92,6 +94,8 @@ class Agent:
     max_rounds: int = 30
     callbacks: dict[str, Callback] = field(default_factory=dict)
     history: tuple[Message, ...] = ()
+    pre_tool_call: PreHook | None = None
+    post_tool_call: PostHook | None = None
     _toolbox: Toolbox = field(init=False)
     _picked: tuple[Model, str] | None = field(init=False, default=None)
     _busy: bool = field(init=False, default=False)
@@ -298,7 +302,14 @@ class _Task:
     async def _until_end(self, journal: Journal, brief: Brief) -> Ending:
         agent = self._agent
         hands = Hands(
-            complete=agent.complete, toolbox=agent._toolbox, judge=agent.judge, live=self.live
+            complete=agent.complete,
+            toolbox=agent._toolbox,
+            judge=agent.judge,
+            live=self.live,
+            hooks=Hooks(
+                pre=(agent.pre_tool_call,) if agent.pre_tool_call else (),
+                post=(agent.post_tool_call,) if agent.post_tool_call else (),
+            ),
         )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:

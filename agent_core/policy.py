@@ -78,7 +78,11 @@ _DANGER = re.compile(
 
 def decide(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) -> Verdict:
     """The verdict on a call of `tool`. Pure; `digest` is what an approval is bound to."""
-    line = _forbidden(tool, arguments) or _table(tool, arguments, situation.mode)
+    line = (
+        _forbidden(tool, arguments)
+        or _too_long(tool, arguments)
+        or _table(tool, arguments, situation.mode)
+    )
     if situation.ask_all and line.ruling == "allow" and tool.access != "person":
         reason = "Every call is asked here (PERMISSION_ASK_ALL)."
         line = _Line(ruling="ask", rule="ask-all", reason=reason, risk=line.risk)
@@ -131,8 +135,18 @@ def _table(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
             assert_never(tool.access)
 
 
+def _too_long(tool: Tool, arguments: BaseModel) -> _Line | None:
+    """The line 'longer than a command may take: deny'; the time that nobody asked for is cut."""
+    asked = arguments.model_dump(include={"timeout"}, exclude_unset=True).get("timeout", 0)
+    if tool.access != "shell" or not isinstance(asked, int) or asked <= tool.limit:
+        return None
+    reason = f"a command may take at most {tool.limit:g} s here, not {asked} (COMMAND_MAX_SECONDS)"
+    return _Line(ruling="deny", rule="too-long", reason=f"{reason}. Use a smaller timeout.")
+
+
 def _shell(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
     command = _command(arguments)
+    behind = " It runs on in the background." if _runs_on(arguments) else ""
     known = understand(command)
     dangerous = isinstance(known, NotUnderstood) and bool(_DANGER.search(command))
     if not tool.isolated:
@@ -143,10 +157,10 @@ def _shell(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
             rule="shell-unisolated",
             reason=reason,
             risk=risk,
-            detail="Isolation: none. It can reach the network and the gateway's files.",
+            detail=f"Isolation: none. It can reach the network and the gateway's files.{behind}",
             grants=False,
         )
-    detail = "Isolation: only the workspace, no network."
+    detail = f"Isolation: only the workspace, no network.{behind}"
     if isinstance(known, NotUnderstood):
         return _Line(
             ruling="ask",
@@ -177,10 +191,15 @@ def _always(tool: Tool, arguments: BaseModel, digest: str) -> str:
     if len(words) > MAX_RULE:
         return ""
     unknown = tool.access == "shell" and isinstance(understand(words), NotUnderstood)
+    behind = " · in the background" if tool.access == "shell" and _runs_on(arguments) else ""
     if unknown and re.search(r"[./*?]", words):
-        return f"= {words} · as of {digest[:16]}"
-    return f"= {words}"
+        return f"= {words}{behind} · as of {digest[:16]}"
+    return f"= {words}{behind}"
 
 
 def _command(arguments: BaseModel) -> str:
     return str(arguments.model_dump(include={"command"}).get("command", ""))
+
+
+def _runs_on(arguments: BaseModel) -> bool:
+    return bool(arguments.model_dump(include={"background"}).get("background"))

@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 Tier = Literal["max", "pro", "flash"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
+ApiMode = Literal["chat_completions", "anthropic_messages"]
+API_MODES: tuple[ApiMode, ...] = get_args(ApiMode)
+LATER_MODES = ("codex_responses",)
 
 BASE_URLS = {
     "openai": "https://api.openai.com/v1",
@@ -66,6 +69,7 @@ class Endpoint:
     """Send `prompt_cache_key`; None: only to OpenAI itself, others may refuse it."""
     thinking: bool | None = None
     """Ask for visible reasoning; None: say nothing about it."""
+    api_mode: ApiMode = "chat_completions"
 
 
 class TierModels(BaseModel):
@@ -79,7 +83,7 @@ class TierModels(BaseModel):
 
 
 class CompatibleProvider(BaseModel):
-    """A provider that speaks OpenAI's chat completions at `base_url`."""
+    """A provider at `base_url`. `api_mode`: what it speaks; "": see `mode`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -88,6 +92,28 @@ class CompatibleProvider(BaseModel):
     api_key: str = Field(default="", repr=False)
     tier_models: TierModels = TierModels()
     enable_thinking: bool | None = None
+    api_mode: str = ""
+
+    @property
+    def mode(self) -> ApiMode:
+        """What was set; else what its address speaks: one of Anthropic's, or a path that ends
+        in /anthropic, where other providers offer the same protocol."""
+        if self.api_mode:
+            return cast(ApiMode, self.api_mode)
+        parts = urlsplit(self.base_url)
+        path = parts.path.rstrip("/").removesuffix("/v1")
+        if parts.hostname == "api.anthropic.com" or path.endswith("/anthropic"):
+            return "anthropic_messages"
+        return "chat_completions"
+
+    @field_validator("api_mode")
+    @classmethod
+    def _is_spoken(cls, value: str) -> str:
+        if value in LATER_MODES:
+            raise ValueError(f"{value} is not in this version; use {' or '.join(API_MODES)}")
+        if value and value not in API_MODES:
+            raise ValueError(f"must be {' or '.join(API_MODES)}")
+        return value
 
     @field_validator("api_key")
     @classmethod
@@ -104,8 +130,29 @@ class CompatibleProvider(BaseModel):
         return value
 
 
+class ToolSettings(BaseModel):
+    """What is set about tools. `hooks`: entries `package.module:function`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    command_max_seconds: int = 600
+    hooks: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> "ToolSettings":
+        """The settings in `env`; raises SettingsError."""
+        setting = "command_max_seconds"
+        text = _read(env, setting) or "600"
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 86_400):
+            mend = "write whole seconds, from 1 to 86400."
+            raise SettingsError(setting.upper(), text, mend)
+        hooks = tuple(filter(None, (entry.strip() for entry in _read(env, "hooks").split(","))))
+        return cls(command_max_seconds=int(text), hooks=hooks)
+
+
 class ModelSettings(BaseModel):
-    """Everything about models that can be set. `tiers` and `tier_providers` hold what was set."""
+    """Everything about models that can be set, and what the agent does besides: `tools`. `tiers`
+    and `tier_providers` hold what was set."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -115,6 +162,7 @@ class ModelSettings(BaseModel):
     base_urls: dict[str, str] = BASE_URLS
     compatible: tuple[CompatibleProvider, ...] = ()
     transcription: str = ""
+    tools: ToolSettings = ToolSettings()
 
     @classmethod
     def read(cls, env: Mapping[str, str] | None = None) -> "ModelSettings":
@@ -129,6 +177,7 @@ class ModelSettings(BaseModel):
             base_urls=urls,
             compatible=_read_compatible(env),
             transcription=_read(env, "transcription_model"),
+            tools=ToolSettings.read(env),
         )
 
     @property
@@ -168,12 +217,17 @@ class ModelSettings(BaseModel):
         """How to reach `provider`, which `setting` names; raises SettingsError."""
         own = self._compatible_by_name().get(provider)
         if own:
+            speaks = own.mode
+            url = own.base_url
+            if speaks == "anthropic_messages":  # the client adds /v1 by itself
+                url = url.rstrip("/").removesuffix("/v1")
             return Endpoint(
                 provider=provider,
-                base_url=own.base_url,
+                base_url=url,
                 api_key=own.api_key or "none",
                 key_setting=f"api_key of {provider} in OPENAI_COMPATIBLE_PROVIDERS",
                 thinking=own.enable_thinking,
+                api_mode=speaks,
             )
         if provider not in BASE_URLS:
             known = ", ".join((*BASE_URLS, *self._compatible_by_name()))
@@ -186,6 +240,7 @@ class ModelSettings(BaseModel):
             base_url=self.base_urls[provider],
             api_key=self.keys[provider][0],
             key_setting=key_setting,
+            api_mode="anthropic_messages" if provider == "anthropic" else "chat_completions",
         )
 
     def listener(self) -> tuple[Endpoint, str] | None:
@@ -196,9 +251,10 @@ class ModelSettings(BaseModel):
         provider, _, model = text.partition("/")
         if not model:
             raise SettingsError(setting, text, "write it as provider/model.")
-        if provider == "anthropic":
-            raise SettingsError(setting, text, "anthropic transcribes nothing; name another one.")
-        return self.endpoint(provider, setting), model
+        endpoint = self.endpoint(provider, setting)
+        if endpoint.api_mode == "anthropic_messages":
+            raise SettingsError(setting, text, f"{provider} transcribes nothing; name another one.")
+        return endpoint, model
 
     def with_provider(self, provider: CompatibleProvider) -> "ModelSettings":
         """These settings and one more provider (found on this machine)."""

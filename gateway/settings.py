@@ -51,12 +51,8 @@ _OWN = (
 _MODELS = (
     *(f"{tier}_MODEL{end}" for tier in ("MAX", "PRO", "FLASH") for end in ("", "_PROVIDER")),
     *(f"{p}_{what}" for p in ("OPENAI", "ANTHROPIC", "GEMINI") for what in ("API_KEY", "BASE_URL")),
-    *(
-        "LITE_MODEL_PROVIDER",
-        "TRANSCRIPTION_MODEL",
-        "OPENAI_COMPATIBLE_PROVIDERS",
-        "CUSTOM_PROVIDERS",
-    ),
+    *("LITE_MODEL_PROVIDER", "TRANSCRIPTION_MODEL", "OPENAI_COMPATIBLE_PROVIDERS"),
+    *("CUSTOM_PROVIDERS", "COMMAND_MAX_SECONDS", "HOOKS"),
 )
 KNOWN = (*_OWN, *_MODELS)
 """Every key that `turnkeeper.toml` may hold."""
@@ -128,11 +124,13 @@ class Settings:
         from agent_core.models.tiers import Models
         from agent_core.settings import ModelSettings
         from agent_core.settings import SettingsError as ModelSettingsError
+        from agent_core.tools import hooks
 
         try:
             found = ModelSettings.read(self.env)
             Models(found).check()
             found.listener()
+            hooks.load(found.tools.hooks)
         except ModelSettingsError as error:
             raise SettingsError(error.setting, error.value, error.mend) from None
         return found

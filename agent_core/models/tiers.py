@@ -80,7 +80,7 @@ class Models:
 
 
 def _connect(endpoint: Endpoint) -> Model:
-    if endpoint.provider == "anthropic":
+    if endpoint.api_mode == "anthropic_messages":
         from agent_core.models.anthropic_messages import AnthropicMessages
 
         return AnthropicMessages(endpoint)

@@ -1,11 +1,13 @@
 """The ReAct loop: reason, act, wait, complete. Plain code over a scope."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.events import ErrorMet, OutputAdded
@@ -24,6 +26,7 @@ from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.scope import Scope
 from agent_core.tools.contract import ToolContext
+from agent_core.tools.hooks import Hooks
 from agent_core.tools.toolbox import Prepared, Toolbox, Unfit, run
 
 Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
@@ -57,6 +60,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     toolbox: Toolbox
     judge: Judge
     live: Live
+    hooks: Hooks = Hooks()
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -93,9 +97,26 @@ async def react(
         new.append(Message(role="tool", parts=results))
         if said := await turn_round.steer():
             new.append(user("\n".join(said)))
-    reply = await _think(scope.child("summary"), brief, hands, (*history, *new), "none")
-    answer = Message(role="assistant", parts=reply.parts)
-    return Result(text=text_of(answer), messages=(*new, answer), finish="limit")
+    return await _sum_up(scope.child("summary"), brief, hands, history, new)
+
+
+async def _sum_up(
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    history: tuple[Message, ...],
+    new: list[Message],
+) -> Result:
+    """No rounds are left: one more call, in which no tool may be called."""
+    try:
+        reply = await _think(scope, brief, hands, (*history, *new), "none")
+    except (ModelFailed, TimedOut, BudgetExceeded) as error:
+        scope.emit(ErrorMet(text=str(error)))
+        return Result(text="", messages=tuple(new), finish="error")
+    said = tuple(part for part in reply.parts if not isinstance(part, ToolCall))
+    answer = Message(role="assistant", parts=said)
+    messages = (*new, answer) if said else tuple(new)
+    return Result(text=text_of(answer), messages=messages, finish="limit")
 
 
 async def _think(
@@ -131,9 +152,7 @@ async def act(
     verdicts = dict(
         zip(
             (item.call.id for item in fit),
-            await scope.once(
-                "policy", lambda: [hands.judge(item) for item in fit], kind=list[Verdict]
-            ),
+            await scope.once("policy", partial(_judged, brief, hands, fit), kind=list[Verdict]),
             strict=True,
         )
     )
@@ -155,8 +174,25 @@ async def act(
     return tuple(results[call.id] for call in calls)
 
 
+async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:
+    """The hooks' word on each call, the policy's where they have none, and what a person who is
+    asked has to see besides."""
+    workspace, verdicts = Path(brief.workspace), []
+    for item in items:
+        if why := await hands.hooks.veto(item, workspace):
+            verdicts.append(Verdict(ruling="deny", rule="hook", reason=why))
+            continue
+        verdict = hands.judge(item)
+        if verdict.ruling == "ask" and item.tool.preview is not None:
+            shown = await asyncio.to_thread(item.tool.preview, item.arguments, workspace)
+            verdict = replace(verdict, detail="\n".join(filter(None, (verdict.detail, shown))))
+        verdicts.append(verdict)
+    return verdicts
+
+
 def _ruling(item: Prepared, verdicts: dict[str, Verdict]) -> str:
-    return "allow" if item.tool.question is not None else verdicts[item.call.id].ruling
+    ruling = verdicts[item.call.id].ruling
+    return "allow" if item.tool.question is not None and ruling == "ask" else ruling
 
 
 class _Worker:
@@ -177,12 +213,12 @@ class _Worker:
     async def one(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
         """A call that needs no approval: a question, a refusal, or a run."""
         verdict = self._verdicts[item.call.id]
-        if item.tool.question is not None:
+        if verdict.ruling == "deny":
+            result = scope.settle(item.call, f"Denied: {verdict.reason}", "denied")
+        elif item.tool.question is not None:
             answer = await scope.ask(item.tool.question(item.arguments))
             content, outcome = _heard(answer)
             result = scope.settle(item.call, content, outcome)
-        elif verdict.ruling == "deny":
-            result = scope.settle(item.call, f"Denied: {verdict.reason}", "denied")
         else:
             result = await self._run(item, scope, "")
         return {item.call.id: result}
@@ -206,7 +242,8 @@ class _Worker:
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
         workspace = Path(self._brief.workspace)
-        limit = item.tool.limit
+        limit, hooks = item.tool.limit, self._hands.hooks
+        rewrite = partial(hooks.rewrite, item, workspace) if hooks.post else None
 
         async def work(token: str) -> str | Output:
             context = ToolContext(
@@ -215,9 +252,9 @@ class _Worker:
                 limit=limit,
                 output=lambda text: self._hands.live(OutputAdded(call_id=item.call.id, text=text)),
             )
-            return await run(item, context, approved)
+            return await run(item, context, approved, rewrite)
 
-        return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0)
+        return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0 + hooks.slack)
 
     def _proposal(self, item: Prepared) -> Proposal:
         verdict = self._verdicts[item.call.id]

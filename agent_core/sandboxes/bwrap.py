@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import process
-from agent_core.sandboxes.port import Done, Sandbox
+from agent_core.sandboxes.port import Done, Running, Sandbox
 from agent_core.tools.paths import OWN
 
 NOBODY = 65534
@@ -24,19 +24,28 @@ PROBE_LIMIT = 5.0
 
 _LIMITS = (
     "ulimit -c 0; ulimit -t {cpu}; ulimit -v 4194304; ulimit -f 2097152; "
-    '{{ ulimit -u {processes} || ulimit -p {processes}; }} 2>/dev/null; exec "$0" -c "$1"'
+    "{{ ulimit -u {processes} || ulimit -p {processes}; }} 2>/dev/null; "
 )
 """CPU seconds, 4 GB of addresses, files of 1 GB (2 GB where the shell counts kilobytes)."""
+_BE = 'exec "$0" -c "$1"'
+_WATCH = (
+    "exec 3<&0 4>&2 </dev/null 2>/dev/null; "
+    "{ read -r _ <&3; kill -KILL 0; } >/dev/null 4>&- & watch=$!; exec 3<&-; "
+    '"$0" -c "$1" 2>&4 4>&-; code=$?; kill -KILL $watch; wait $watch; exit $code'
+)
+"""The command as a child beside one that waits for the end of standard input. The gateway holds
+the other end: however it dies, the group dies at once. (A signal to be sent at the parent's death
+would reach the first process only.) Nobody but this shell has the watch as its child."""
 
 _ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108
 _ETC = ("alternatives", "ld.so.cache", "localtime", "mime.types")
 
 
-def shell(command: str, limit: float, processes: int) -> tuple[str, ...]:
+def shell(command: str, limit: float, processes: int, then: str = _BE) -> tuple[str, ...]:
     """The arguments that run `command` by bash, or sh without it, under resource limits."""
     path = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
     limits = _LIMITS.format(cpu=int(limit) + 1, processes=processes)
-    return (path, "-c", limits, path, command)
+    return (path, "-c", limits + then, path, command)
 
 
 class BwrapSandbox:
@@ -50,12 +59,18 @@ class BwrapSandbox:
         self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
     ) -> Done:
         """As the port says; the workspace is /workspace inside."""
+        return await process.run(await self._enter(command, cwd, limit), limit, output)
+
+    async def start(self, command: str, cwd: Path, limit: float) -> Running:
+        """As the port says."""
+        return await process.begin(await self._enter(command, cwd, limit), limit)
+
+    async def _enter(self, command: str, cwd: Path, limit: float) -> process.Start:
         root = os.geteuid() == 0
         place = Path(os.path.realpath(cwd))
         await asyncio.to_thread(prepare, place, root)
         argv = (*_namespaces(root), *_files(place), "--", *(_drop() if root else ()))
-        start = process.Start(argv=(*argv, *shell(command, limit, 512)), env=dict(_ENV), cwd=place)
-        return await process.run(start, limit, output)
+        return process.Start(argv=(*argv, *shell(command, limit, 512)), env=dict(_ENV), cwd=place)
 
 
 class PlainSubprocess:
@@ -69,9 +84,16 @@ class PlainSubprocess:
         self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
     ) -> Done:
         """As the port says; a process that leaves its group can outlive the call."""
+        return await process.run(self._enter(command, cwd, limit), limit, output)
+
+    async def start(self, command: str, cwd: Path, limit: float) -> Running:
+        """As the port says; a process that leaves its group can outlive the gateway."""
+        return await process.begin(self._enter(command, cwd, limit), limit)
+
+    def _enter(self, command: str, cwd: Path, limit: float) -> process.Start:
         env = _ENV | {"PATH": f"{_ENV['PATH']}:/usr/sbin:/sbin"}
-        start = process.Start(argv=shell(command, limit, 4096), env=env, cwd=cwd)
-        return await process.run(start, limit, output)
+        argv = shell(command, limit, 4096, _WATCH)
+        return process.Start(argv=argv, env=env, cwd=cwd, watched=True)
 
 
 async def detect() -> Sandbox:

@@ -19,6 +19,23 @@ class Done(Struct, frozen=True, kw_only=True):
     timed_out: bool
 
 
+class Running(Protocol):
+    """A command under way."""
+
+    @property
+    def done(self) -> Done | None:
+        """How it ended, None while it runs."""
+
+    def output(self) -> str:
+        """What it wrote so far, bounded like Done's."""
+
+    async def wait(self, seconds: float) -> Done | None:
+        """Wait at most `seconds` for its end."""
+
+    def kill(self) -> None:
+        """End it, with all that it started."""
+
+
 class Sandbox(Protocol):
     """Runs commands. `isolated`: nothing outside of the workspace can be reached or changed."""
 
@@ -39,3 +56,7 @@ class Sandbox(Protocol):
     ) -> Done:
         """Run `command` by a shell in the workspace `cwd` for at most `limit` seconds; `output`
         gets what it writes while it runs. Nothing that it started outlives the call."""
+
+    async def start(self, command: str, cwd: Path, limit: float) -> Running:
+        """As `run`, but without waiting: it runs on for at most `limit` seconds, never longer
+        than the gateway's process lives."""

@@ -16,6 +16,8 @@ from agent_core.sandboxes.port import Done
 
 HALF = 500_000
 """Bytes that are kept of the output's beginning, and of its end."""
+HALF_BEHIND = 50_000
+"""The same of a command that nobody waits for."""
 LIVE = 200_000
 """Characters that people see while it runs."""
 FLOOD = 64_000_000
@@ -25,18 +27,21 @@ DRAIN = 1.0
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """What to start. `env` is all of its environment."""
+    """What to start. `env` is all of its environment. `watched`: it ends itself when its
+    standard input closes, which stays open as long as this process lives."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: Path
+    watched: bool = False
 
 
 class _Output:
     """What a process writes: a head, a tail, and a count of the rest."""
 
-    def __init__(self, live: Callable[[str], None]) -> None:
+    def __init__(self, live: Callable[[str], None] | None) -> None:
         self.total = 0
+        self._half = HALF if live else HALF_BEHIND
         self._head = bytearray()
         self._tail = bytearray()
         self._live = live
@@ -46,19 +51,19 @@ class _Output:
     def add(self, data: bytes) -> None:
         """Keep what fits, show what fits."""
         self.total += len(data)
-        space = HALF - len(self._head)
+        space = self._half - len(self._head)
         self._head += data[:space]
         self._tail += data[max(0, space) :]
-        if len(self._tail) > 2 * HALF:
-            del self._tail[:-HALF]
-        if self._left > 0:
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+        if self._live and self._left > 0:
             text = self._decoder.decode(data)[: self._left]
             self._left -= len(text)
             self._live(text if self._left else f"{text}\n[more is not shown while it runs]\n")
 
     def text(self) -> str:
         """All, or its beginning and end with the count of what is missing."""
-        tail = bytes(self._tail[-HALF:])
+        tail = bytes(self._tail[-self._half :])
         missing = self.total - len(self._head) - len(tail)
         if not missing:
             return (bytes(self._head) + tail).decode("utf-8", "replace")
@@ -67,18 +72,25 @@ class _Output:
         return f"{head}\n[…]\n{end}\n[{missing:,} bytes in the middle were left out{why}]"
 
 
-class _Child(asyncio.SubprocessProtocol):
-    """Follows the process itself, not its pipes: a grandchild may hold those open for ever."""
+class Child(asyncio.SubprocessProtocol):
+    """A process under way. Follows the process itself, not its pipes: a grandchild may hold
+    those open for ever. Needs no task: its end is a callback, its limit a timer."""
 
-    def __init__(self, output: _Output) -> None:
+    def __init__(self, output: _Output, limit: float) -> None:
         loop = asyncio.get_running_loop()
-        self.exited: asyncio.Future[None] = loop.create_future()
-        self.drained: asyncio.Future[None] = loop.create_future()
+        self.timed_out = False
+        self._limit = limit
+        self._exited: asyncio.Future[None] = loop.create_future()
+        self._drained: asyncio.Future[None] = loop.create_future()
         self._output = output
+        self._transport: asyncio.SubprocessTransport | None = None
         self._group: int | None = None  # never 0, which is the gateway's own group
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._group = cast(asyncio.SubprocessTransport, transport).get_pid()
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._group = self._transport.get_pid()
+        self._after(self._limit, self._expire)
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if isinstance(data, bytes):
@@ -86,58 +98,105 @@ class _Child(asyncio.SubprocessProtocol):
         if self._output.total > FLOOD:
             self.kill()
 
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            _settle(self._drained)
+
     def process_exited(self) -> None:
         self.kill()
-        if not self.exited.done():
-            self.exited.set_result(None)
+        _settle(self._exited)
+        self._after(DRAIN, self.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.drained.done():
-            self.drained.set_result(None)
+        _settle(self._drained)
+
+    @property
+    def done(self) -> Done | None:
+        """How it ended, None while it runs."""
+        return self.ending() if self._exited.done() else None
+
+    def ending(self) -> Done:
+        """What there is to say of it now; a process that cannot even be killed counts as dead."""
+        code = self._transport.get_returncode() if self._transport is not None else None
+        return Done(exit_code=_code(code), output=self.output(), timed_out=self.timed_out)
+
+    def output(self) -> str:
+        """What it wrote so far."""
+        return self._output.text()
+
+    async def wait(self, seconds: float) -> Done | None:
+        """Wait at most `seconds` for its end, and for what it wrote last."""
+        try:
+            async with ambient.limit(seconds):
+                await asyncio.shield(self._exited)
+        except TimeoutError:
+            return None
+        try:
+            async with ambient.limit(DRAIN):
+                await asyncio.shield(self._drained)
+        except TimeoutError:
+            pass
+        return self.ending()
 
     def kill(self) -> None:
         """SIGKILL to the process and to all that it started in its group."""
-        if self._group is None:
-            return
+        if self._group is None or self._exited.done():
+            return  # the number may be another process's by now
         try:
             os.killpg(self._group, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
 
+    def close(self) -> None:
+        """Its end, and nothing kept open."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.kill()
+        if self._transport is not None:
+            self._transport.close()
+
+    def _after(self, seconds: float, act: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, act)
+
+    def _expire(self) -> None:
+        self.timed_out = True
+        self.kill()
+
+
+async def begin(start: Start, limit: float, live: Callable[[str], None] | None = None) -> Child:
+    """Start it; it runs to its end or to `limit` seconds, then its group is dead."""
+    child = Child(_Output(live), limit)
+    try:
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: child,
+            *start.argv,
+            stdin=PIPE if start.watched else DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
+            env=start.env,
+            cwd=start.cwd,
+            start_new_session=True,
+        )
+    except BaseException:
+        child.close()
+        raise
+    return child
+
 
 async def run(start: Start, limit: float, live: Callable[[str], None]) -> Done:
     """Run to the end, to `limit` seconds or to cancellation; then its group is dead."""
-    output = _Output(live)
-    loop = asyncio.get_running_loop()
-    transport, child = await loop.subprocess_exec(
-        lambda: _Child(output),
-        *start.argv,
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=STDOUT,
-        env=start.env,
-        cwd=start.cwd,
-        start_new_session=True,
-    )
-    timed_out = False
+    child = await begin(start, limit, live)
     try:
-        try:
-            async with ambient.limit(limit):
-                await asyncio.shield(child.exited)
-        except TimeoutError:
-            timed_out = True
-            child.kill()
-        try:
-            async with ambient.limit(DRAIN):
-                await asyncio.shield(child.exited)
-                await asyncio.shield(child.drained)
-        except TimeoutError:
-            pass
-        code = transport.get_returncode()
+        return await child.wait(limit + DRAIN) or child.ending()
     finally:
-        child.kill()
-        transport.close()
-    return Done(exit_code=_code(code), output=output.text(), timed_out=timed_out)
+        child.close()
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _code(code: int | None) -> int:

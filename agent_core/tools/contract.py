@@ -33,9 +33,10 @@ class Tool(Struct, frozen=True, kw_only=True):
     """Something that the model may call.
 
     `call` gets validated `arguments` and returns the text for the model, or an Output where it
-    has files for people too; it raises ToolFailed with a text for the model. `bind` returns what an approval is bound to besides name and
-    arguments (working folder, contents of scripts named); it is computed when the person is
-    asked and again just before the call.
+    has files for people too; it raises ToolFailed with a text for the model. `bind` returns what
+    an approval is bound to besides name and arguments (working folder, contents of scripts
+    named); it is computed when the person is asked and again just before the call. `preview`
+    says what the call would change, for who is asked: it changes nothing and never raises.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     access: Access
     call: "ToolCallable"
     bind: "Callable[[BaseModel, Path], str] | None" = None
+    preview: "Callable[[BaseModel, Path], str] | None" = None
     limit: float = 30.0
     interactive: bool = False
     """Its batch runs one after the other."""

@@ -1,7 +1,6 @@
 """The file tools: read_file, write_file, list_files. They start no process."""
 
 import asyncio
-import difflib
 import os
 import re
 import stat
@@ -11,9 +10,8 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, Field
 
-from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.tools import paths
+from agent_core.tools import backups, paths
 from agent_core.tools.contract import Tool, ToolContext
 
 PAGE = 9_000
@@ -22,9 +20,7 @@ PIECE = 4_000
 """Bytes; a longer line counts as several."""
 SCAN = 64_000_000
 """Bytes that are read at most to find the first line asked for."""
-MAX_DIFF = 4_000
 MAX_ENTRIES = 1_000
-BACKUPS = 20
 
 _MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"%PDF": "PDF", b"PK\3\4": "zip"}
 
@@ -69,6 +65,7 @@ def file_tools() -> tuple[Tool, ...]:
             repetition="idempotent",
             access="write",
             call=_call_write,
+            preview=preview,
         ),
         Tool(
             name="list_files",
@@ -148,80 +145,29 @@ def write(wanted: Write, workspace: Path) -> str:
         new = wanted.content.encode()
     except UnicodeEncodeError:
         raise ToolFailed("The content has half of a character pair; write it again.") from None
-    old, mode = _old(workspace, wanted.path) if real.exists() else (None, 0o644)
+    old, mode = backups.content(workspace, wanted.path) if real.exists() else (None, 0o644)
     if old == new:
         return f"{relative} has this content already; nothing changed."
     try:
-        if old is not None:
-            _back_up(workspace, relative, old)
-        _store(workspace, real, new, mode)
+        backups.keep(workspace, relative, old)
+        backups.store(workspace, real, new, mode)
     except OSError as error:
         raise paths.failed(wanted.path, error) from None
     verb = "Created" if old is None else "Changed"
-    return f"{verb} {relative} ({len(new):,} bytes).\n{diff(old or b'', new, str(relative))}"
+    shown = backups.diff(old or b"", new, str(relative))
+    return f"{verb} {relative} ({len(new):,} bytes).\n{shown}"
 
 
-def preview(wanted: Write, workspace: Path) -> str:
+def preview(arguments: BaseModel, workspace: Path) -> str:
     """The diff that `write` would make, for the approval card; "" where it would be refused."""
+    wanted = Write.model_validate(arguments, from_attributes=True)
     try:
         real = paths.resolve(workspace, wanted.path, write=True)
-        old = _old(workspace, wanted.path)[0] if real.exists() else b""
+        old = backups.content(workspace, wanted.path)[0] if real.exists() else b""
+        relative = real.relative_to(os.path.realpath(workspace))
     except ToolFailed:
         return ""
-    return diff(old, wanted.content.encode(errors="replace"), wanted.path)
-
-
-def _old(workspace: Path, path: str) -> tuple[bytes, int]:
-    """The file's content and permissions."""
-    with paths.open_read(workspace, path) as file:
-        info = os.fstat(file.fileno())
-        if info.st_size > SCAN:
-            raise ToolFailed(f"{path} has {info.st_size:,} bytes, too many to keep a backup of.")
-        return file.read(), stat.S_IMODE(info.st_mode)
-
-
-def diff(old: bytes, new: bytes, name: str) -> str:
-    """The unified diff, cut at MAX_DIFF characters with a count."""
-    if b"\0" in old or len(old) + len(new) > 2_000_000:
-        return f"[{len(old):,} bytes before, {len(new):,} after; no diff]"
-    before, after = (data.decode("utf-8", "replace").splitlines() for data in (old, new))
-    if len(before) + len(after) > 20_000:
-        return f"[{len(before):,} lines before, {len(after):,} after; no diff]"
-    text = "\n".join(difflib.unified_diff(before, after, name, name, lineterm=""))
-    if len(text) <= MAX_DIFF:
-        return text
-    return f"{text[:MAX_DIFF]}\n[… {len(text) - MAX_DIFF} characters of the diff left out]"
-
-
-def _store(workspace: Path, real: Path, content: bytes, mode: int) -> None:
-    """A temporary file beside it, on disk, then its name: never half a file."""
-    temporary = f".{ambient.new_id()}.tmp"
-    root = Path(os.path.realpath(workspace))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with paths.folder(workspace, real.parent, create=True) as parent:
-        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=parent), "wb") as file:
-            try:
-                file.write(content)
-                file.flush()
-                os.fchmod(file.fileno(), mode & 0o777)
-                paths.give(file.fileno(), root.stat(), real.relative_to(root).parts[0])
-                os.fsync(file.fileno())
-                os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
-            except OSError:
-                os.unlink(temporary, dir_fd=parent)
-                raise
-        os.fsync(parent)
-
-
-def _back_up(workspace: Path, relative: Path, content: bytes) -> None:
-    """Keep `content` as the newest of BACKUPS copies."""
-    place = Path(os.path.realpath(workspace)) / paths.OWN / "backups" / relative
-    stamp = ambient.utc(ambient.now()).strftime("%Y%m%dT%H%M%S.%f")
-    _store(workspace, place.with_name(f"{place.name}.{stamp}"), content, 0o600)
-    copy = re.compile(re.escape(place.name) + r"\.\d{8}T\d{6}\.\d{6}")
-    with paths.folder(workspace, place.parent) as parent:
-        for name in sorted(filter(copy.fullmatch, os.listdir(parent)))[:-BACKUPS]:
-            os.unlink(name, dir_fd=parent)
+    return backups.diff(old, wanted.content.encode(errors="replace"), str(relative))
 
 
 def entries(wanted: List, workspace: Path) -> str:

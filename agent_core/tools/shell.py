@@ -7,14 +7,24 @@ import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.background import Background, Command
 from agent_core.sandboxes.port import Done, Sandbox
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
 MAX_LIMIT = 600
+"""Seconds that a command may take, unless COMMAND_MAX_SECONDS says another number."""
+LIMIT = 30
+"""Seconds that a command gets that says nothing."""
+_DEATH = 5.0
+"""Seconds that a killed command gets to be gone."""
+MAX_TAIL = 6_000
+"""Characters of the newest output that are shown of a command that still runs."""
 _MAX_FILES = 200
 _MAX_HASHED = 32_000_000
 """Bytes; of a larger file the approval is bound to size and time of change."""
@@ -24,28 +34,85 @@ class Run(BaseModel):
     """Arguments of run_command."""
 
     command: str = Field(min_length=1)
-    timeout: int = Field(default=30, ge=1, le=MAX_LIMIT, description="Seconds.")
+    timeout: int = Field(default=LIMIT, ge=1, description="Seconds.")
+    background: bool = Field(default=False, description="Return a handle at once.")
 
 
-def shell_tool(sandbox: Sandbox) -> Tool:
+class Check(BaseModel):
+    """Arguments of check_command."""
+
+    handle: str
+    action: Literal["read", "wait", "stop"] = "read"
+    seconds: int = Field(default=LIMIT, ge=1, description="To wait at most.")
+
+
+def command_tools(
+    sandbox: Sandbox, background: Background, limit: int = MAX_LIMIT
+) -> tuple[Tool, ...]:
+    """run_command and check_command. `limit`: seconds that a command may take at most."""
+    return shell_tool(sandbox, background, limit), check_tool(background, limit)
+
+
+def shell_tool(sandbox: Sandbox, background: Background, limit: int = MAX_LIMIT) -> Tool:
     """run_command in `sandbox`; what it says of isolation is what the sandbox says."""
 
     async def call(arguments: BaseModel, context: ToolContext) -> str:
         wanted = Run.model_validate(arguments, from_attributes=True)
-        limit = min(float(wanted.timeout), context.limit)
-        done = await sandbox.run(wanted.command, context.workspace, limit, context.output)
-        return _report(done, limit)
+        said = "timeout" in arguments.model_fields_set
+        if wanted.background:
+            most = min(wanted.timeout, limit) if said else limit
+            handle = await background.start(sandbox, wanted.command, context.workspace, most)
+            return (
+                f"Started in the background as {handle}, for at most {most} s. "
+                "See to it by check_command; it ends with the gateway."
+            )
+        most = min(wanted.timeout, limit)
+        done = await sandbox.run(wanted.command, context.workspace, most, context.output)
+        return _report(done, most)
 
     return Tool(
         name="run_command",
-        description=f"Run a shell command in the workspace. {sandbox.about}",
+        description=f"Run a shell command in the workspace. At most {limit} s; in the background "
+        f"for what goes on, such as a server. {sandbox.about}",
         arguments=Run,
         repetition="effect",
         access="shell",
         call=call,
         bind=bind,
-        limit=float(MAX_LIMIT),
+        limit=float(limit),
         isolated=sandbox.isolated,
+    )
+
+
+def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
+    """check_command: what became of a command in the background, or its end.
+
+    Pure, though it may end a command: cut off by a crash, it meets a gateway without commands.
+    """
+
+    async def call(arguments: BaseModel, context: ToolContext) -> str:
+        wanted = Check.model_validate(arguments, from_attributes=True)
+        command = background.find(context.workspace, wanted.handle)
+        if command is None:
+            raise ToolFailed(
+                f"There is no command {wanted.handle!r}. Either it ended long ago, or the gateway "
+                "was restarted since: then the process is gone. Start it again if it is needed."
+            )
+        if wanted.action == "stop":
+            command.stop()
+            await command.wait(_DEATH)
+        elif wanted.action == "wait":
+            await command.wait(min(wanted.seconds, limit + 1))
+        return _state(wanted.handle, command)
+
+    return Tool(
+        name="check_command",
+        description="Read the output of a command in the background, wait for its end, or stop it.",
+        arguments=Check,
+        repetition="pure",
+        access="read",
+        call=call,
+        limit=limit + _DEATH,
     )
 
 
@@ -107,6 +174,21 @@ def _digest(name: str, workspace: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _report(done: Done, limit: float) -> str:
-    end = f"[stopped after {limit:g} s]" if done.timed_out else f"[exit code {done.exit_code}]"
+def _state(handle: str, command: Command) -> str:
+    """All of an ended command's output, the newest of one that runs."""
+    if (done := command.done) is not None:
+        return _report(done, command.limit, command.stopped)
+    output = command.output()
+    left = len(output) - MAX_TAIL
+    cut = f"[… {left} characters before this]\n" if left > 0 else ""
+    head = f"{handle} has been running for {command.age:.0f} s of at most {command.limit:g} s."
+    return f"{head}\n{cut}{output[-MAX_TAIL:] or '(no output yet)'}"
+
+
+def _report(done: Done, limit: float, stopped: bool = False) -> str:
+    end = f"[exit code {done.exit_code}]"
+    if done.timed_out:
+        end = f"[stopped after {limit:g} s]"
+    elif stopped:
+        end = "[stopped]"
     return f"{done.output.rstrip() or '(no output)'}\n{end}"

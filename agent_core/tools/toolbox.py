@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -81,20 +81,31 @@ def bind(prepared: Prepared, workspace: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def run(prepared: Prepared, context: ToolContext, approved: str) -> str | Output:
+async def run(
+    prepared: Prepared,
+    context: ToolContext,
+    approved: str,
+    rewrite: Callable[[str], Awaitable[str]] | None = None,
+) -> str | Output:
     """Run the call. `approved`: the digest a person approved, checked in this last instant;
-    "" where nobody was asked."""
+    "" where nobody was asked. `rewrite` has the last word on the result, or on the failure."""
     if approved and bind(prepared, context.workspace) != approved:
         raise ToolFailed(
             "Not run: the call or a script it names was changed after it was approved. "
             "Ask again if it is still wanted."
         )
     context.workspace.mkdir(parents=True, exist_ok=True)
-    gave = await prepared.tool.call(prepared.arguments, context)
-    if isinstance(gave, Output):
-        text = observe(gave.text, context.workspace, prepared.call.id)
-        return msgspec.structs.replace(gave, text=text)
-    return observe(gave, context.workspace, prepared.call.id)
+    try:
+        gave = await prepared.tool.call(prepared.arguments, context)
+    except ToolFailed as error:
+        if rewrite is None:
+            raise
+        text = observe(await rewrite(str(error)), context.workspace, prepared.call.id)
+        raise ToolFailed(text) from None
+    said = gave.text if isinstance(gave, Output) else gave
+    said = said if rewrite is None else await rewrite(said)
+    text = observe(said, context.workspace, prepared.call.id)
+    return msgspec.structs.replace(gave, text=text) if isinstance(gave, Output) else text
 
 
 def observe(content: str, workspace: Path, call_id: str) -> str:

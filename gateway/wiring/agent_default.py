@@ -7,19 +7,22 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agent_core.context.prompt import system_prompt
-from agent_core.errors import ModelFailed
+from agent_core.errors import Cancelled, LeaseLost, ModelFailed
 from agent_core.messages import Message
 from agent_core.models.port import Model, OnDelta, Reply, Request
 from agent_core.models.tiers import Models
 from agent_core.orchestration.executor import Brief, Hands, Result, react
 from agent_core.policy import Grant, Mode, Situation, Verdict, decide
+from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
 from agent_core.settings import ModelSettings, SettingsError
+from agent_core.tools import hooks
 from agent_core.tools.ask import ask_tool
+from agent_core.tools.backups import rollback_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import Kept, send_tool
-from agent_core.tools.shell import shell_tool
+from agent_core.tools.shell import command_tools
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 from gateway.agent import Circumstances
 from gateway.messages import Conversation, digest
@@ -49,7 +52,11 @@ class TurnkeeperAgent:
         self._folder = folder
         self._ask_all = ask_all
         self._kept = kept
-        tools = (*file_tools(), shell_tool(sandbox), ask_tool(), send_tool(kept))
+        self._background = Background()
+        self._hooks = hooks.load(models.tools.hooks)
+        limit = models.tools.command_max_seconds
+        commands = command_tools(sandbox, self._background, limit)
+        tools = (*file_tools(), rollback_tool(), *commands, ask_tool(), send_tool(kept))
         self._toolbox = Toolbox(tools)
         self._system = system_prompt()
         self._warm = asyncio.Event()
@@ -124,7 +131,11 @@ class TurnkeeperAgent:
             return decide(item.tool, item.arguments, bind(item, workspace), situation)
 
         return Hands(
-            complete=self._complete, toolbox=self._toolbox, judge=judge, live=circumstances.output
+            complete=self._complete,
+            toolbox=self._toolbox,
+            judge=judge,
+            live=circumstances.output,
+            hooks=self._hooks,
         )
 
     def tidy(self, before: float) -> int:
@@ -139,11 +150,17 @@ class TurnkeeperAgent:
         history: tuple[Message, ...],
         past: tuple[Message, ...],
     ) -> Result:
-        """The turn's code over its scope."""
-        return await react(scope, brief, hands, history, past)
+        """The turn's code over its scope. A turn that is stopped takes along what runs in the
+        background of its conversation, one that parks or ends leaves it running."""
+        try:
+            return await react(scope, brief, hands, history, past)
+        except (Cancelled, LeaseLost, asyncio.CancelledError):
+            self._background.halt(Path(brief.workspace))
+            raise
 
     async def close(self) -> None:
-        """Close the models' connections."""
+        """End what runs in the background; close the models' connections."""
+        self._background.halt()
         await self.models.close()
 
     async def _complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:

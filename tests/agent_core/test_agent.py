@@ -9,6 +9,7 @@ import pytest
 from agent_core import Agent, tool
 from agent_core.errors import Misuse
 from agent_core.events import Completed, TokenAdded, ToolAnswered
+from agent_core.messages import calls_of
 from agent_core.models.openai_chat import OpenAIChat
 from agent_core.questions import Answer, Approval
 from agent_core.settings import Endpoint
@@ -129,6 +130,29 @@ async def test_on_question_decides(server: ModelServer) -> None:
         result = await agent.run_conversation("publish x")
     assert RAN == ["x"] and len(asked) == 2 and result.final_response == "Done."
     assert server.requests[-1].body["messages"][-1]["content"] == "blue"
+
+
+@pytest.mark.parametrize("last", ["says", "fails", "calls"])
+async def test_at_the_last_round_it_sums_up_over_the_same_prefix(
+    server: ModelServer, last: str
+) -> None:
+    one, two = Call("weather", '{"city": "Rome"}', id="1"), Call("weather", '{"city": "Bern"}')
+    ends = {"says": Say("So far."), "fails": Fail(400), "calls": Call("weather", text="So far.")}
+    server.script(one, two, ends[last])
+    async with Agent(model=provider(server), tools=[weather], max_rounds=2) as agent:
+        result = await agent.run_conversation("Weather?")
+        events = [event async for event in agent.stream("And now?")]
+    before, summary = server.requests[1].body, server.requests[2].body
+    assert summary["tool_choice"] == "none" and summary["tools"] == before["tools"]
+    assert summary["messages"][: len(before["messages"])] == before["messages"]
+    assert RAN == ["Rome", "Bern"]
+    if last == "fails":
+        assert (result.finish_reason, result.final_response) == ("error", "")
+        assert result.messages[-1].role == "tool", "what was done is not lost"
+    else:
+        assert (result.finish_reason, result.final_response) == ("limit", "So far.")
+        assert not calls_of(result.messages[-1]), "a call that nobody answers would break the next"
+    assert isinstance(events[-1], Completed)
 
 
 async def test_a_failing_provider_raises_nothing_of_an_sdk(server: ModelServer) -> None:

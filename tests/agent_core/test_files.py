@@ -18,7 +18,8 @@ def test_write_keeps_a_backup_and_shows_the_diff(tmp_path: Path) -> None:
     assert "-one" in said and "+two" in said
     assert (tmp_path / "d/a.txt").read_text() == "two\n"
     assert (tmp_path / "d/a.txt").stat().st_mode & 0o777 == 0o755
-    (backup,) = (tmp_path / ".turnkeeper/backups/d").iterdir()
+    nothing, backup = sorted((tmp_path / ".turnkeeper/backups/d").iterdir())
+    assert nothing.name.startswith("a.txt.") and nothing.name.endswith(".new")
     assert backup.read_text() == "one\n" and backup.name.startswith("a.txt.")
     assert "nothing changed" in write(Write(path="d/a.txt", content="two\n"), tmp_path)
 

@@ -5,6 +5,7 @@ from pydantic import BaseModel
 
 from agent_core.policy import Grant, Mode, Situation, Verdict, decide
 from agent_core.questions import Decision, Input
+from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.tools.ask import Ask, ask_tool, question
 from agent_core.tools.contract import Tool, ToolContext
@@ -21,7 +22,7 @@ async def never(arguments: BaseModel, context: ToolContext) -> str:
 FETCH = Tool(
     name="fetch", description="", arguments=Read, repetition="pure", access="network", call=never
 )
-SHELL, OPEN = shell_tool(BwrapSandbox()), shell_tool(PlainSubprocess())
+SHELL, OPEN = shell_tool(BwrapSandbox(), Background()), shell_tool(PlainSubprocess(), Background())
 READ, WRITE, LIST = file_tools()
 FILE = Write(path="a", content="x")
 
@@ -147,3 +148,25 @@ def test_more_that_is_understood(command: str) -> None:
 def test_questions() -> None:
     assert question(Ask(question="?", options=["a", "b"])) == Decision(text="?", options=("a", "b"))
     assert question(Ask(question="?")) == Input(text="?")
+
+
+def test_longer_than_a_command_may_take() -> None:
+    short = shell_tool(BwrapSandbox(), Background(), 20)
+    verdict = judge(short, Run(command="ls", timeout=21))
+    assert (verdict.ruling, verdict.rule) == ("deny", "too-long")
+    assert "at most 20 s here, not 21 (COMMAND_MAX_SECONDS)" in verdict.reason
+    assert judge(short, Run(command="ls", timeout=20)).ruling == "allow"
+    assert judge(short, Run(command="ls")).ruling == "allow", "nobody asked for the default"
+    assert judge(SHELL, Run(command="ls", timeout=600)).ruling == "allow"
+    assert judge(SHELL, Run(command="ls", timeout=601, background=True)).ruling == "deny"
+
+
+def test_a_command_in_the_background_is_another_call() -> None:
+    behind = judge(SHELL, Run(command="python x", background=True))
+    assert behind.ruling == "ask" and behind.detail.endswith("It runs on in the background.")
+    before = judge(SHELL, Run(command="python x"))
+    assert "background" not in before.detail
+    grant = Grant(tool="run_command", pattern=before.always, person="A", lasting=True)
+    assert judge(SHELL, Run(command="python x"), "auto", grant).ruling == "allow"
+    assert judge(SHELL, Run(command="python x", background=True), "auto", grant).ruling == "ask"
+    assert "background" in judge(OPEN, Run(command="ls", background=True)).detail

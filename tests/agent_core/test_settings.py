@@ -10,7 +10,8 @@ import pytest
 from agent_core.models.demo import DemoModel
 from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings, SettingsError
-from tests.fakes.model_server import Json
+from tests.agent_core.asking import ask, ignore
+from tests.fakes.model_server import Json, ModelServer
 
 KEYS = {"OPENAI_API_KEY": "sk-o", "ANTHROPIC_API_KEY": "sk-a"}
 
@@ -130,6 +131,16 @@ def test_many_keys_and_own_urls() -> None:
         ({"CUSTOM_PROVIDERS": "{"}, "CUSTOM_PROVIDERS: is not valid JSON"),
         ({"CUSTOM_PROVIDERS": "{}"}, "CUSTOM_PROVIDERS: must be a JSON list"),
         (providers(compatible()), "MAX_MODEL: no provider has a model for it"),
+        (
+            providers(compatible(api_mode="codex_responses")),
+            "OPENAI_COMPATIBLE_PROVIDERS[0].api_mode: codex_responses is not in this version; use",
+        ),
+        (
+            providers(compatible(api_mode="grpc")),
+            "OPENAI_COMPATIBLE_PROVIDERS[0].api_mode: must be chat_completions or anthropic_mess",
+        ),
+        ({"COMMAND_MAX_SECONDS": "0"}, "COMMAND_MAX_SECONDS=0: write whole seconds, from 1 to"),
+        ({"COMMAND_MAX_SECONDS": "1e3"}, "COMMAND_MAX_SECONDS=1e3: write whole seconds"),
     ],
 )
 def test_errors_name_setting_value_and_mend(env: dict[str, str], text: str) -> None:
@@ -167,3 +178,58 @@ def test_no_sdk_is_imported_before_it_is_needed() -> None:
         "m.warm(); assert 'openai' in sys.modules and 'anthropic' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "api_mode", "mode", "reached"),
+    [
+        ("http://h/v1", "", "chat_completions", "http://h/v1"),
+        ("http://h/anthropic", "", "anthropic_messages", "http://h/anthropic"),
+        ("http://h/api/anthropic/v1/", "", "anthropic_messages", "http://h/api/anthropic"),
+        ("https://api.anthropic.com/v1", "", "anthropic_messages", "https://api.anthropic.com"),
+        ("https://api.anthropic.com.evil/v1", "", "chat_completions", None),
+        ("http://h/misanthropic", "", "chat_completions", None),
+        ("http://h/anthropic", "chat_completions", "chat_completions", "http://h/anthropic"),
+        ("http://h/v1", "anthropic_messages", "anthropic_messages", "http://h"),
+    ],
+)
+def test_what_a_provider_speaks(base_url: str, api_mode: str, mode: str, reached: str) -> None:
+    entry = compatible(base_url=base_url, api_mode=api_mode)
+    endpoint = ModelSettings.read(providers(entry)).endpoint("local")
+    assert (endpoint.api_mode, endpoint.base_url) == (mode, reached or base_url)
+
+
+def test_a_known_provider_speaks_its_own_whatever_its_address() -> None:
+    urls = {f"{name}_BASE_URL": "http://h/anthropic" for name in ("OPENAI", "ANTHROPIC")}
+    settings = ModelSettings.read(KEYS | urls)
+    assert settings.endpoint("openai").api_mode == "chat_completions"
+    assert settings.endpoint("anthropic").api_mode == "anthropic_messages"
+
+
+async def test_a_compatible_provider_is_spoken_to_as_it_speaks() -> None:
+    server = ModelServer("sk-c")
+    url = await server.start()
+    entries = [
+        compatible(base_url=f"{url}/v1", api_mode="anthropic_messages"),
+        compatible(name="other", base_url=f"{url}/v1"),
+    ]
+    models = Models(ModelSettings.read(providers(*entries)))
+    for name in ("local/a", "other/b"):
+        model, _ = await asyncio.to_thread(models.pick, name)
+        reply = await model.complete(ask(), ignore)
+        assert reply.provider == model.provider == name.split("/")[0]
+    assert [one.path for one in server.requests] == ["/v1/messages", "/v1/chat/completions"]
+    await models.close()
+    await server.close()
+
+
+def test_one_that_speaks_anthropics_messages_hears_nothing() -> None:
+    env = providers(compatible(api_mode="anthropic_messages"))
+    with pytest.raises(SettingsError, match="local transcribes nothing"):
+        ModelSettings.read(env | {"TRANSCRIPTION_MODEL": "local/x"}).listener()
+
+
+def test_what_is_set_about_tools() -> None:
+    tools = ModelSettings.read({"COMMAND_MAX_SECONDS": "90", "HOOKS": "a:b, c:d,"}).tools
+    assert (tools.command_max_seconds, tools.hooks) == (90, ("a:b", "c:d"))
+    assert ModelSettings.read({}).tools.command_max_seconds == 600

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess, detect, prepare
 from agent_core.sandboxes.port import Done, Sandbox
 from agent_core.tools.contract import ToolContext
@@ -99,7 +100,7 @@ async def test_endless_output_is_bounded(sandbox: Sandbox, tmp_path: Path) -> No
 
 
 async def test_the_tool(tmp_path: Path) -> None:
-    tool = shell_tool(PlainSubprocess())
+    tool = shell_tool(PlainSubprocess(), Background())
     assert not tool.isolated and "Nothing isolates" in tool.description
     context = ToolContext(workspace=tmp_path, key="k", limit=5, output=lambda _: None)
     assert await tool.call(Run(command="echo hi; false"), context) == "hi\n[exit code 1]"

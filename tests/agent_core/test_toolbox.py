@@ -7,13 +7,14 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall
+from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import MAX_OBSERVE, Prepared, Toolbox, Unfit, bind, run
 
-BOX = Toolbox((*file_tools(), shell_tool(PlainSubprocess())))
+BOX = Toolbox((*file_tools(), shell_tool(PlainSubprocess(), Background())))
 
 
 def call(name: str, arguments: str) -> ToolCall:

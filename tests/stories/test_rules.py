@@ -36,7 +36,7 @@ from gateway.messages import (
     QuestionExpired,
 )
 from gateway.present import Fold
-from gateway.sessions import outbox as outbox_module
+from gateway.delivery import outbox as outbox_module
 from gateway.store.rows import Changes, Lease, RecordRow
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Activity, FormCard, Notice

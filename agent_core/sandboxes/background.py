@@ -1,0 +1,119 @@
+"""Commands that run on after the call that started them: by workspace and handle, in memory only.
+
+None outlives the gateway's process, so nothing of it is kept on disk: after a restart a handle is
+unknown. Handles are random, so that an old one never names a new command.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.port import Done, Running, Sandbox
+
+MOST = 4
+"""Commands that run at once in one workspace."""
+MOST_KEPT = 8
+"""Commands of a workspace, ended ones with them, whose output is kept."""
+KEEP = 3_600.0
+"""Seconds that an ended command's output is kept at least, unless others take its place."""
+
+
+class Command:
+    """One command that was started. `limit` in seconds."""
+
+    def __init__(self, words: str, limit: float) -> None:
+        self.words = words
+        self.limit = limit
+        self.stopped = False
+        self._began = ambient.monotonic()
+        self._running: Running | None = None
+
+    async def begin(self, sandbox: Sandbox, workspace: Path) -> None:
+        """Start it."""
+        running = await sandbox.start(self.words, workspace, self.limit)
+        self._running = running
+        if self.stopped:
+            running.kill()
+
+    @property
+    def alive(self) -> bool:
+        """It runs, or is about to."""
+        return self._running is None or self._running.done is None
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was started."""
+        return ambient.monotonic() - self._began
+
+    @property
+    def done(self) -> Done | None:
+        """How it ended."""
+        return self._running.done if self._running is not None else None
+
+    def output(self) -> str:
+        """What it wrote so far, bounded."""
+        return self._running.output() if self._running is not None else ""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait at most `seconds` for its end."""
+        if self._running is not None:
+            await self._running.wait(seconds)
+
+    def stop(self) -> None:
+        """End it, with all that it started."""
+        if self.alive:
+            self.stopped = True
+        if self._running is not None:
+            self._running.kill()
+
+
+class Background:
+    """All commands of this process that nobody waits for."""
+
+    def __init__(self) -> None:
+        self._commands: dict[Path, dict[str, Command]] = {}
+
+    async def start(self, sandbox: Sandbox, words: str, workspace: Path, limit: float) -> str:
+        """Start a command; its handle. ToolFailed if too many run already."""
+        own = self._commands.setdefault(workspace, {})
+        alive = [handle for handle, command in own.items() if command.alive]
+        if len(alive) >= MOST:
+            raise ToolFailed(
+                f"Not run: {MOST} commands run in the background already ({', '.join(alive)}). "
+                "Stop one by check_command, or wait for its end."
+            )
+        for ended in [name for name in own if name not in alive][: len(own) - MOST_KEPT + 1]:
+            del own[ended]
+        handle, command = f"command-{ambient.token(5)}", Command(words, limit)
+        own[handle] = command
+        try:
+            await command.begin(sandbox, workspace)
+        except BaseException:
+            self._forget(workspace, handle)
+            raise
+        asyncio.get_running_loop().call_later(limit + KEEP, self._forget, workspace, handle)
+        return handle
+
+    def find(self, workspace: Path, handle: str) -> Command | None:
+        """The command `handle` of this workspace and no other."""
+        return self._commands.get(workspace, {}).get(handle)
+
+    def halt(self, workspace: Path | None = None) -> int:
+        """End what runs in this workspace, or everywhere; how many were not being ended yet."""
+        alive = [one for one in self._in(workspace) if one.alive and not one.stopped]
+        for command in alive:
+            command.stop()
+        return len(alive)
+
+    def _in(self, workspace: Path | None) -> Iterator[Command]:
+        for place, commands in self._commands.items():
+            if workspace is None or place == workspace:
+                yield from commands.values()
+
+    def _forget(self, workspace: Path, handle: str) -> None:
+        own = self._commands.get(workspace, {})
+        own.pop(handle, None)
+        if not own:
+            self._commands.pop(workspace, None)

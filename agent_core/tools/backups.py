@@ -1,0 +1,232 @@
+"""What a file was before it was changed, and the tool rollback, which goes back step by step.
+
+Beside each other in the gateway's folder, by path and time: `<path>.<time>`, what the file was
+before a write; `<path>.<time>.new`, empty: there was no file; `<path>.<time>.undone`, what a
+rollback replaced. A rollback takes the newest step back and uses it up; what it replaced is kept
+for people and for read_file, and is no step, so that the next rollback goes further back.
+"""
+
+import asyncio
+import difflib
+import os
+import re
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+from pydantic import BaseModel
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools import paths
+from agent_core.tools.contract import Tool, ToolContext
+
+MOST = 20
+"""Steps that are kept of a file, and undone states."""
+MAX_BYTES = 64_000_000
+MAX_DIFF = 4_000
+"""Characters of a diff that are shown."""
+
+_MARK = re.compile(r"\.(\d{8}T\d{6}\.\d{6})(\.new|\.undone)?")
+_TIME = "%Y%m%dT%H%M%S.%f"
+
+
+class Back(BaseModel):
+    """Arguments of rollback."""
+
+    path: str
+
+
+class _Step(Struct, frozen=True, kw_only=True):
+    """A kept state; `name` of its file, `content` None: there was no file."""
+
+    name: str
+    content: bytes | None
+
+
+def rollback_tool() -> Tool:
+    """rollback, over what write_file kept."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> str:
+        wanted = Back.model_validate(arguments, from_attributes=True)
+        return await asyncio.to_thread(roll_back, wanted, context.workspace)
+
+    return Tool(
+        name="rollback",
+        description="Undo the last write_file on a file; again, the one before. Returns the diff.",
+        arguments=Back,
+        repetition="effect",
+        access="write",
+        call=call,
+        bind=bind,
+        preview=preview,
+    )
+
+
+def roll_back(wanted: Back, workspace: Path) -> str:
+    """Take the file one step back; what was done, with the diff."""
+    real, relative = _place(workspace, wanted.path)
+    step = _newest(workspace, relative)
+    if step is None:
+        raise ToolFailed(f"There is no older state of {relative}. write_file keeps {MOST} of them.")
+    old, mode = content(workspace, wanted.path) if real.exists() else (None, 0o644)
+    place = _folder(workspace, relative)
+    try:
+        if old == step.content:
+            _remove(workspace, place / step.name)
+            return f"{relative} is what it was before that write already; nothing changed."
+        kept = keep(workspace, relative, old, ".undone") if old is not None else ""
+        if step.content is None:
+            _remove(workspace, real)
+        else:
+            store(workspace, real, step.content, mode)
+        _remove(workspace, place / step.name)
+    except OSError as error:
+        raise paths.failed(wanted.path, error) from None
+    verb = "Removed" if step.content is None else "Restored"
+    undone = f" What it replaced is in {kept}." if kept else ""
+    shown = diff(old or b"", step.content or b"", str(relative))
+    return f"{verb} {relative}.{undone}\n{shown}"
+
+
+def preview(arguments: BaseModel, workspace: Path) -> str:
+    """The diff that a rollback would make, for the approval card."""
+    wanted = Back.model_validate(arguments, from_attributes=True)
+    try:
+        real, relative = _place(workspace, wanted.path)
+        step = _newest(workspace, relative)
+        old = content(workspace, wanted.path)[0] if real.exists() else b""
+    except ToolFailed:
+        return ""
+    return diff(old, step.content or b"", str(relative)) if step is not None else ""
+
+
+def bind(arguments: BaseModel, workspace: Path) -> str:
+    """The step that would be taken: another write in between makes it another call."""
+    wanted = Back.model_validate(arguments, from_attributes=True)
+    try:
+        names = _steps(workspace, _place(workspace, wanted.path)[1])
+    except ToolFailed:
+        return ""
+    return names[-1] if names else ""
+
+
+def keep(workspace: Path, relative: Path, old: bytes | None, kind: str = "") -> Path:
+    """Keep what the file `relative` is now (None: nothing) as the newest of MOST. Its place."""
+    place = _folder(workspace, relative)
+    stamp = ambient.utc(ambient.now()).strftime(_TIME)
+    with paths.folder(workspace, place, create=True) as folder:
+        known = _kept(os.listdir(folder), relative.name)
+        newest = max((at for at, _, _ in known), default="")
+        if stamp <= newest:
+            stamp = _next(newest)
+    kind = kind or (".new" if old is None else "")
+    kept = place / f"{relative.name}.{stamp}{kind}"
+    store(workspace, kept, old or b"", 0o600)
+    undone = kind == ".undone"
+    same = sorted(name for _, other, name in known if (other == ".undone") is undone)
+    for name in same[: max(0, len(same) + 1 - MOST)]:
+        _remove(workspace, place / name)
+    return kept.relative_to(os.path.realpath(workspace))
+
+
+def content(workspace: Path, path: str) -> tuple[bytes, int]:
+    """The file's content and permissions."""
+    with paths.open_read(workspace, path) as file:
+        info = os.fstat(file.fileno())
+        if info.st_size > MAX_BYTES:
+            raise ToolFailed(f"{path} has {info.st_size:,} bytes, too many to keep a backup of.")
+        return file.read(), stat.S_IMODE(info.st_mode)
+
+
+def store(workspace: Path, real: Path, data: bytes, mode: int) -> None:
+    """A temporary file beside it, on disk, then its name: never half a file."""
+    temporary = f".{ambient.new_id()}.tmp"
+    root = Path(os.path.realpath(workspace))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with paths.folder(workspace, real.parent, create=True) as parent:
+        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=parent), "wb") as file:
+            try:
+                file.write(data)
+                file.flush()
+                os.fchmod(file.fileno(), mode & 0o777)
+                paths.give(file.fileno(), root.stat(), real.relative_to(root).parts[0])
+                os.fsync(file.fileno())
+                os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError:
+                os.unlink(temporary, dir_fd=parent)
+                raise
+        os.fsync(parent)
+
+
+def diff(old: bytes, new: bytes, name: str) -> str:
+    """The unified diff, cut at MAX_DIFF characters with a count."""
+    if b"\0" in old or len(old) + len(new) > 2_000_000:
+        return f"[{len(old):,} bytes before, {len(new):,} after; no diff]"
+    before, after = (data.decode("utf-8", "replace").splitlines() for data in (old, new))
+    if len(before) + len(after) > 20_000:
+        return f"[{len(before):,} lines before, {len(after):,} after; no diff]"
+    text = "\n".join(difflib.unified_diff(before, after, name, name, lineterm=""))
+    if len(text) <= MAX_DIFF:
+        return text
+    return f"{text[:MAX_DIFF]}\n[… {len(text) - MAX_DIFF} characters of the diff left out]"
+
+
+def _place(workspace: Path, path: str) -> tuple[Path, Path]:
+    real = paths.resolve(workspace, path, write=True)
+    return real, real.relative_to(os.path.realpath(workspace))
+
+
+def _folder(workspace: Path, relative: Path) -> Path:
+    return Path(os.path.realpath(workspace)) / paths.OWN / "backups" / relative.parent
+
+
+def _kept(names: list[str], name: str) -> list[tuple[str, str, str]]:
+    """(time, kind, name) of the states of the file `name` that are kept, in any order."""
+    return [
+        (mark[1], mark[2] or "", one)
+        for one in names
+        if one.startswith(name) and (mark := _MARK.fullmatch(one, len(name)))
+    ]
+
+
+def _steps(workspace: Path, relative: Path) -> list[str]:
+    """Names of the states that a rollback may go back to, the newest last."""
+    place = _folder(workspace, relative)
+    if not place.is_dir():
+        return []
+    with paths.folder(workspace, place) as folder:
+        known = _kept(os.listdir(folder), relative.name)
+    return [name for _, kind, name in sorted(known) if kind != ".undone"]
+
+
+def _newest(workspace: Path, relative: Path) -> _Step | None:
+    names = _steps(workspace, relative)
+    if not names:
+        return None
+    if names[-1].endswith(".new"):
+        return _Step(name=names[-1], content=None)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with paths.folder(workspace, _folder(workspace, relative)) as folder:
+        try:
+            descriptor = os.open(names[-1], flags, dir_fd=folder)
+        except OSError as error:
+            raise paths.failed(names[-1], error) from None
+    with open(descriptor, "rb") as file:
+        paths.check(os.fstat(file.fileno()), names[-1])
+        return _Step(name=names[-1], content=file.read(MAX_BYTES))
+
+
+def _remove(workspace: Path, real: Path) -> None:
+    with paths.folder(workspace, real.parent) as parent:
+        os.unlink(real.name, dir_fd=parent)
+        os.fsync(parent)
+
+
+def _next(stamp: str) -> str:
+    """A microsecond later, so that states keep their order whatever the clock does."""
+    day, _, rest = stamp.partition("T")
+    seconds, _, micro = rest.partition(".")
+    if micro == "999999":
+        return f"{day}T{int(seconds) + 1:06}.000000"
+    return f"{day}T{seconds}.{int(micro) + 1:06}"

@@ -1,0 +1,182 @@
+"""Hooks of the operator: a word before a tool call, and one on its result.
+
+`pre_tool_call(call)` returns None to let the call be, or a text: the call is refused and the model
+reads it. `post_tool_call(call, result)` returns None, or the text that takes the result's place.
+Both may be plain or async functions and get SECONDS. A pre hook that fails or is late refuses the
+call; a post hook that does changes nothing, and the log says so.
+"""
+
+import asyncio
+import contextvars
+import importlib
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.settings import SettingsError
+from agent_core.tools.toolbox import Prepared
+
+log = logging.getLogger("turnkeeper.hooks")
+
+SETTING = "HOOKS"
+SECONDS = 5.0
+PRE, POST = "pre_tool_call", "post_tool_call"
+FAILED = (
+    "the check before tool calls that the operator has set up did not work, so this call was "
+    "not run. Tell the person; the log of the gateway says more"
+)
+
+
+class HookedCall(Struct, frozen=True, kw_only=True):
+    """A tool call as hooks see it; `arguments` are checked against the tool's schema."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, object]
+    workspace: Path
+
+
+Word: TypeAlias = str | None
+PreHook: TypeAlias = Callable[[HookedCall], Word | Awaitable[Word]]
+PostHook: TypeAlias = Callable[[HookedCall, str], Word | Awaitable[Word]]
+
+
+class Hooks(Struct, frozen=True, kw_only=True):
+    """All hooks, in the order in which they are asked."""
+
+    pre: tuple[PreHook, ...] = ()
+    post: tuple[PostHook, ...] = ()
+
+    @property
+    def slack(self) -> float:
+        """Seconds that the post hooks may add to a call."""
+        return SECONDS * len(self.post)
+
+    async def veto(self, item: Prepared, workspace: Path) -> str:
+        """Why the call is refused, "" if it is not. The first hook that refuses decides."""
+        for hook in self.pre:
+            call = _hooked(item, workspace)
+            try:
+                said = await _ask(lambda hook=hook, call=call: hook(call))  # type: ignore[misc]
+            except Exception:  # the border: whatever a hook does, the call is not run
+                log.exception("hook_failed", extra={"hook": _name(hook), "tool": call.name})
+                return FAILED
+            if said:
+                log.info("hook_refused", extra={"hook": _name(hook), "tool": call.name})
+                return said
+        return ""
+
+    async def rewrite(self, item: Prepared, workspace: Path, text: str) -> str:
+        """The call's result as the hooks want it, each after the one before."""
+        for hook in self.post:
+            call = _hooked(item, workspace)
+            try:
+                said = await _ask(
+                    lambda hook=hook, call=call, text=text: hook(call, text)  # type: ignore[misc]
+                )
+            except Exception:  # the border: the call has run, its result stands
+                log.exception("hook_failed", extra={"hook": _name(hook), "tool": call.name})
+                continue
+            text = text if said is None else said
+        return text
+
+
+def load(entries: Iterable[str]) -> Hooks:
+    """The hooks that `package.module:function` name; the function's name says which of the two
+    kinds it is. Raises SettingsError."""
+    pre: list[PreHook] = []
+    post: list[PostHook] = []
+    for entry in entries:
+        module, colon, name = entry.partition(":")
+        if not (module and colon and name.startswith((PRE, POST))):
+            mend = f"write package.module:{PRE} or :{POST} (more may follow in the name)."
+            raise SettingsError(SETTING, entry, mend)
+        hook = _imported(entry, module, name)
+        if name.startswith(PRE):
+            pre.append(cast(PreHook, hook))
+        else:
+            post.append(cast(PostHook, hook))
+    return Hooks(pre=tuple(pre), post=tuple(post))
+
+
+def _imported(entry: str, module: str, name: str) -> Callable[..., object]:
+    try:
+        hook = getattr(importlib.import_module(module), name, None)
+    except Exception as error:  # the border: somebody else's code
+        mend = f"cannot be imported ({type(error).__name__}: {error})."
+        raise SettingsError(SETTING, entry, mend) from error
+    if not callable(hook):
+        raise SettingsError(SETTING, entry, f"{module} has no function {name}.")
+    takes = 1 if name.startswith(PRE) else 2
+    try:
+        inspect.signature(hook).bind(*range(takes))
+    except TypeError:
+        words = "the call" if takes == 1 else "the call and its result"
+        raise SettingsError(SETTING, entry, f"must take {words}.") from None
+    return cast(Callable[..., object], hook)
+
+
+def _hooked(item: Prepared, workspace: Path) -> HookedCall:
+    arguments = item.arguments.model_dump(mode="json")
+    return HookedCall(
+        call_id=item.call.id, name=item.tool.name, arguments=arguments, workspace=workspace
+    )
+
+
+async def _ask(hook: Callable[[], object]) -> Word:
+    """What the hook says; whatever it raises, and TypeError where it says no text."""
+    try:
+        async with ambient.limit(SECONDS):
+            said = await _beside(hook)
+            if inspect.isawaitable(said):
+                said = await said
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("the hook cancelled itself") from error
+    if said is not None and not isinstance(said, str):
+        raise TypeError(f"a hook must return a text or None, not {type(said).__name__}")
+    return said
+
+
+async def _beside(hook: Callable[[], object]) -> object:
+    """Call it in a thread of its own: one that never returns holds up neither the loop nor, as in
+    a pool, other work or the end of the process. An async function's coroutine comes back."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[object] = loop.create_future()
+
+    def settle(value: object, error: Exception | None) -> None:
+        if answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(value)
+
+    def work() -> None:
+        value, failed = None, None
+        try:
+            value = hook()
+        except Exception as error:  # noqa: BLE001  # raised again where the hook is awaited
+            failed = error
+        except SystemExit as error:
+            failed = RuntimeError(f"the hook called exit({error.code})")
+        try:
+            loop.call_soon_threadsafe(settle, value, failed)
+        except RuntimeError:
+            log.warning("hook_too_late")  # the loop is closed
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), daemon=True, name="hook").start()
+    return await answer
+
+
+def _name(hook: Callable[..., object]) -> str:
+    return str(getattr(hook, "__qualname__", type(hook).__name__))

@@ -1,0 +1,169 @@
+"""Commands in the background: handles, their end, and that nothing is left of them."""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.background import MOST, Background
+from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.sandboxes.port import Sandbox
+from agent_core.tools.contract import ToolContext
+from agent_core.tools.shell import Check, Run, check_tool, shell_tool
+
+needs_bwrap = pytest.mark.skipif(
+    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
+    reason="needs the package bubblewrap",
+)
+both = pytest.mark.parametrize(
+    "sandbox", [pytest.param(BwrapSandbox(), marks=needs_bwrap), PlainSubprocess()]
+)
+
+
+class Desk:
+    """The two tools over one workspace."""
+
+    def __init__(self, sandbox: Sandbox, workspace: Path, limit: int = 600) -> None:
+        self.background = Background()
+        self._run = shell_tool(sandbox, self.background, limit)
+        self._check = check_tool(self.background, limit)
+        self.workspace = workspace
+
+    def context(self) -> ToolContext:
+        return ToolContext(workspace=self.workspace, key="k", limit=60, output=lambda _: None)
+
+    async def start(self, command: str, **more: int) -> str:
+        arguments = Run(command=command, background=True, **more)
+        said = str(await self._run.call(arguments, self.context()))
+        return said.split(" as ")[1].split(",")[0]
+
+    async def check(self, handle: str, action: str = "read", seconds: int = 30) -> str:
+        arguments = Check(handle=handle, action=action, seconds=seconds)  # type: ignore[arg-type]
+        return str(await self._check.call(arguments, self.context()))
+
+
+def alive(mark: str) -> list[psutil.Process]:
+    """Processes with `mark` among their words."""
+    found = []
+    for one in psutil.process_iter():
+        try:
+            if mark in one.cmdline() and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(one)
+        except psutil.Error:
+            continue
+    return found
+
+
+async def gone(mark: str) -> None:
+    async with asyncio.timeout(10):
+        while alive(mark):
+            await asyncio.sleep(0.02)
+
+
+async def there(mark: str) -> None:
+    async with asyncio.timeout(10):
+        while not alive(mark):
+            await asyncio.sleep(0.02)
+
+
+@both
+async def test_read_wait_and_the_exit_code(sandbox: Sandbox, tmp_path: Path) -> None:
+    desk = Desk(sandbox, tmp_path)
+    handle = await desk.start("echo on; while [ ! -e go ]; do sleep 0.02; done; echo off; exit 3")
+    async with asyncio.timeout(10):
+        while "\non" not in (said := await desk.check(handle)):
+            await asyncio.sleep(0.02)
+    assert said.startswith(f"{handle} has been running for ") and "at most 600 s" in said
+    assert "running" in await desk.check(handle, "wait", 1)
+    (tmp_path / "go").touch()
+    assert await desk.check(handle, "wait") == "on\noff\n[exit code 3]"
+    assert await desk.check(handle) == "on\noff\n[exit code 3]", "it can be read again"
+    assert await desk.check(handle, "stop") == "on\noff\n[exit code 3]"
+
+
+@both
+async def test_stop_takes_its_children_along(sandbox: Sandbox, tmp_path: Path) -> None:
+    desk = Desk(sandbox, tmp_path)
+    handle = await desk.start("trap '' TERM; sleep 7001.5 & sleep 7001.5; echo never")
+    await there("7001.5")
+    assert await desk.check(handle, "stop") == "(no output)\n[stopped]"
+    await gone("7001.5")
+
+
+@both
+async def test_its_time_ends(sandbox: Sandbox, tmp_path: Path) -> None:
+    desk = Desk(sandbox, tmp_path, limit=1)
+    handle = await desk.start("echo on; sleep 7002.5")
+    assert await desk.check(handle, "wait") == "on\n[stopped after 1 s]"
+    handle = await desk.start("sleep 7002.5", timeout=99)
+    assert "[stopped after 1 s]" in await desk.check(handle, "wait", 9)
+    await gone("7002.5")
+
+
+async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
+    desk = Desk(PlainSubprocess(), tmp_path)
+    handles = [await desk.start("sleep 7003.5") for _ in range(MOST)]
+    with pytest.raises(ToolFailed, match=f"4 commands run.*{handles[0]}"):
+        await desk.start("true")
+    other = Desk(PlainSubprocess(), tmp_path / "other")
+    other.background = desk.background
+    other._run = shell_tool(PlainSubprocess(), desk.background)
+    other._check = check_tool(desk.background)
+    other.workspace.mkdir()
+    elsewhere = await other.start("sleep 7003.5")
+    with pytest.raises(ToolFailed, match="There is no command"):
+        await other.check(handles[0])
+    await desk.check(handles[0], "stop")
+    await desk.start("true")
+    assert desk.background.halt(tmp_path) >= MOST - 1
+    assert "has been running" in await other.check(elsewhere)
+    assert desk.background.halt() == 1
+    await gone("7003.5")
+
+
+async def test_an_unknown_handle_says_what_may_have_happened(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="restarted since: then the process is gone"):
+        await Desk(PlainSubprocess(), tmp_path).check("command-AAAAA")
+
+
+async def test_little_is_kept_of_much(tmp_path: Path) -> None:
+    desk = Desk(PlainSubprocess(), tmp_path)
+    first = await desk.start("seq 200000; sleep 60")
+    async with asyncio.timeout(10):
+        while "\n200000" not in (said := await desk.check(first)):
+            await asyncio.sleep(0.02)
+    assert len(said) < 7_000 and "characters before this" in said
+    for _ in range(12):
+        handle = await desk.start("seq 200000")
+        assert len(await desk.check(handle, "wait")) < 110_000
+    assert len(desk.background._commands[tmp_path]) <= 8
+    assert "has been running" in await desk.check(first), "what runs is never forgotten"
+    desk.background.halt()
+
+
+async def test_a_command_that_cannot_start_is_no_command(tmp_path: Path) -> None:
+    desk = Desk(PlainSubprocess(), tmp_path / "none")
+    with pytest.raises(OSError):
+        await desk.start("true")
+    assert desk.background._commands == {}
+
+
+async def test_the_watch_beside_a_command_is_not_seen(tmp_path: Path) -> None:
+    """Without isolation a second process waits for the gateway's end."""
+    code = (
+        "import os, sys\nprint(repr(sys.stdin.read()), os.path.exists('/proc/self/fd/4'))\n"
+        "try: os.wait()\nexcept ChildProcessError: print('no child')"
+    )
+    (tmp_path / "x.py").write_text(code)
+    quiet = lambda _: None  # noqa: E731
+    done = await PlainSubprocess().run("python3 x.py", tmp_path, 10, quiet)
+    assert done.output == "'' False\nno child\n"
+    done = await PlainSubprocess().run("kill -SEGV $$", tmp_path, 10, quiet)
+    assert (done.exit_code, done.output) == (139, "")
+    done = await PlainSubprocess().run("sleep 7004.5 & exit 4", tmp_path, 10, quiet)
+    assert done.exit_code == 4
+    await gone("7004.5")

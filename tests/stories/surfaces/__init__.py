@@ -1,0 +1,8 @@
+"""The same person on two surfaces: what they can do, and a text of what they then see."""
+
+from tests.stories.surfaces.mind import Held, Mind
+from tests.stories.surfaces.surface import Surface
+from tests.stories.surfaces.telegram import Telegram
+from tests.stories.surfaces.web import Web
+
+__all__ = ["Held", "Mind", "Surface", "Telegram", "Web"]

@@ -1,0 +1,59 @@
+"""A scripted model that answers by what was said last: asked again after a restart, it says the
+same again."""
+
+import asyncio
+from dataclasses import dataclass
+
+from tests.fakes.model_server import Json, ModelServer, Say, Step
+
+RECAP, HEARD = "What have I said?", "You said: "
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """`then`, once the test lets go."""
+
+    then: Step
+
+
+Line = Step | Held
+
+
+class Mind:
+    """`lines`: words of a person -> what the model says to them, one step a round."""
+
+    def __init__(self, model: ModelServer) -> None:
+        self._model = model
+        self.lines: dict[str, list[Line]] = {}
+        self._let_go = False
+        self.holds = asyncio.Event()
+        """Set while an answer is held back."""
+        model.script(*[self._answer] * 200)
+
+    def let_go(self) -> None:
+        """From now on nothing is held back."""
+        self._let_go = True
+        self.holds.clear()
+        if self._model.gate is not None:
+            self._model.gate.set()
+            self._model.gate = None
+
+    def _answer(self, body: Json) -> Step:
+        step = self._line(body["messages"])
+        if not isinstance(step, Held):
+            return step
+        if not self._let_go:
+            self._model.gate = self._model.gate or asyncio.Event()
+            self.holds.set()
+        return step.then
+
+    def _line(self, messages: list[Json]) -> Line:
+        said = [n for n, message in enumerate(messages) if message["role"] == "user"]
+        last = str(messages[said[-1]]["content"])
+        if RECAP in last:
+            return Say(HEARD + " | ".join(str(messages[n]["content"]) for n in said[:-1]))
+        rounds = sum(1 for one in messages[said[-1] :] if one["role"] == "assistant")
+        for words, steps in self.lines.items():
+            if words in last:
+                return steps[rounds]
+        return Say(f"ack {last}")

@@ -1,0 +1,494 @@
+"""The same stories in Telegram and at the page. What a person sees is a golden text; it is the same
+when the gateway is killed at any of the story's resting points.
+
+`GOLDENS=write pytest tests/stories/test_both_surfaces.py` writes them anew, for people to read.
+"""
+
+import dataclasses
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, living, quick, write
+from tests.stories.surfaces import Held, Surface, Telegram, Web
+from tests.stories.surfaces.surface import GOLDENS, compare, without_notes
+
+SURFACES: dict[str, type[Surface]] = {"telegram": Telegram, "web": Web}
+NOT_APPLICABLE = {
+    ("withdraw_waiting", "telegram"): "Telegram tells bots of no deletion",
+    ("group_with_strangers", "web"): "a conversation at the page has one person",
+    ("voice", "web"): "the page records nothing; a sound that is uploaded is a file like others",
+    ("very_long_answer", "web"): "the page has no longest message: as `long_answer`",
+}
+"""(story, surface) -> why it cannot be told there."""
+
+FLAWS = {
+    ("steer", "web", ""): "the message that steered is not shown once it was taken",
+    ("steer", "web", "mode set"): "the message that steered is not shown once it was taken",
+    ("steer", "web", "it waits"): "the message that steered is not shown once it was taken",
+    ("album", "telegram", "thinking"): "the files are fetched again, under other names",
+    ("voice", "telegram", "thinking"): "the voice note is transcribed again",
+}
+"""(story, surface, rest) -> what is not as the golden says yet; an entry too many fails."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Story:
+    """`rests`: where the gateway is killed, one after another. `effects`: how often the story's
+    command has run in the end."""
+
+    name: str
+    tell: Callable[[Any], Awaitable[None]]
+    rests: tuple[str, ...]
+    effects: int = 0
+    language: str = "en"
+    settings: dict[str, str]
+    differs: frozenset[str]
+    """Rests after which the person sees something else, which is a golden of its own."""
+    labelled: frozenset[str]
+    """Rests after which a message may bear the word that it was possibly sent twice."""
+
+
+STORIES: dict[str, Story] = {}
+
+
+def story(
+    *rests: str, differs: str = "", labelled: str = "", **more: Any
+) -> Callable[[Callable[[Any], Awaitable[None]]], Callable[[Any], Awaitable[None]]]:
+    """Enters the function into `STORIES`."""
+
+    def enter(tell: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+        settings = more.pop("settings", {})
+        STORIES[tell.__name__] = Story(
+            name=tell.__name__, tell=tell, rests=rests, settings=settings,
+            differs=frozenset(filter(None, [differs])),
+            labelled=frozenset(filter(None, [labelled])), **more,
+        )  # fmt: skip
+        return tell
+
+    return enter
+
+
+def run(note: str = "once", then: str = "") -> Call:
+    """An effect that leaves a line each time it runs."""
+    return Call("run_command", json.dumps({"command": f"echo {note} >> effects.txt{then}"}))
+
+
+def ask(question: str, *options: str) -> Call:
+    return Call("ask_user", json.dumps({"question": question, "options": options}))
+
+
+# ---- asking, tools, questions ----------------------------------------------------------------
+
+
+@story("thinking", "answered")
+async def ask_and_ask_on(s: Surface) -> None:
+    s.answers(weather=[Held(Say("Berlin has **2 degrees**."))], Oslo=[Say("Snow, `-4`.")])
+    await s.say("How is the weather?")
+    await s.thinks()
+    await s.rest("thinking", busy=True)
+    s.mind.let_go()
+    await s.shows("2 degrees")
+    await s.rest("answered")
+    await s.say("And in Oslo?")
+    await s.shows("Snow")
+
+
+@story("tools done", "answered")
+async def tools(s: Surface) -> None:
+    both = Calls([write("a.txt", "hello", text="I write it and look."), Call("list_files")])
+    s.answers(notes=[both, Call("read_file", '{"path": "b.txt"}'), Held(Say("All is there."))])
+    await s.say("Make some notes")
+    await s.thinks()
+    await s.shows("There is no b.txt.")
+    s.look("before the answer")
+    await s.rest("tools done", busy=True)
+    s.mind.let_go()
+    await s.shows("All is there.")
+    await s.rest("answered")
+
+
+@story("asked", "approved", effects=1)
+async def approve(s: Surface) -> None:
+    s.answers(Run=[run(), Held(Say("It ran."))])
+    await s.say("Run it")
+    await s.card("effects.txt")
+    await s.rest("asked")
+    s.look("while it asks")
+    await s.press("Approve once")
+    await s.thinks()
+    await s.rest("approved", busy=True)
+    s.mind.let_go()
+    await s.shows("It ran.")
+
+
+@story("asked", "denied")
+async def deny_with_a_reason(s: Surface) -> None:
+    s.answers(Run=[run(), Held(Say("Then not."))])
+    await s.say("Run it")
+    await s.card("effects.txt")
+    await s.rest("asked")
+    await s.deny("not on a Friday")
+    await s.thinks()
+    assert "not on a Friday" in s.rig.seen(role="tool")[-1]
+    await s.rest("denied", busy=True)
+    s.mind.let_go()
+    await s.shows("Then not.")
+
+
+@story("asked", "answered")
+async def choice(s: Surface) -> None:
+    s.answers(Book=[ask("Which **way**?", "Train", "Plane"), Say("By plane.")])
+    await s.say("Book it")
+    await s.card("Which way?")
+    await s.rest("asked")
+    s.look("while it asks")
+    await s.press("Plane")
+    await s.shows("By plane.")
+    assert s.rig.seen(role="tool") == ["Plane"]
+    await s.rest("answered")
+
+
+@story("asked", "answered")
+async def form(s: Surface) -> None:
+    s.answers(Book=[ask("Which day?"), Say("On Monday then.")])
+    await s.say("Book it")
+    await s.card("Which day?")
+    await s.rest("asked")
+    s.look("while it asks")
+    await s.fill_in("Monday")
+    await s.shows("On Monday then.")
+    assert s.rig.seen(role="tool") == ["Monday"]
+    await s.rest("answered")
+
+
+@story("first asked", "both asked", "one answered", effects=1)
+async def two_prompts(s: Surface) -> None:
+    s.answers(
+        Run=[run(), Say("It ran.")], Book=[ask("Which way?", "Train", "Plane"), Say("By plane.")]
+    )
+    await s.say("Run it")
+    await s.card("effects.txt")
+    await s.rest("first asked")
+    await s.say("Book it")
+    await s.card("Which way?")
+    await s.rest("both asked")
+    s.look("while both wait")
+    await s.press("Plane")
+    await s.shows("By plane.")
+    await s.rest("one answered")
+    await s.press("Approve once")
+    await s.shows("It ran.")
+
+
+@story("in the tool", differs="in the tool", effects=1)
+async def restart_in_a_tool(s: Surface) -> None:
+    s.answers(Run=[run(then="; until [ -e go ]; do sleep 0.01; done"), Say("That was it.")])
+    await s.say("Run it")
+    await s.card("effects.txt")
+    await s.press("Approve once")
+    await s.rig.until(lambda: any(map(Path.read_text, s.rig.home.glob("workspaces/*/effects.txt"))))
+    (workspace,) = s.rig.home.glob("workspaces/*")
+    await s.shows("◐ run_command")
+    await s.shows("Approved once by")
+    s.look("while it runs")
+    await s.rest("in the tool", busy=True)
+    (workspace / "go").touch()
+    await s.shows("That was it.")
+
+
+@story("being sent", labelled="being sent")
+async def restart_in_a_send(s: Surface) -> None:
+    s.answers(hello=[Say("Good day.")])
+    s.hold_sends()
+    await s.say("hello")
+    await s.sends("Good day.")
+    await s.rest("being sent", busy=True)
+    s.let_sends_go()
+    await s.shows("Good day.")
+
+
+# ---- messages during a turn ------------------------------------------------------------------
+
+
+@story("two wait")
+async def queue(s: Surface) -> None:
+    s.answers(one=[Held(Say("ack one"))])
+    await s.say("one")
+    await s.thinks()
+    two, three = await s.say("two"), await s.say("three")
+    await s.waits(two)
+    await s.waits(three)
+    s.look("while two wait")
+    await s.rest("two wait", busy=True)
+    s.mind.let_go()
+    await s.shows("ack three")
+
+
+@story("mode set", "it waits")
+async def steer(s: Surface) -> None:
+    s.answers(pack=[Held(Call("list_files"))], cold=[Say("Take a coat.")])
+    await s.command("/mode steer")
+    await s.shows("steer")
+    await s.rest("mode set")
+    await s.say("What do I pack?")
+    await s.thinks()
+    await s.waits(await s.say("It is cold there"))
+    await s.rest("it waits", busy=True)
+    s.mind.let_go()
+    await s.shows("Take a coat.")
+
+
+@story("mode set", "streaming", "answered")
+async def interrupt(s: Surface) -> None:
+    s.answers(everything=[Slow(0.02, "word " * 2000)], end=[Say("The end: 42.")])
+    await s.command("/mode interrupt")
+    await s.shows("interrupt")
+    await s.rest("mode set")
+    await s.say("Tell me everything")
+    await s.grows("word word")
+    await s.rest("streaming", busy=True)
+    await s.grows("word word")
+    await s.say("Only the end")
+    await s.shows("The end: 42.")
+    await s.rest("answered")
+
+
+@story("streaming", "stopped")
+async def stop(s: Surface) -> None:
+    s.answers(Count=[Slow(0.02, "word " * 2000)])
+    await s.say("Count")
+    await s.grows("word word")
+    await s.rest("streaming", busy=True)
+    await s.grows("word word")
+    await s.stop()
+    await s.shows("Stopped here.")
+    await s.rest("stopped")
+    await s.say("hello")
+    await s.shows("ack hello")
+
+
+@story("asked", "withdrawn")
+async def stop_what_waits(s: Surface) -> None:
+    s.answers(Run=[run()])
+    await s.say("Run it")
+    await s.card("effects.txt")
+    await s.rest("asked")
+    await s.command("/stop all")
+    await s.shows("Withdrawn")
+    await s.rest("withdrawn")
+    await s.command("/stop")
+    await s.shows("Nothing is running.")
+
+
+@story("it waits", "edited")
+async def edit_waiting(s: Surface) -> None:
+    s.answers(one=[Held(Say("ack one"))])
+    await s.say("one")
+    await s.thinks()
+    two = await s.say("tow")
+    await s.waits(two)
+    await s.rest("it waits", busy=True)
+    await s.edit(two, "two")
+    s.look("after the edit")
+    await s.rest("edited", busy=True)
+    s.mind.let_go()
+    await s.shows("ack two")
+
+
+@story("it waits", "withdrawn")
+async def withdraw_waiting(s: Web) -> None:
+    s.answers(one=[Held(Say("ack one"))])
+    await s.say("one")
+    await s.thinks()
+    two = await s.say("never mind")
+    await s.waits(two)
+    await s.rest("it waits", busy=True)
+    await s.withdraw(two)
+    await s.rest("withdrawn", busy=True)
+    s.mind.let_go()
+    await s.shows("ack one")
+
+
+# ---- who and what comes ----------------------------------------------------------------------
+
+
+@story("asked", "refused", "written", effects=1)
+async def group_with_strangers(s: Telegram) -> None:
+    s.chat = GROUP
+    s.answers(run=[run(), Say("It ran.")])
+    s.say_as(STRANGER, "@test_bot let me in")
+    s.say_as(FRIEND, "is anybody here?")
+    await s.say("please run it")
+    await s.card("effects.txt")
+    await s.rest("asked")
+    s.look("while it asks")
+    for who in (STRANGER, FRIEND):
+        s.note(who, await s.press_as(who, "Approve once"))
+    await s.rest("refused")
+    assert await s.press_as(ADMIN, "Approve once") == ""
+    await s.shows("It ran.")
+    await s.rest("written")
+    s.say_as(STRANGER, "thank you", reply_to=s.named("It ran."))
+    s.say_as(FRIEND, "and you?", reply_to=s.named("It ran."))
+    await s.shows("and you?")
+
+
+LONG = "\n\n".join(
+    [f"Paragraph {n}: " + "word, and " * 9 for n in range(1, 41)]
+    + ["```python\n" + "\n".join(f"x{n} = {n}" for n in range(150)) + "\n```", "The very end."]
+)
+
+
+@story("thinking", "answered")
+async def long_answer(s: Surface) -> None:
+    s.answers(everything=[Held(Say(LONG, words=50))])
+    await s.say("Tell me everything")
+    await s.thinks()
+    await s.rest("thinking", busy=True)
+    s.mind.let_go()
+    await s.shows("The very end.")
+    await s.rest("answered")
+
+
+@story("thinking", "answered")
+async def very_long_answer(s: Surface) -> None:
+    text = "\n\n".join(f"Paragraph {n}: " + "word, and " * 9 for n in range(1, 301))
+    s.answers(everything=[Held(Say(text, words=200))])
+    await s.say("Tell me everything")
+    await s.thinks()
+    await s.rest("thinking", busy=True)
+    s.mind.let_go()
+    await s.shows("in this file")
+    await s.rest("answered")
+
+
+@story("thinking", "answered")
+async def album(s: Surface) -> None:
+    s.answers(these=[Held(Say("Three texts."))])
+    files = [(f"{n}.txt", f"file {n}".encode()) for n in range(3)]
+    await s.say("What are these?", files)
+    await s.thinks()
+    await s.rest("thinking", busy=True)
+    s.mind.let_go()
+    await s.shows("Three texts.")
+    await s.rest("answered")
+    kept = sorted(s.rig.home.glob("workspaces/*/incoming/*"))
+    assert [path.read_bytes() for path in kept] == [data for _, data in files]
+
+
+@story("thinking", "answered", settings={"TRANSCRIPTION_MODEL": "openai/whisper-1"})
+async def voice(s: Telegram) -> None:
+    s.answers(milk=[Held(Say("Noted."))])
+    s.speak(b"OggS!")
+    await s.thinks()
+    await s.rest("thinking", busy=True)
+    s.mind.let_go()
+    await s.shows("Noted.")
+    await s.rest("answered")
+    assert len(s.rig.model.heard) == 1
+
+
+@story("asked", "denied", "stopped", effects=1, language="de")
+async def in_german(s: Surface) -> None:
+    s.answers(
+        Bitte=[run("einmal"), Say("Erledigt.")], Noch=[run("nochmal"), Say("Dann nicht.")],
+        Zähle=[Slow(0.02, "Wort " * 2000)],
+    )  # fmt: skip
+    await s.say("Bitte ausführen")
+    await s.card("effects.txt")
+    await s.rest("asked")
+    s.look("während es fragt")
+    await s.press("Einmal erlauben")
+    await s.shows("Erledigt.")
+    await s.say("Noch einmal")
+    await s.card("nochmal")
+    await s.deny("nicht am Freitag")
+    await s.shows("Dann nicht.")
+    await s.rest("denied")
+    await s.say("Zähle")
+    await s.grows("Wort Wort")
+    await s.stop()
+    await s.shows("Hier angehalten.")
+    await s.rest("stopped")
+    await s.command("/gibtsnicht")
+    await s.shows("gibtsnicht")
+    await s.command("/stop")
+    await s.shows("Es läuft nichts.")
+
+
+# ---- telling them ----------------------------------------------------------------------------
+
+
+def told() -> list[tuple[str, str]]:
+    return [
+        (name, surface)
+        for name in STORIES
+        for surface in SURFACES
+        if (name, surface) not in NOT_APPLICABLE
+    ]
+
+
+def runs(*, killed: bool) -> list[object]:
+    """Each story wherever it can be told; once, or killed at each of its rests."""
+    found = []
+    for name, on in told():
+        for rest in STORIES[name].rests if killed else ("",):
+            flaw = FLAWS.get((name, on, rest))
+            marks = [pytest.mark.xfail(strict=True, reason=flaw)] if flaw else []
+            label = "-".join(filter(None, [name, on, rest.replace(" ", "_")]))
+            values = (name, on, rest) if killed else (name, on)
+            found.append(pytest.param(*values, id=label, marks=marks))
+    return found
+
+
+async def tell(name: str, on: str, folder: Path, crash_at: str = "") -> str:
+    """The transcript of the story."""
+    told = STORIES[name]
+    async with living(folder) as rig:
+        surface = SURFACES[on](rig, told.language, crash_at)
+        await surface.open(**told.settings)
+        try:
+            await told.tell(surface)
+            text = await surface.transcript()
+        finally:
+            await surface.close()
+        assert tuple(surface.rests) == told.rests
+        logs = [path.read_text() for path in rig.home.glob("workspaces/*/effects.txt")]
+        assert sum(log.count("\n") for log in logs) == told.effects, logs
+    return text
+
+
+@pytest.mark.parametrize(("name", "on"), runs(killed=False))
+async def test_a_story(
+    name: str, on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    compare(f"{name}.{on}", await tell(name, on, tmp_path))
+
+
+@pytest.mark.parametrize(("name", "on", "rest"), runs(killed=True))
+async def test_killed_on_the_way(
+    name: str, on: str, rest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    text = await tell(name, on, tmp_path, crash_at=rest)
+    if rest in STORIES[name].labelled:
+        text = without_notes(text)
+    if rest in STORIES[name].differs:
+        return compare(f"{name}.{on}.{rest.replace(' ', '_')}", text)
+    return compare(f"{name}.{on}", text, write=False)
+
+
+def test_each_story_is_told_wherever_it_can_be() -> None:
+    assert set(NOT_APPLICABLE) <= {(name, surface) for name in STORIES for surface in SURFACES}
+    expected = {f"{name}.{surface}.txt" for name, surface in told()} | {
+        f"{name}.{surface}.{rest.replace(' ', '_')}.txt"
+        for name, surface in told()
+        for rest in STORIES[name].differs
+    }
+    assert {path.name for path in GOLDENS.glob("*.txt")} == expected, "goldens of no story, or none"
