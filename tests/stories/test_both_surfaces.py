@@ -6,6 +6,7 @@ when the gateway is killed at any of the story's resting points.
 
 import dataclasses
 import json
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from tests.fakes.model_server import Call, Calls, Say, Slow
 from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, living, quick, write
 from tests.stories.surfaces import Held, Surface, Telegram, Web
-from tests.stories.surfaces.surface import GOLDENS, compare, without_notes
+from tests.stories.surfaces.surface import GOLDENS, compare, told_by_bot, without_notes
 
 SURFACES: dict[str, type[Surface]] = {"telegram": Telegram, "web": Web}
 NOT_APPLICABLE = {
@@ -25,6 +26,10 @@ NOT_APPLICABLE = {
     ("very_long_answer", "web"): "the page has no longest message: as `long_answer`",
 }
 """(story, surface) -> why it cannot be told there."""
+
+AT_THE_PAGE = {"form": ["Ann: Monday"]}
+"""What only the page's cards say: in Telegram the answer stands there as a message, and the form,
+which asks for a reply, cannot be edited."""
 
 FLAWS = {
     ("steer", "web", ""): "the message that steered is not shown once it was taken",
@@ -353,6 +358,9 @@ async def long_answer(s: Surface) -> None:
     s.mind.let_go()
     await s.shows("The very end.")
     await s.rest("answered")
+    whole = "\n".join(s.screen())
+    assert re.findall(r"Paragraph (\d+)", whole) == [str(n) for n in range(1, 41)]
+    assert re.findall(r"x(\d+) = ", whole) == [str(n) for n in range(150)]
 
 
 @story("thinking", "answered")
@@ -433,7 +441,7 @@ def told() -> list[tuple[str, str]]:
     ]
 
 
-def runs(*, killed: bool) -> list[object]:
+def runs(*, killed: bool) -> list[Any]:
     """Each story wherever it can be told; once, or killed at each of its rests."""
     found = []
     for name, on in told():
@@ -464,9 +472,7 @@ async def tell(name: str, on: str, folder: Path, crash_at: str = "") -> str:
 
 
 @pytest.mark.parametrize(("name", "on"), runs(killed=False))
-async def test_a_story(
-    name: str, on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_story(name: str, on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
     compare(f"{name}.{on}", await tell(name, on, tmp_path))
 
@@ -491,4 +497,20 @@ def test_each_story_is_told_wherever_it_can_be() -> None:
         for name, surface in told()
         for rest in STORIES[name].differs
     }
-    assert {path.name for path in GOLDENS.glob("*.txt")} == expected, "goldens of no story, or none"
+    kept = {path.name for on in SURFACES for path in GOLDENS.glob(f"*.{on}.*txt")}
+    assert kept == expected, "goldens of no story, or none"
+
+
+@pytest.mark.parametrize("name", [name for name in STORIES if name != "long_answer"])
+def test_both_surfaces_tell_the_same(name: str) -> None:
+    """Of a long answer the goldens show the edges of each message, which differ."""
+    shown = [
+        (GOLDENS / f"{name}.{surface}.txt").read_text()
+        for surface in SURFACES
+        if (name, surface) not in NOT_APPLICABLE
+    ]
+    first, *others = shown
+    for other in others:
+        lines = [line for line in told_by_bot(other) if line not in AT_THE_PAGE.get(name, ())]
+        assert told_by_bot(first) == lines
+        assert first.partition("heard --")[2] == other.partition("heard --")[2]

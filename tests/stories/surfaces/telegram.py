@@ -65,21 +65,22 @@ class Telegram(Surface):
         self, user: int, text: str, files: Sequence[tuple[str, bytes]] = (), reply_to: str = ""
     ) -> str:
         """Somebody in the chat writes; in a group it is for the bot if it begins with its name."""
-        more = mention(text) if text.startswith("@test_bot") else {}
+        more: Json = mention(text) if text.startswith("@test_bot") else {}
         if reply_to:
             more |= {"reply_to": int(reply_to)}
         self._note()
         if not files:
             return self._put(self.rig.telegram.say(self.chat, text, user=user, **more))
         album = {"media_group_id": f"album{next(self._numbers)}"} if len(files) > 1 else {}
-        names = []
+        names: list[str] = []
         for n, (name, data) in enumerate(files):
             key = f"file{next(self._numbers)}"
             self.rig.telegram.files[key] = data
             about = {"file_id": key, "file_unique_id": key, "file_name": name}
-            words = {"caption": text} if text and not n else {}
-            file = {"document": about | {"file_size": len(data)}}
-            update = self.rig.telegram.say(self.chat, "", user=user, **album, **words, **file)
+            file: Json = {"document": about | {"file_size": len(data)}} | album
+            if text and not n:
+                file["caption"] = text
+            update = self.rig.telegram.say(self.chat, "", user=user, **file)
             names.append(self._put(update))
         return names[0]
 
@@ -113,9 +114,7 @@ class Telegram(Surface):
     async def fill_in(self, text: str) -> None:
         (form,) = self._forms()
         self._note()
-        self._put(
-            self.rig.telegram.say(self.chat, text, user=PERSON, reply_to=form["message_id"])
-        )
+        self._put(self.rig.telegram.say(self.chat, text, user=PERSON, reply_to=form["message_id"]))
 
     async def edit(self, message: str, text: str) -> None:
         self.rig.telegram.edit(self.chat, int(message), text)
@@ -157,9 +156,7 @@ class Telegram(Surface):
 
     async def waits(self, message: str) -> None:
         key = self.chat, int(message)
-        await self.rig.telegram.wait(
-            lambda: self.rig.telegram.reactions.get(key) == EYES, PATIENCE
-        )
+        await self.rig.telegram.wait(lambda: self.rig.telegram.reactions.get(key) == EYES, PATIENCE)
         self._seen_waiting.add(int(message))
 
     def screen(self) -> list[str]:
@@ -213,7 +210,7 @@ class Telegram(Surface):
     def _said(self, one: Json) -> str:
         text = one.get("caption") or one["text"]
         if "document" in one:
-            text = f"[{one['document']['file_name']}] {text}".strip()
+            text = f"{text}\n[{one['document']['file_name']}]".strip()
         if "voice" in one:
             text = "[voice note]"
         edited = " (edited)" if "edit_date" in one else ""
