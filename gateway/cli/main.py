@@ -53,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     turn = commands.add_parser("turn", help="a turn's journal")
     turn.add_argument("action", choices=("show",))
     turn.add_argument("id")
+    audit = commands.add_parser("audit", help="who decided what, as JSON lines")
+    audit.add_argument("lines", nargs="?", default="1000", help="how many of the newest")
     commands.add_parser("stop", help="stop the running gateway")
     commands.add_parser("doctor", help="check settings, store, sandbox and Redis")
     commands.add_parser("version", help="the version")
@@ -112,6 +114,8 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
             question = control.Question(command="resubmit", words=(words.seq,))
         case "turn":
             question = control.Question(command="turn", words=(words.id,))
+        case "audit":
+            question = control.Question(command="audit", words=(words.lines,))
         case name:
             question = control.Question(command=name)
     answer = control.ask(settings.home, question) or asyncio.run(_offline(settings, question))

@@ -30,6 +30,7 @@ MOST_LINE = 1 << 16
 LONGEST_PATH = 100
 """Bytes; a socket's address holds little more."""
 LISTED = 50
+MOST_AUDIT = 1_000_000
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
 
@@ -80,6 +81,7 @@ class Operations:
             "dead": self._dead,
             "resubmit": self._resubmit,
             "turn": self._turn,
+            "audit": self._audit,
             "stop": self._stop,
         }
         command = commands.get(question.command)
@@ -138,6 +140,14 @@ class Operations:
         records = await self.store.records(turn.id)
         lines = [msgspec.json.encode(turn).decode(), *(encode(one).decode() for one in records)]
         return Answer(text="\n".join(lines))
+
+    async def _audit(self, words: tuple[str, ...]) -> Answer:
+        """The newest lines as JSON, one a line, the oldest first."""
+        count = words[0] if words else ""
+        if not count.isdecimal() or not 0 < int(count) <= MOST_AUDIT:
+            return Answer(text=f"Write how many lines, 1 to {MOST_AUDIT}.", ok=False)
+        rows = await self.store.audit(int(count))
+        return Answer(text="\n".join(msgspec.json.encode(row).decode() for row in reversed(rows)))
 
     async def _stop(self, words: tuple[str, ...]) -> Answer:
         if self.live is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -101,6 +102,11 @@ async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     await world.telegram.wait_text(PERSON, "written", START)
     assert list((world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt"))
     assert world.telegram.violations == []
+    code, said = await world.command("audit")
+    asked, answered = map(json.loads, said.splitlines())
+    assert code == 0 and asked["what"] == "asked" and "write_file" in asked["detail"]
+    assert answered["who"] == f"telegram:{PERSON}" and answered["what"] == "answered"
+    assert (await world.command("audit", "none"))[0] == 1
 
 
 async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
