@@ -9,12 +9,69 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from agent_core.models.port import Usage
+from agent_core.plan import Step
+
+Stage = Literal["planning", "working", "replanning", "finalizing", "giving_up"]
 
 
 class StageEntered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stage"):
-    """The turn entered a stage, e.g. `thinking`, `acting`."""
+    """The turn entered a stage. `giving_up`: it ends with steps that failed for good."""
 
-    name: str
+    name: Stage
+
+
+class Routed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="routing"):
+    """Which way the turn goes; `why` where that is not what the request asked for."""
+
+    route: Literal["simple", "planned"]
+    why: str = ""
+
+
+class PlanMade(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_overview"):
+    """A plan, or what became of it: all its steps with their states. `revision` counts re-plans."""
+
+    title: str
+    steps: tuple[Step, ...]
+    revision: int = 0
+
+
+class StepBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_step"):
+    """A step of the plan is being worked on."""
+
+    id: str
+    description: str
+
+
+class StepEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_step_completed"):
+    """A step is over; `note` is a word on how it went."""
+
+    id: str
+    state: Literal["done", "failed", "skipped"]
+    note: str = ""
+
+
+class TodoChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="todo_update"):
+    """The plan as a markdown checklist, after a change."""
+
+    text: str
+
+
+class ParallelBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parallel_start"):
+    """These steps run at once from now on."""
+
+    steps: tuple[str, ...]
+
+
+class ParallelTaskEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parallel_task"):
+    """One of the steps that run at once is over."""
+
+    id: str
+
+
+class ParallelEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parallel_complete"):
+    """All steps that ran at once are over."""
+
+    steps: tuple[str, ...]
 
 
 class TokenAdded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="token"):
@@ -115,6 +172,14 @@ class Completed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="comple
 
 AgentEvent: TypeAlias = (
     StageEntered
+    | Routed
+    | PlanMade
+    | StepBegan
+    | StepEnded
+    | TodoChanged
+    | ParallelBegan
+    | ParallelTaskEnded
+    | ParallelEnded
     | TokenAdded
     | ReasoningAdded
     | TextRestarted

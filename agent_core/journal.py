@@ -214,9 +214,11 @@ class Journal:
         self._buffer.clear()
         return self._write(batch)
 
-    async def barrier(self, record: Record) -> None:
-        """As `put`, and wait until the commit stands; the commit outlives a cancelled waiter."""
-        await asyncio.shield(asyncio.ensure_future(self.put(record)))  # noqa: TID251
+    async def barrier(self, *records: Record) -> None:
+        """As `put`, and wait until the commit stands; the commit outlives a cancelled waiter.
+        Without records it writes what waits in the buffer, if anything does."""
+        if records or self._buffer:
+            await asyncio.shield(asyncio.ensure_future(self.put(*records)))  # noqa: TID251
 
     def unasked(self) -> tuple[str, ...]:
         """Keys of tool, model and question records that no code asked for in this run."""

@@ -169,6 +169,12 @@ class Scope:
         if self._turn.journal.find(key, Emitted) is None:
             self._turn.journal.defer(Emitted(key=key, event=event))
 
+    async def show(self) -> None:
+        """Commit the events so far: people see them now, not with the next effect."""
+        self._turn.check()
+        await self._turn.journal.barrier()
+        self._turn.check()
+
     async def model(
         self,
         call: ModelCall,

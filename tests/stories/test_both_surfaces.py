@@ -41,38 +41,33 @@ FLAWS = {
 """(story, surface, rest) -> what is not as the golden says yet; an entry too many fails."""
 
 
+Tell = Callable[[Any], Awaitable[None]]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Story:
     """`rests`: where the gateway is killed, one after another. `effects`: how often the story's
     command has run in the end."""
 
-    name: str
-    tell: Callable[[Any], Awaitable[None]]
+    tell: Tell
     rests: tuple[str, ...]
     effects: int = 0
     language: str = "en"
-    settings: dict[str, str]
-    differs: frozenset[str]
-    """Rests after which the person sees something else, which is a golden of its own."""
-    labelled: frozenset[str]
-    """Rests after which a message may bear the word that it was possibly sent twice."""
+    settings: dict[str, str] = dataclasses.field(default_factory=dict)
+    differs: str = ""
+    """The rest after which the person sees something else, which is a golden of its own."""
+    labelled: str = ""
+    """The rest after which a message may bear the word that it was possibly sent twice."""
 
 
 STORIES: dict[str, Story] = {}
 
 
-def story(
-    *rests: str, differs: str = "", labelled: str = "", **more: Any
-) -> Callable[[Callable[[Any], Awaitable[None]]], Callable[[Any], Awaitable[None]]]:
+def story(*rests: str, **more: Any) -> Callable[[Tell], Tell]:
     """Enters the function into `STORIES`."""
 
-    def enter(tell: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-        settings = more.pop("settings", {})
-        STORIES[tell.__name__] = Story(
-            name=tell.__name__, tell=tell, rests=rests, settings=settings,
-            differs=frozenset(filter(None, [differs])),
-            labelled=frozenset(filter(None, [labelled])), **more,
-        )  # fmt: skip
+    def enter(tell: Tell) -> Tell:
+        STORIES[tell.__name__] = Story(tell=tell, rests=rests, **more)
         return tell
 
     return enter
@@ -474,7 +469,8 @@ async def tell(name: str, on: str, folder: Path, crash_at: str = "") -> str:
 @pytest.mark.parametrize(("name", "on"), runs(killed=False))
 async def test_a_story(name: str, on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
-    compare(f"{name}.{on}", await tell(name, on, tmp_path))
+    text = await tell(name, on, tmp_path)
+    compare(f"{name}.{on}", text, write=(name, on, "") not in FLAWS)
 
 
 @pytest.mark.parametrize(("name", "on", "rest"), runs(killed=True))
@@ -483,9 +479,9 @@ async def test_killed_on_the_way(
 ) -> None:
     quick(monkeypatch)
     text = await tell(name, on, tmp_path, crash_at=rest)
-    if rest in STORIES[name].labelled:
+    if rest == STORIES[name].labelled:
         text = without_notes(text)
-    if rest in STORIES[name].differs:
+    if rest == STORIES[name].differs:
         return compare(f"{name}.{on}.{rest.replace(' ', '_')}", text)
     return compare(f"{name}.{on}", text, write=False)
 
@@ -495,7 +491,7 @@ def test_each_story_is_told_wherever_it_can_be() -> None:
     expected = {f"{name}.{surface}.txt" for name, surface in told()} | {
         f"{name}.{surface}.{rest.replace(' ', '_')}.txt"
         for name, surface in told()
-        for rest in STORIES[name].differs
+        if (rest := STORIES[name].differs)
     }
     kept = {path.name for on in SURFACES for path in GOLDENS.glob(f"*.{on}.*txt")}
     assert kept == expected, "goldens of no story, or none"

@@ -205,7 +205,11 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R09 a time-out is raised and not recorded",
-        code("tool", 'content, outcome = f"Timed out after {limit:g} s.", "timed_out"', "raise"),
+        code(
+            "tool",
+            'made, outcome = Output(text=f"Timed out after {limit:g} s."), "timed_out"',
+            "raise",
+        ),
         rules.test_R09_a_limit_is_an_argument_and_its_outcome_a_record,
         (),
     ),
@@ -388,7 +392,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         "R23 a parked turn keeps the lane",
         code(
             "begin",
-            "if not session.queue:",
+            "if not session.queue or self.settles_in():",
             "if not session.queue or any(t.status == 'parked' for t in session.turns.values()):",
         ),
         rules.test_R23_a_parked_turn_gives_the_lane_back,

@@ -149,8 +149,9 @@ class Web(Surface):
         return self._screen(self._views, self._standing)
 
     async def settle(self) -> None:
-        """A reload of the page shows the same."""
+        """A reload of the page shows the same; no press was refused."""
         await super().settle()
+        assert not any(self._told)
         async with self._http.get(CHAT, params={"limit": "500"}) as answer:
             page = await answer.json()
         views = {(one["turn"], one["name"]): one for one in page["views"]}
