@@ -292,7 +292,7 @@ class Outbox:
             raise
         self._pace.sent(new=True)
         self._set_native(key, index, Native(id=native, digest=mark))
-        self._update(key, sending=-1, sent=sent)
+        await self._update(key, sending=-1, sent=sent)
 
     async def _mark_sending(self, key: Key, index: int) -> None:
         """The mark stands before the call: found after a crash it means 'perhaps sent'."""
@@ -346,11 +346,12 @@ class Outbox:
             self.rows[key] = replace(row, sent=sent, sending=sending)
             self.dirty.add(key)
 
-    def _update(self, key: Key, **fields: object) -> None:
-        """Write the row's marks at once: the next first send is queued behind them."""
+    def _update(self, key: Key, **fields: object) -> Awaitable[object]:
+        """Write the row's marks at once. The next first send waits for them: two that may have
+        been sent would both be in doubt after a crash."""
         self.rows[key] = replace(self.rows[key], **fields)
         self.dirty.discard(key)
-        self._holder.keep(Changes(views=(self.rows[key],)))
+        return self._holder.keep(Changes(views=(self.rows[key],)))
 
     def _takes_gate(self, key: Key, row: OutboxRow) -> bool:
         """A lone first send takes the gate with the commit that wants it: one commit less."""

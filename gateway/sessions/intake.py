@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, assert_never
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.journal import Stopped
+from agent_core.journal import Noted, Stopped
 from agent_core.questions import Input
 from gateway.commands.registry import run_command
 from gateway.errors import DeliveryError
@@ -32,9 +34,10 @@ from gateway.messages import (
 )
 from gateway.people.quotas import over_quota
 from gateway.people.relays import show_brought
+from gateway.present import HEARD
 from gateway.sessions.decisions import describe
 from gateway.sessions.parts import joined, settles_in, whole
-from gateway.sessions.reading import Reading, only_voice, shown, words
+from gateway.sessions.reading import Reading, only_voice, words
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     Changes,
@@ -43,6 +46,7 @@ from gateway.store.rows import (
     TurnRow,
 )
 from gateway.texts import say
+from gateway.views import Said
 
 if TYPE_CHECKING:
     from gateway.sessions.session import Session
@@ -201,7 +205,8 @@ class Intake:
                 session.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
                 return  # a holder that takes up the queue after a crash applies the edit again
-        self._steer_or_drop(row, edit.message, edit.sender, say("edited", "", text=edit.text))
+        said = say("edited", edit.sender.language, text=edit.text)
+        self._steer_or_drop(row, edit.message, edit.sender, said)
 
     def _deleted(self, row: InboxRow, deleted: MessageDeleted) -> None:
         session = self._session
@@ -211,7 +216,8 @@ class Intake:
                 session.queue.remove(waiting)
                 session.submit(Changes(done=(*self.with_edits(waiting.seq), row.seq)))
                 return
-        self._steer_or_drop(row, deleted.message, deleted.sender, say("deleted", ""))
+        said = say("deleted", deleted.sender.language)
+        self._steer_or_drop(row, deleted.message, deleted.sender, said)
 
     def _steer_or_drop(self, row: InboxRow, message: str, sender: Sender, text: str) -> None:
         """A change of the running turn's message steers it; of an older one it changes nothing."""
@@ -255,15 +261,20 @@ class Intake:
             rows.append(session.queue.popleft())
             surplus -= 1
         self._told_full = self._told_full and bool(session.queue)
-        text = "\n\n".join([await self._reading.whole(row) for row in rows])
+        asked = await self._reading.asked(rows)
         waiting = [q for q in session.questions.values() if q.status == "open"]
         if waiting:
             what = "; ".join(map(describe, waiting))
-            text = f"{text}\n\n{say('still_waiting', '', what=what)}"
+            text = f"{asked.text}\n\n{say('still_waiting', '', what=what)}"
+            asked = replace(asked, text=text)
         taken = (*parts, *rows[1:])
         done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
-        said = "\n\n".join(map(shown, rows))
-        return await session.start(self._turn_row(rows, taken, said), text, said, done)
+        row = self._turn_row(rows, taken, asked.said)
+        open_turn = await session.start(row, asked, done)
+        if heard := self._reading.take_heard():
+            note = Noted(key=HEARD, value=Raw(msgspec.json.encode(heard)))
+            await open_turn.journal.barrier(note)  # shown at once, and never transcribed again
+        return open_turn
 
     def settles_in(self) -> float:
         """Seconds until the message that waits longest is there with all its parts."""
@@ -352,6 +363,14 @@ class Intake:
             self._session.close_turn(open_turn, record)
         return len(parked)
 
+    def _show_said(self, row: InboxRow, command: CommandGiven) -> None:
+        """The command as it was typed, so that its answer has a question."""
+        session, sender = self._session, command.sender
+        text = f"/{command.name} {command.arguments}".strip()
+        said = Said(name=sender.name or sender.handle or sender.id, text=text)
+        view = session.want(f"row-{row.seq}", "said", said, 1, final=True)
+        session.show(Changes(views=(view,), row=session.row))
+
     async def _command(self, row: InboxRow, command: CommandGiven) -> None:
         session = self._session
         session.language = command.sender.language or session.language
@@ -362,6 +381,8 @@ class Intake:
         if role is None:
             session.notice(row.seq, await self._unknown(command), "warning")
             return
+        if not session.adapter.abilities.own_messages:
+            self._show_said(row, command)
         text = await run_command(session, self, command, role, row.seq)
         if text:
             session.notice(row.seq, text)

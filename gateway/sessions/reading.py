@@ -1,7 +1,10 @@
 """A waiting message as the model reads it: who wrote, what is quoted, which files came along,
 what a voice note says."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec import Struct
 
 from agent_core.context.prompt import attributed
 from agent_core.errors import ModelFailed
@@ -22,6 +25,15 @@ from gateway.texts import say
 INCOMING = "incoming"
 """Folder of the workspace for files that people send."""
 MOST_QUOTED = 2_000
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What a turn begins with: `text` for the model, `said` for people where the surface does
+    not show it by itself. `fetched`: files or a voice note were got for it, once."""
+
+    text: str
+    said: str
+    fetched: bool
 
 
 def words(row: InboxRow) -> str:
@@ -53,8 +65,23 @@ class Reading:
         self._services = services
         self._adapter = adapter
         self._conversation = conversation
+        self._heard: list[str] = []
 
-    async def whole(self, row: InboxRow) -> str:
+    def take_heard(self) -> str:
+        """What voice notes said since the last call."""
+        heard, self._heard = "\n".join(self._heard), []
+        return heard
+
+    async def asked(self, rows: Sequence[InboxRow]) -> Asked:
+        """All of `rows` as one turn takes it up."""
+        texts = [await self._whole(row) for row in rows]
+        return Asked(
+            text="\n\n".join(texts),
+            said="\n\n".join(map(shown, rows)),
+            fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
+        )
+
+    async def _whole(self, row: InboxRow) -> str:
         """All of `row` in words; what cannot be had is said too."""
         message = row.inbound
         text = words(row)
@@ -83,9 +110,11 @@ class Reading:
         if hearing is None:
             return "[a voice note; no transcription model is set, so nobody has listened to it]"
         try:
-            return f"[voice note, transcribed]\n{await hearing.words(path)}"
+            spoken = await hearing.words(path)
         except ModelFailed as error:
             return f"[a voice note that could not be transcribed: {error}]"
+        self._heard.append(spoken)
+        return f"[voice note, transcribed]\n{spoken}"
 
 
 def _quoted(quote: Quote) -> str:

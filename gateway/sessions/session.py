@@ -25,6 +25,7 @@ from gateway.sessions.commits import Commits
 from gateway.sessions.company import Circumstances, Company
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.intake import Intake
+from gateway.sessions.reading import Asked
 from gateway.sessions.services import Services
 from gateway.sessions.turns import OpenTurn, began, read_brief, size
 from gateway.store.rows import (
@@ -206,18 +207,18 @@ class Session(Commits):
         own = self.adapter.abilities.own_messages
         return Fold(asker=row.sender_name, language=row.language, said=not own)
 
-    async def start(self, row: TurnRow, text: str, said: str, done: tuple[int, ...]) -> OpenTurn:
+    async def start(self, row: TurnRow, asked: Asked, done: tuple[int, ...]) -> OpenTurn:
         """A new turn; it enters the store with its first commit."""
         await self.history()
         row = replace(row, history=(self.row.head, self.row.end))
-        brief = self.services.agent.brief(self.conversation, self.row.settings, text)
+        brief = self.services.agent.brief(self.conversation, self.row.settings, asked.text)
         shows = self.adapter.abilities.own_messages
-        brief = brief if shows else replace(brief, said=said)
+        brief = brief if shows else replace(brief, said=asked.said)
         open_turn = OpenTurn(row, brief, self.fold(row), (), self._write)
         open_turn.done = done
         self.turns[row.id] = row
         self.loaded[row.id] = open_turn
-        if shows:
+        if shows and not asked.fetched:
             open_turn.journal.defer(began(brief))
         else:
             await open_turn.journal.barrier(began(brief))
