@@ -22,7 +22,7 @@ from gateway.present import labelled
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
-from gateway.views import Notice, Reply
+from gateway.views import ApprovalCard, ChoiceCard, FormCard, Notice, Reply
 
 log = logging.getLogger("turnkeeper.outbox")
 
@@ -209,7 +209,7 @@ class Outbox:
 
     def _next(self) -> tuple[float, Callable[[], Awaitable[None]] | None]:
         best: tuple[float, Callable[[], Awaitable[None]] | None] = (float("inf"), None)
-        waiting = sorted(filter(self._unsent, self.rows), key=lambda key: self.rows[key].position)
+        waiting = sorted(filter(self._unsent, self.rows), key=self._place)
         new_seen = False
         for key in waiting:
             new = len(self.rows[key].natives) == 0
@@ -225,6 +225,12 @@ class Outbox:
             if due < best[0]:
                 best = (due, partial(self._attempt, self._show_growth, key))
         return best
+
+    def _place(self, key: Key) -> tuple[bool, int]:
+        """In order of position; but a card that was decided loses its buttons first."""
+        row = self.rows[key]
+        card = isinstance(row.view, ApprovalCard | ChoiceCard | FormCard)
+        return not (card and row.natives), row.position
 
     async def _attempt(self, deliver: Callable[[Key], Awaitable[None]], key: Key) -> None:
         try:
