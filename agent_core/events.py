@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from agent_core.models.port import Usage
-from agent_core.plan import Step
+from agent_core.orchestration.plan import Step
 
 Stage = Literal["planning", "working", "replanning", "finalizing", "giving_up"]
 

@@ -4,6 +4,7 @@ The version of a view is the number of records that changed it, so a resume need
 the records: same views, same versions.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -18,9 +19,11 @@ from agent_core.journal import (
     Began,
     Emitted,
     Finished,
+    Noted,
     Outcome,
     Record,
     Replied,
+    Steered,
     Stopped,
     ToolFinished,
     ToolStarted,
@@ -28,6 +31,7 @@ from agent_core.journal import (
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input
 from gateway.messages import button_token
+from gateway.present_plan import PlanEvent, ended, planned
 from gateway.texts import Key, say
 from gateway.views import (
     Activity,
@@ -40,6 +44,7 @@ from gateway.views import (
     Media,
     MediaFile,
     Notice,
+    PlanState,
     PlanView,
     ProposalLine,
     Reply,
@@ -51,6 +56,12 @@ from gateway.views import (
 
 SUMMARY = 120
 OUTPUT = 2_000
+HEARD = "heard"
+"""Key of the note that keeps the words of a voice note."""
+_QUESTIONS = frozenset({"ask_user"})
+"""Tools whose card is all there is to see."""
+_SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
+"""An output that says nothing but success."""
 _LINE: dict[Outcome, LineState] = {
     "ok": "done",
     "failed": "failed",
@@ -90,15 +101,15 @@ class Fold:
     def add(self, record: Record) -> tuple[str, ...]:
         """Take one more record; the names of the views it changed."""
         match record:
-            case Began() if self.said:
-                text = msgspec.json.decode(record.value, type=dict[str, object]).get("said", "")
-                return self._set("said", Said(name=self.asker, text=str(text)), final=True)
+            case Began() | Steered() | Noted():
+                return self._told(record)
             case Replied():
                 return self._replied(Message(role="assistant", parts=record.reply.parts))
             case ToolStarted():
                 return self._line(record.call.id, "running")
             case ToolFinished():
-                changed = self._line(record.call_id, _LINE[record.outcome], record.content)
+                output = self._output(record)
+                changed = self._line(record.call_id, _LINE[record.outcome], output)
                 return (*changed, *self._given(record))
             case Asked():
                 return self._asked(record)
@@ -108,10 +119,30 @@ class Fold:
                 return self._set(
                     f"notice:{record.key}", Notice(text=event.text, tone="error"), True
                 )
+            case Emitted() if isinstance(record.event, PlanEvent):
+                return self._planned(record.event)
             case Finished():
                 return self._finished(record)
             case Stopped():
                 return self._stopped(record)
+            case _:
+                return ()
+
+    def _told(self, record: Began | Steered | Noted) -> tuple[str, ...]:
+        """What people said, where the surface does not show it: also while the turn ran."""
+        match record:
+            case Began() if self.said:
+                text = msgspec.json.decode(record.value, type=dict[str, object]).get("said", "")
+                return self._set("said", Said(name=self.asker, text=str(text)), final=True)
+            case Steered() if self.said:
+                said = [Said(name=self.asker, text=text) for text in record.texts if text]
+                names = (
+                    self._set(f"said:{record.key}:{n}", one, True) for n, one in enumerate(said)
+                )
+                return sum(names, ())
+            case Noted(key=key) if key == HEARD:
+                text = say("heard", self.language, text=msgspec.json.decode(record.value, type=str))
+                return self._set(HEARD, Notice(text=text, quiet=True), True)
             case _:
                 return ()
 
@@ -122,8 +153,9 @@ class Fold:
         return (name,)
 
     def _replied(self, message: Message) -> tuple[str, ...]:
-        calls = calls_of(message)
-        if not calls:
+        called = calls_of(message)
+        calls = [call for call in called if call.name not in _QUESTIONS]
+        if not calls and not (called and text_of(message)):
             return ()
         activity = self._activity()
         lines = tuple(
@@ -132,6 +164,14 @@ class Fold:
         )
         words = text_of(message) or activity.words
         return self._set("activity", with_(activity, lines=(*activity.lines, *lines), words=words))
+
+    def _output(self, record: ToolFinished) -> str:
+        """What a call gave, for people: nothing that its state or its card says already."""
+        if record.outcome == "unknown":
+            return say("outcome_unknown", self.language)
+        waiting = {line.call_id for line in self._activity().lines if line.state == "waiting"}
+        told = record.outcome == "denied" and record.call_id in waiting
+        return "" if told or _SILENT.fullmatch(record.content) else record.content
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()
@@ -142,6 +182,18 @@ class Fold:
         if lines == activity.lines:
             return ()
         return self._set("activity", with_(activity, lines=lines))
+
+    def _planned(self, event: PlanEvent) -> tuple[str, ...]:
+        shape = self.shapes.get("plan")
+        old = shape.view if shape is not None and isinstance(shape.view, PlanView) else None
+        view = planned(old, event, self.language)
+        return self._set("plan", view) if view is not None and view != old else ()
+
+    def _plan_ended(self, state: PlanState) -> tuple[str, ...]:
+        shape = self.shapes.get("plan")
+        if shape is None or not isinstance(shape.view, PlanView):
+            return ()
+        return self._set("plan", ended(shape.view, state), True)
 
     def _given(self, record: ToolFinished) -> tuple[str, ...]:
         if not record.files:
@@ -200,13 +252,7 @@ class Fold:
             question=question,
             asker=self.asker,
             proposals=tuple(
-                ProposalLine(
-                    tool=proposal.tool,
-                    arguments=proposal.arguments,
-                    reason=proposal.reason,
-                    risk=proposal.risk,
-                    detail=proposal.detail,
-                )
+                msgspec.convert(proposal, ProposalLine, from_attributes=True)
                 for proposal in approval.proposals
             ),
             buttons=tuple(
@@ -230,12 +276,10 @@ class Fold:
         state, outcome = _outcome(answer, self.language)
         view = shape.view
         match view:
-            case ApprovalCard():
-                state = "approved" if answer.allowed else state
-                if answer.allowed:
-                    changed = self._resumed()
-                view = with_(view, state=state, buttons=(), outcome=outcome)
-            case ChoiceCard():
+            case ApprovalCard() if answer.allowed:
+                changed = self._resumed()
+                view = with_(view, state="approved", buttons=(), outcome=outcome)
+            case ApprovalCard() | ChoiceCard():
                 view = with_(view, state=state, buttons=(), outcome=outcome)
             case FormCard():
                 view = with_(view, state=state, outcome=outcome)
@@ -245,17 +289,14 @@ class Fold:
 
     def _resumed(self) -> tuple[str, ...]:
         activity = self._activity()
-        lines = tuple(
-            with_(line, state="running") if line.state == "waiting" else line
-            for line in activity.lines
-        )
-        return (
-            () if lines == activity.lines else self._set("activity", with_(activity, lines=lines))
-        )
+        lines = _moved(activity.lines, {"waiting"}, "running")
+        same = lines == activity.lines
+        return () if same else self._set("activity", with_(activity, lines=lines))
 
     def _finished(self, record: Finished) -> tuple[str, ...]:
-        changed = self._seal("stopped")
-        if record.finish == "error" and not record.text:
+        failed = record.finish == "error"
+        changed = (*self._plan_ended("failed" if failed else "done"), *self._seal("stopped"))
+        if failed and not record.text:
             return changed
         note = (
             say("limit_note", self.language, n=self.max_rounds) if record.finish == "limit" else ""
@@ -267,10 +308,12 @@ class Fold:
         )
 
     def _stopped(self, record: Stopped) -> tuple[str, ...]:
-        changed = self._seal("stopped")
+        changed = (*self._plan_ended("stopped"), *self._seal("stopped"))
+        withdrawn = False
         for asked, name in self._cards.items():
             view = self.shapes[name].view
             if isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open":
+                withdrawn = True
                 changed = (*changed, *self._answered(asked, Answer(choice="cancelled")))
         if record.partial:
             interrupted = record.reason == "interrupt"
@@ -279,8 +322,8 @@ class Fold:
             )
             reply = Reply(text=record.partial, state="stopped", note=note, language=self.language)
             return (*changed, *self._set("reply", reply, True))
-        if record.reason == "interrupt":
-            return changed
+        if record.reason == "interrupt" or (withdrawn and not record.text):
+            return changed  # a card that is withdrawn says why
         text = record.text or say("stopped", self.language)
         tone = "info" if record.reason == "stop" else "error"
         return (*changed, *self._set("stopped", Notice(text=text, tone=tone), True))  # type: ignore[arg-type]
@@ -288,10 +331,7 @@ class Fold:
     def _seal(self, state: LineState) -> tuple[str, ...]:
         """No line stays running when the turn has ended."""
         activity = self._activity()
-        lines = tuple(
-            with_(line, state=state) if line.state in ("running", "waiting") else line
-            for line in activity.lines
-        )
+        lines = _moved(activity.lines, {"running", "waiting"}, state)
         shape = self.shapes.get("activity")
         if shape is None:
             return ()
@@ -299,6 +339,10 @@ class Fold:
             self.shapes["activity"] = replace(shape, final=True)
             return ()
         return self._set("activity", with_(activity, lines=lines), True)
+
+
+def _moved(lines: tuple[ToolLine, ...], old: set[str], new: LineState) -> tuple[ToolLine, ...]:
+    return tuple(with_(line, state=new) if line.state in old else line for line in lines)
 
 
 def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
@@ -310,7 +354,7 @@ def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
         case "cancelled":
             return "cancelled", say("cancelled", language)
         case "deny":
-            why = f" {answer.text}" if answer.text else ""
+            why = f" {say('denied_why', language, why=answer.text)}" if answer.text else ""
             return "denied", say("denied", language, name=name, when=when, why=why)
         case _ if answer.text:
             return "answered", say("answered", language, name=name, text=answer.text)

@@ -8,6 +8,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from adapters.calls import laid_out, visible
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import Marked, cut, from_markdown, joined, one_markdown, styled
 from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
@@ -45,20 +46,6 @@ RISKS: dict[Literal["low", "medium", "high"], Key] = {
 
 FOLDED = 240
 """Arguments longer than this are shown folded."""
-
-HIDDEN = {
-    code: f"\\u{code:04x}"
-    for code in (
-        0x200B,
-        0x200E,
-        0x200F,
-        0x2060,
-        0xFEFF,
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-    )
-}
-"""Characters that turn or hide text: what is to be approved must look like what will run."""
 
 
 def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
@@ -105,7 +92,7 @@ def _approval(view: ApprovalCard) -> Marked:
     title = f"{CARD_MARKS[view.state]} {asking}"
     asker = say("asked_by", language, name=view.asker) if view.asker else ""
     offered = view.rule and view.state == "open"
-    rule = say("always_covers", language, rule=_shown(view.rule)) if offered else ""
+    rule = say("always_covers", language, rule=visible(view.rule)) if offered else ""
     return joined(
         [
             joined([styled(title, "bold"), Marked(asker)]),
@@ -120,23 +107,16 @@ def _approval(view: ApprovalCard) -> Marked:
 def _proposal(line: ProposalLine, language: str) -> Marked:
     return joined(
         [
-            styled(_shown(line.tool), "code") + f", {say(RISKS[line.risk], language)}",
-            Marked(_shown(line.reason)),
+            styled(visible(line.tool), "code") + f", {say(RISKS[line.risk], language)}",
+            Marked(visible(line.reason)),
             _arguments(line.arguments),
-            styled(_shown(line.detail.strip()), "expandable_blockquote"),
+            styled(visible(line.detail.strip()), "expandable_blockquote"),
         ]
     )
 
 
 def _arguments(arguments: str) -> Marked:
-    """All of it, in readable JSON; only blanks are added, so it stays what will run."""
-    try:
-        text = msgspec.json.format(arguments, indent=2)
-    except msgspec.DecodeError:
-        text = arguments.strip()
-    text = _shown(text)
-    if text == "{}":
-        return Marked("")
+    text = laid_out(arguments)
     return styled(text, "expandable_blockquote") if len(text) > FOLDED else styled(text, "pre")
 
 
@@ -152,7 +132,3 @@ def _keyboard(buttons: tuple[Button, ...], state: CardState) -> Keyboard | None:
 
 def _asking(language: str) -> ForceReply:
     return ForceReply(True, False, say("your_answer", language))
-
-
-def _shown(text: str) -> str:
-    return text.translate(HIDDEN)

@@ -81,7 +81,10 @@ class WebAdapter:
         """Never called: growing text comes by `Desk.watch`."""
 
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
-        """Show `text` on the person's open pages."""
+        """Show `text` on the person's open pages. Without a word there is nothing to tell: what
+        the press did is shown by its view."""
+        if not text:
+            return
         self._streams.put(conversation.id, Told(press=press, text=text))
 
     async def receipt(self, conversation: Conversation, message: str) -> None:

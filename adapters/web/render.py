@@ -9,10 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from adapters.calls import laid_out, visible
 from gateway.ports import Shown
 from gateway.views import (
     Activity,
+    ApprovalCard,
     ChoiceCard,
     FormCard,
     Media,
@@ -33,7 +36,8 @@ LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
 class Drawn(Struct, frozen=True, kw_only=True):
-    """A shown view as the API gives it; `html` is its markdown, "" where it has none."""
+    """A shown view as the API gives it; `html` is its markdown, "" where it has none. `runs`:
+    what would run, as people read it, one text for each call of an approval."""
 
     rev: int
     turn: str
@@ -42,6 +46,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
     at: float
     view: View
     html: str
+    runs: tuple[str, ...] = ()
 
 
 def draw(shown: Shown) -> Drawn:
@@ -52,9 +57,27 @@ def draw(shown: Shown) -> Drawn:
         name=shown.name,
         position=shown.position,
         at=shown.at,
-        view=shown.view,
+        view=_unhidden(shown.view),
         html=to_html(_markdown(shown.view)),
+        runs=_runs(shown.view),
     )
+
+
+def _runs(view: View) -> tuple[str, ...]:
+    if not isinstance(view, ApprovalCard):
+        return ()
+    return tuple(laid_out(one.arguments) for one in view.proposals)
+
+
+def _unhidden(view: View) -> View:
+    """An approval's words with their hidden characters shown; the arguments as they are."""
+    if not isinstance(view, ApprovalCard):
+        return view
+    proposals = tuple(
+        replace(one, tool=visible(one.tool), reason=visible(one.reason), detail=visible(one.detail))
+        for one in view.proposals
+    )
+    return replace(view, proposals=proposals, rule=visible(view.rule))
 
 
 def to_html(markdown: str) -> str:

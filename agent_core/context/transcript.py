@@ -7,6 +7,8 @@ from agent_core.journal import Record, Replied, Steered, ToolFinished, ToolStart
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, calls_of, user
 
 NOT_RUN = "Not run: the turn was stopped before."
+ASIDE = "aside-"
+"""How the names of model calls begin that are no part of the conversation (a plan, a check)."""
 STOPPED = "Cancelled by the user. It was running when the turn was stopped; outcome unknown."
 
 
@@ -19,7 +21,11 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
     messages: list[Message] = []
     for record in known:
         if isinstance(record, Replied):
+            if record.key.rpartition("/")[2].startswith(ASIDE):
+                continue
             reply = Message(role="assistant", parts=record.reply.parts)
+            if messages and messages[-1].role == "assistant":  # steps of a plan, one after another
+                reply = _joined(messages.pop(), reply)
             messages.append(reply)
             if calls := calls_of(reply):
                 parts = tuple(_result(call, results, begun, started) for call in calls)
@@ -27,6 +33,13 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
         elif isinstance(record, Steered) and record.texts:
             messages.append(user("\n".join(record.texts)))
     return tuple(messages)
+
+
+def _joined(first: Message, second: Message) -> Message:
+    """Two answers with nothing between them as one, without their reasoning: a provider takes
+    that back only as it gave it."""
+    parts = (*without_thinking(first).parts, *without_thinking(second).parts)
+    return Message(role="assistant", parts=parts)
 
 
 def _result(

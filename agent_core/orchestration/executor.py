@@ -51,6 +51,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     limit: float = 600.0
     cache_key: str = ""
     said: str = ""
+    route: Literal["simple", "planned"] = "simple"
 
 
 class Hands(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,8 @@ MOST = 4
 """Commands that run at once in one workspace."""
 MOST_KEPT = 8
 """Commands of a workspace, ended ones with them, whose output is kept."""
+DEATH = 5.0
+"""Seconds that a killed command gets to be gone."""
 KEEP = 3_600.0
 """Seconds that an ended command's output is kept at least, unless others take its place."""
 
@@ -106,6 +108,12 @@ class Background:
         for command in alive:
             command.stop()
         return len(alive)
+
+    async def close(self) -> None:
+        """End everything, and see it gone."""
+        self.halt()
+        for command in list(self._in(None)):
+            await command.wait(DEATH)
 
     def _in(self, workspace: Path | None) -> Iterator[Command]:
         for place, commands in self._commands.items():

@@ -27,25 +27,27 @@ _LIMITS = (
     "{{ ulimit -u {processes} || ulimit -p {processes}; }} 2>/dev/null; "
 )
 """CPU seconds, 4 GB of addresses, files of 1 GB (2 GB where the shell counts kilobytes)."""
-_BE = 'exec "$0" -c "$1"'
-_WATCH = (
-    "exec 3<&0 4>&2 </dev/null 2>/dev/null; "
-    "{ read -r _ <&3; kill -KILL 0; } >/dev/null 4>&- & watch=$!; exec 3<&-; "
+_WATCHED = (
+    "exec 3<&0 </dev/null; {{ read -r _ <&3; kill -KILL {whom}; }} >/dev/null 2>&1 & watch=$!; "
+    "exec 3<&- 4>&2 2>/dev/null; "
     '"$0" -c "$1" 2>&4 4>&-; code=$?; kill -KILL $watch; wait $watch; exit $code'
 )
 """The command as a child beside one that waits for the end of standard input. The gateway holds
-the other end: however it dies, the group dies at once. (A signal to be sent at the parent's death
-would reach the first process only.) Nobody but this shell has the watch as its child."""
+the other end: however it dies, all of it dies at once. A signal at the parent's death, which
+bubblewrap offers, comes too late for a parent that dies in the first moments, and reaches one
+process only. Nobody but this shell has the watch as its child."""
+_GROUP, _ALL = "0", "-1"
+"""Whom the watch kills: its group; or, in a namespace of processes, everybody in it."""
 
 _ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108
 _ETC = ("alternatives", "ld.so.cache", "localtime", "mime.types")
 
 
-def shell(command: str, limit: float, processes: int, then: str = _BE) -> tuple[str, ...]:
+def shell(command: str, limit: float, processes: int, whom: str) -> tuple[str, ...]:
     """The arguments that run `command` by bash, or sh without it, under resource limits."""
     path = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
     limits = _LIMITS.format(cpu=int(limit) + 1, processes=processes)
-    return (path, "-c", limits + then, path, command)
+    return (path, "-c", limits + _WATCHED.format(whom=whom), path, command)
 
 
 class BwrapSandbox:
@@ -70,7 +72,8 @@ class BwrapSandbox:
         place = Path(os.path.realpath(cwd))
         await asyncio.to_thread(prepare, place, root)
         argv = (*_namespaces(root), *_files(place), "--", *(_drop() if root else ()))
-        return process.Start(argv=(*argv, *shell(command, limit, 512)), env=dict(_ENV), cwd=place)
+        inside = shell(command, limit, 512, _ALL)
+        return process.Start(argv=(*argv, *inside), env=dict(_ENV), cwd=place)
 
 
 class PlainSubprocess:
@@ -92,8 +95,7 @@ class PlainSubprocess:
 
     def _enter(self, command: str, cwd: Path, limit: float) -> process.Start:
         env = _ENV | {"PATH": f"{_ENV['PATH']}:/usr/sbin:/sbin"}
-        argv = shell(command, limit, 4096, _WATCH)
-        return process.Start(argv=argv, env=env, cwd=cwd, watched=True)
+        return process.Start(argv=shell(command, limit, 4096, _GROUP), env=env, cwd=cwd)
 
 
 async def detect() -> Sandbox:

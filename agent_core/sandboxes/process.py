@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, STDOUT
+from subprocess import PIPE, STDOUT
 from typing import cast
 
 from msgspec import Struct
@@ -27,13 +27,12 @@ DRAIN = 1.0
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """What to start. `env` is all of its environment. `watched`: it ends itself when its
-    standard input closes, which stays open as long as this process lives."""
+    """What to start. `env` is all of its environment. Its standard input stays open as long as
+    this process lives: it has to end itself when that closes."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: Path
-    watched: bool = False
 
 
 class _Output:
@@ -98,12 +97,10 @@ class Child(asyncio.SubprocessProtocol):
         if self._output.total > FLOOD:
             self.kill()
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == 1:
-            _settle(self._drained)
-
     def process_exited(self) -> None:
         self.kill()
+        if self._transport is not None and (held := self._transport.get_pipe_transport(0)):
+            held.close()
         _settle(self._exited)
         self._after(DRAIN, self.close)
 
@@ -172,7 +169,7 @@ async def begin(start: Start, limit: float, live: Callable[[str], None] | None =
         await asyncio.get_running_loop().subprocess_exec(
             lambda: child,
             *start.argv,
-            stdin=PIPE if start.watched else DEVNULL,
+            stdin=PIPE,
             stdout=PIPE,
             stderr=STDOUT,
             env=start.env,

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes.background import Background, Command
+from agent_core.sandboxes.background import DEATH, Background, Command
 from agent_core.sandboxes.port import Done, Sandbox
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
@@ -21,8 +21,6 @@ MAX_LIMIT = 600
 """Seconds that a command may take, unless COMMAND_MAX_SECONDS says another number."""
 LIMIT = 30
 """Seconds that a command gets that says nothing."""
-_DEATH = 5.0
-"""Seconds that a killed command gets to be gone."""
 MAX_TAIL = 6_000
 """Characters of the newest output that are shown of a command that still runs."""
 _MAX_FILES = 200
@@ -100,7 +98,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
             )
         if wanted.action == "stop":
             command.stop()
-            await command.wait(_DEATH)
+            await command.wait(DEATH)
         elif wanted.action == "wait":
             await command.wait(min(wanted.seconds, limit + 1))
         return _state(wanted.handle, command)
@@ -112,7 +110,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
         repetition="pure",
         access="read",
         call=call,
-        limit=limit + _DEATH,
+        limit=limit + DEATH,
     )
 
 

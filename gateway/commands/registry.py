@@ -93,13 +93,15 @@ async def _stop(call: Call) -> str:
     allowed = call.role == "admin" or active is None
     if active is not None and not allowed and active.row.sender != call.command.sender.key:
         return say("not_yours", call.language)
+    asking = {question.turn for question in _open(call)}
+    quiet = active is not None and active.id in asking and not active.words
     running = await call.intake.stop(call.command.sender, "stop", done)
     ended = 0
     if call.words[:1] == ["all"]:
         ended = await call.intake.stop_parked(call.command.sender)
-    if running:
+    if running and not quiet:  # a turn whose cards are withdrawn says no more
         return ""
-    return say("stopped" if ended else "nothing_running", call.language)
+    return say("stopped" if running or ended else "nothing_running", call.language)
 
 
 async def _mode(call: Call) -> str:
@@ -114,13 +116,20 @@ async def _mode(call: Call) -> str:
     elif word:
         return say("mode_usage", call.language)
     call.session.configure(settings)
-    return say("mode_now", call.language, **_modes(call))
+    return f"{_permission(call)} {_arrival(call)}"
 
 
-def _modes(call: Call) -> dict[str, str]:
-    settings = call.session.row.settings
-    mode = call.session.services.agent.permission(call.session.conversation, settings, call.role)
-    return {"permission": mode, "arrival": settings.arrival or "queue"}
+def _permission(call: Call) -> str:
+    """When it is asked for permission, in words."""
+    session = call.session
+    mode = session.services.agent.permission(session.conversation, session.row.settings, call.role)
+    return say("mode_ask" if mode == "ask" else "mode_auto", call.language)
+
+
+def _arrival(call: Call) -> str:
+    """What a message does that comes during a turn, in words."""
+    arrival = call.session.row.settings.arrival or "queue"
+    return say(cast(Key, f"mode_{arrival}"), call.language)
 
 
 async def _status(call: Call) -> str:
@@ -131,7 +140,7 @@ async def _status(call: Call) -> str:
         state=say("working" if session.active is not None else "idle", call.language),
         waiting=len(session.queue),
         questions=len(session.questions),
-        permission=_modes(call)["permission"],
+        permission=_permission(call),
         model=session.services.agent.model_name(session.row.settings),
     )
 
@@ -151,7 +160,8 @@ async def _approvals(call: Call) -> str:
     questions = [*_open(call), *(one for _, one in await brought_here(call.session))]
     if not questions:
         return say("no_approvals", call.language)
-    return "\n".join(f"{n}. {describe(question)}" for n, question in enumerate(questions, 1))
+    described = (describe(question, call.language) for question in questions)
+    return "\n".join(f"{n}. {what}" for n, what in enumerate(described, 1))
 
 
 async def _approve(call: Call) -> str:
@@ -224,7 +234,7 @@ async def _link(call: Call) -> str:
 async def _permissions(call: Call) -> str:
     rules = call.session.row.settings.rules
     lines = [f"{rule.tool}: {rule.pattern} ({rule.person})" for rule in rules]
-    return "\n".join([say("mode_now", call.language, **_modes(call)), *lines])
+    return "\n".join([_permission(call), *lines])
 
 
 async def _model(call: Call) -> str:

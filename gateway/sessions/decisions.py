@@ -218,7 +218,8 @@ class Decisions:
         if question is None or question.status != "open":
             self.done(row.seq, "", "")
             return
-        language, what = self._language(question), describe(question)
+        language = self._language(question)
+        what = describe(question, language)
         if due.what == "escalation" and question.deciders and not question.escalated:
             who = people_of(question.deciders.then, language)
             text = say("escalated", language, what=what, who=who)
@@ -337,12 +338,12 @@ class Decisions:
         session.services.spawn(tell(), "tell")
 
 
-def describe(question: QuestionRow) -> str:
+def describe(question: QuestionRow, language: str = "") -> str:
     """A question in one line."""
     match question.question:
         case Approval(proposals=proposals):
             calls = ", ".join(f"{item.tool} {item.arguments}" for item in proposals)
-            return f"approval of {calls}"[:200]
+            return say("approval_of", language, calls=calls)[:200]
         case Decision(text=text) | Input(text=text):
             return text[:200]
 

@@ -11,7 +11,9 @@ from agent_core.errors import Cancelled, LeaseLost, ModelFailed
 from agent_core.messages import Message
 from agent_core.models.port import Model, OnDelta, Reply, Request
 from agent_core.models.tiers import Models
-from agent_core.orchestration.executor import Brief, Hands, Result, react
+from agent_core.orchestration.classifier import classify
+from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Grant, Mode, Situation, Verdict, decide
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
@@ -74,9 +76,11 @@ class TurnkeeperAgent:
             self._warm.set()
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
-        """What a turn begins with; recorded at its start."""
+        """What a turn begins with; recorded at its start. The demo model makes no plans."""
+        several = not self.models.demo and classify(text) == "complex"
         return Brief(
             text=text,
+            route="planned" if several else "simple",
             system=self._system,
             model=settings.model or TIER,
             tools=self._toolbox.names,
@@ -153,14 +157,14 @@ class TurnkeeperAgent:
         """The turn's code over its scope. A turn that is stopped takes along what runs in the
         background of its conversation, one that parks or ends leaves it running."""
         try:
-            return await react(scope, brief, hands, history, past)
+            return await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):
             self._background.halt(Path(brief.workspace))
             raise
 
     async def close(self) -> None:
         """End what runs in the background; close the models' connections."""
-        self._background.halt()
+        await self._background.close()
         await self.models.close()
 
     async def _complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:

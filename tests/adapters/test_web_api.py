@@ -301,6 +301,7 @@ async def test_growing_text_standing_and_private_words_come_live(tmp_path: Path)
                 ("lo", True),
                 ("Other", False),
             ]
+            await server.adapter.tell(read_conversation(where), "k0", "")
             await server.adapter.tell(read_conversation(where), "k1", "Too late.")
             assert await anext(stream) == ("told", None, {"press": "k1", "text": "Too late."})
             await post(server, f"{C1}/messages", {"text": "later"})

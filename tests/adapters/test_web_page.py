@@ -231,6 +231,8 @@ async def test_on_a_phone_nothing_sticks_out(tmp_path: Path) -> None:
                 ".map((one) => one.scrollWidth - one.clientWidth)"
             )
             assert over == [0, 0], width
+        gone = "getComputedStyle(document.querySelector('#side')).visibility === 'hidden'"
+        await page.until(gone)  # it slides away
         await page.click("#menu")
         await page.until("document.querySelector('#menu').ariaExpanded === 'true'")
         await page.press("Escape", 27)

@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from adapters.web.render import draw, to_html
 from gateway.ports import Shown
-from gateway.views import Activity, ChoiceCard, FormCard, Notice, Reply, Said, ToolLine, View
+from gateway.views import (
+    Activity,
+    ApprovalCard,
+    ChoiceCard,
+    FormCard,
+    Notice,
+    ProposalLine,
+    Reply,
+    Said,
+    ToolLine,
+    View,
+)
 
 TAGS = set(
     [
@@ -148,3 +159,19 @@ def test_each_view_has_its_markdown_and_said_has_none() -> None:
 )
 def test_hostile_nesting_ends_soon(markdown: str) -> None:
     judge(to_html(markdown))
+
+
+def test_an_approval_shows_what_would_run_and_hides_nothing() -> None:
+    lines = (
+        ProposalLine(tool="run_command", arguments='{"command":"ls -l"}', reason="", risk="low"),
+        ProposalLine(
+            tool="x\u202ey", arguments='{"a":"\u202e","n":1.0}', reason="\u200b", risk="low"
+        ),
+    )
+    card = ApprovalCard(question="1", asker="Ann", proposals=lines, rule="\u2066")
+    drawn = draw(Shown(rev=1, turn="t", name="n", position=1, at=0.0, view=card))
+    assert drawn.runs == ("ls -l", '{\n  "a": "\\u202e",\n  "n": 1.0\n}')
+    assert isinstance(drawn.view, ApprovalCard)
+    assert [one.arguments for one in drawn.view.proposals] == [one.arguments for one in lines]
+    assert drawn.view.proposals[1].tool == "x\\u202ey"
+    assert (drawn.view.proposals[1].reason, drawn.view.rule) == ("\\u200b", "\\u2066")

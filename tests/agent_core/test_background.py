@@ -1,6 +1,7 @@
 """Commands in the background: handles, their end, and that nothing is left of them."""
 
 import asyncio
+import itertools
 import os
 import shutil
 from pathlib import Path
@@ -22,6 +23,14 @@ needs_bwrap = pytest.mark.skipif(
 both = pytest.mark.parametrize(
     "sandbox", [pytest.param(BwrapSandbox(), marks=needs_bwrap), PlainSubprocess()]
 )
+
+
+_marks = itertools.count(1)
+
+
+def a_mark() -> str:
+    """Seconds to sleep that no other test sleeps, in any process."""
+    return f"7{os.getpid()}.{next(_marks)}"
 
 
 class Desk:
@@ -87,26 +96,29 @@ async def test_read_wait_and_the_exit_code(sandbox: Sandbox, tmp_path: Path) -> 
 
 @both
 async def test_stop_takes_its_children_along(sandbox: Sandbox, tmp_path: Path) -> None:
+    mark = a_mark()
     desk = Desk(sandbox, tmp_path)
-    handle = await desk.start("trap '' TERM; sleep 7001.5 & sleep 7001.5; echo never")
-    await there("7001.5")
-    assert await desk.check(handle, "stop") == "(no output)\n[stopped]"
-    await gone("7001.5")
+    handle = await desk.start(f"trap '' TERM; sleep {mark} & sleep {mark}; echo never")
+    await there(mark)
+    assert (await desk.check(handle, "stop")).endswith("\n[stopped]")
+    await gone(mark)
 
 
 @both
 async def test_its_time_ends(sandbox: Sandbox, tmp_path: Path) -> None:
+    mark = a_mark()
     desk = Desk(sandbox, tmp_path, limit=1)
-    handle = await desk.start("echo on; sleep 7002.5")
+    handle = await desk.start(f"echo on; sleep {mark}")
     assert await desk.check(handle, "wait") == "on\n[stopped after 1 s]"
-    handle = await desk.start("sleep 7002.5", timeout=99)
+    handle = await desk.start(f"sleep {mark}", timeout=99)
     assert "[stopped after 1 s]" in await desk.check(handle, "wait", 9)
-    await gone("7002.5")
+    await gone(mark)
 
 
 async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
+    mark = a_mark()
     desk = Desk(PlainSubprocess(), tmp_path)
-    handles = [await desk.start("sleep 7003.5") for _ in range(MOST)]
+    handles = [await desk.start(f"sleep {mark}") for _ in range(MOST)]
     with pytest.raises(ToolFailed, match=f"4 commands run.*{handles[0]}"):
         await desk.start("true")
     other = Desk(PlainSubprocess(), tmp_path / "other")
@@ -114,7 +126,7 @@ async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
     other._run = shell_tool(PlainSubprocess(), desk.background)
     other._check = check_tool(desk.background)
     other.workspace.mkdir()
-    elsewhere = await other.start("sleep 7003.5")
+    elsewhere = await other.start(f"sleep {mark}")
     with pytest.raises(ToolFailed, match="There is no command"):
         await other.check(handles[0])
     await desk.check(handles[0], "stop")
@@ -122,7 +134,8 @@ async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
     assert desk.background.halt(tmp_path) >= MOST - 1
     assert "has been running" in await other.check(elsewhere)
     assert desk.background.halt() == 1
-    await gone("7003.5")
+    await desk.background.close()
+    await gone(mark)
 
 
 async def test_an_unknown_handle_says_what_may_have_happened(tmp_path: Path) -> None:
@@ -142,7 +155,8 @@ async def test_little_is_kept_of_much(tmp_path: Path) -> None:
         assert len(await desk.check(handle, "wait")) < 110_000
     assert len(desk.background._commands[tmp_path]) <= 8
     assert "has been running" in await desk.check(first), "what runs is never forgotten"
-    desk.background.halt()
+    await desk.background.close()
+    assert "[stopped]" in await desk.check(first)
 
 
 async def test_a_command_that_cannot_start_is_no_command(tmp_path: Path) -> None:
@@ -154,6 +168,7 @@ async def test_a_command_that_cannot_start_is_no_command(tmp_path: Path) -> None
 
 async def test_the_watch_beside_a_command_is_not_seen(tmp_path: Path) -> None:
     """Without isolation a second process waits for the gateway's end."""
+    mark = a_mark()
     code = (
         "import os, sys\nprint(repr(sys.stdin.read()), os.path.exists('/proc/self/fd/4'))\n"
         "try: os.wait()\nexcept ChildProcessError: print('no child')"
@@ -164,6 +179,6 @@ async def test_the_watch_beside_a_command_is_not_seen(tmp_path: Path) -> None:
     assert done.output == "'' False\nno child\n"
     done = await PlainSubprocess().run("kill -SEGV $$", tmp_path, 10, quiet)
     assert (done.exit_code, done.output) == (139, "")
-    done = await PlainSubprocess().run("sleep 7004.5 & exit 4", tmp_path, 10, quiet)
+    done = await PlainSubprocess().run(f"sleep {mark} & exit 4", tmp_path, 10, quiet)
     assert done.exit_code == 4
-    await gone("7004.5")
+    await gone(mark)

@@ -11,7 +11,7 @@ import pytest
 
 from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
-from tests.agent_core.test_background import alive, gone, there
+from tests.agent_core.test_background import a_mark, alive, gone, there
 from tests.fakes.model_server import Call, Hang, Json, ModelServer, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.telegram_server import TelegramServer
@@ -92,7 +92,8 @@ async def test_an_approved_undo_is_not_another_one(rig: Rig) -> None:
 
 
 async def test_it_runs_on_after_the_turn_and_ends_with_the_gateway(rig: Rig) -> None:
-    rig.model.script(behind("7101.5"), check("read"), Say("it runs"))
+    mark = a_mark()
+    rig.model.script(behind(mark), check("read"), Say("it runs"))
     await rig.start()
     rig.telegram.say(PERSON, "serve it")
     card = await rig.card()
@@ -103,9 +104,9 @@ async def test_it_runs_on_after_the_turn_and_ends_with_the_gateway(rig: Rig) -> 
     assert "has been running" in rig.seen(role="tool")[-1]
     asked = [detail for _, what, detail in await rig.audit() if what == "asked"]
     assert len(asked) == 1, "to look at it needs nobody"
-    await there("7101.5")
+    await there(mark)
     await rig.stop()
-    await gone("7101.5")
+    await gone(mark)
     rig.model.script(check("wait"), Say("it is gone"))
     await rig.start()
     rig.telegram.say(PERSON, "how is it?")
@@ -115,28 +116,30 @@ async def test_it_runs_on_after_the_turn_and_ends_with_the_gateway(rig: Rig) -> 
 
 
 async def test_a_later_turn_may_stop_it(rig: Rig) -> None:
-    rig.model.script(behind("7102.5"), Say("started"), check("stop"), Say("stopped it"))
+    mark = a_mark()
+    rig.model.script(behind(mark), Say("started"), check("stop"), Say("stopped it"))
     await rig.start()
     rig.telegram.say(PERSON, "serve it")
     rig.press(await rig.card(), "Approve")
     await rig.shows("started")
-    await there("7102.5")
+    await there(mark)
     rig.telegram.say(PERSON, "end it")
     await rig.shows("stopped it")
     assert rig.seen(role="tool")[-1] == "(no output)\n[stopped]"
-    await gone("7102.5")
+    await gone(mark)
     await rig.quiet()
 
 
 async def test_stop_takes_it_along(rig: Rig) -> None:
-    rig.model.script(behind("7103.5"), Hang())
+    mark = a_mark()
+    rig.model.script(behind(mark), Hang())
     await rig.start()
     rig.telegram.say(PERSON, "serve it")
     rig.press(await rig.card(), "Approve")
-    await there("7103.5")
+    await there(mark)
     await rig.model.wait_inflight(1)
     rig.telegram.say(PERSON, "/stop")
-    await gone("7103.5")
+    await gone(mark)
     await rig.quiet()
 
 
@@ -162,7 +165,7 @@ NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the p
 async def test_no_command_outlives_a_gateway_that_is_killed(
     world: World, tier: str, how: str
 ) -> None:
-    mark = f"{7104 + len(tier)}.{len(how)}"
+    mark = a_mark()
     arguments = {"command": f"sleep {mark} & sleep {mark}; echo never", "timeout": 500}
     arguments |= {"background": True} if how == "background" else {}
     world.model.script(Call("run_command", json.dumps(arguments)), Hang())

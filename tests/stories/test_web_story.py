@@ -189,7 +189,7 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         ]
         # interrupt: a newer message ends the turn
         await tab.write("/mode interrupt")
-        await tab.shows("#log .notice", "New messages during a turn: interrupt")
+        await tab.shows("#log .notice", "stops me, and I turn to it")
         rig.model.script(Slow(0.02, "long " * 1000), Say("the newer answer"))
         await tab.write("Tell me everything")
         await tab.shows(".growing", "long long")
@@ -199,7 +199,7 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         await tab.idle()
         # steer: it joins the turn after its tool calls
         await tab.write("/mode steer")
-        await tab.shows("#log .notice", "New messages during a turn: steer")
+        await tab.shows("#log .notice", "I take into account at once")
         gate = rig.model.gate = asyncio.Event()
         rig.model.script(Calls([Call("list_files")]), Say("with a coat"))
         await tab.write("What do I pack?")
@@ -211,6 +211,8 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         await tab.shows("#log article.reply", "with a coat")
         await tab.idle()
         assert any("It is cold" in one for one in rig.seen(role="user"))
+        said = await tab.texts("#log .said")
+        assert said[-2:] == ["owner: What do I pack?", "owner: It is cold"]
         assert await tab.texts("#pending .said") == []
         assert page.errors == []
 
@@ -274,7 +276,7 @@ async def test_the_gateway_speaks_the_language_of_the_page(tmp_path: Path) -> No
         assert "/start" not in await tab.texts("#palette b")
         await tab.page.type("mode steer")
         await tab.page.press("Enter", 13)
-        await tab.shows("#log .notice", "Nachrichten während eines Vorgangs: steer")
+        await tab.shows("#log .notice", "beachte ich sofort")
         rig.model.script(Call("run_command", '{"command": "echo ran > ran.txt"}'), Say("Erledigt"))
         await tab.write("Bitte ausführen")
         await tab.shows(".card.open h2", "Darf das laufen?")

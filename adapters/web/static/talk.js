@@ -67,10 +67,14 @@ function connect() {
     if (source.readyState === EventSource.CLOSED) lost("");
     else banner(say("lost")); // the browser comes back by itself, with the id of its last event
   };
-  on("view", show);
+  on("view", (shown) => { show(shown); release(); });
   on("growing", grow);
   on("standing", stand);
-  on("told", (told) => { toast(told.text); document.querySelectorAll(".card.open :disabled").forEach((node) => (node.disabled = false)); });
+  on("told", (told) => { toast(told.text); release(); });
+}
+
+function release() { // a card that is still open can be pressed again
+  document.querySelectorAll(".card.open :disabled").forEach((node) => (node.disabled = false));
 }
 
 function lost(words) {
@@ -169,7 +173,7 @@ function show(shown) {
     growing.get(shown.turn)?.remove();
     growing.delete(shown.turn);
   }
-  const node = draw(view, shown.html);
+  const node = draw(shown);
   node.dataset.position = shown.position;
   if (old) replace(old.node, node, text);
   else place(node, shown.position);

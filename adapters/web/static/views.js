@@ -3,7 +3,9 @@
 import { here, post } from "./api.js";
 import { enterSends, make, safe, say, size, toast } from "./dom.js";
 
-const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "◐", pending: "☐", skipped: "–" };
+const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "?", pending: "☐", skipped: "–" };
+const CARDS = { open: "☐", approved: "☑", answered: "☑", denied: "✕", expired: "✕", cancelled: "✕" };
+const WORDED = ["failed", "denied", "stopped", "unknown"]; // states of a line that are said in words too
 const LONG = 10; // lines of arguments that are shown before they fold
 
 const DRAW = {
@@ -13,28 +15,30 @@ const DRAW = {
   report: (view, html) => make("article", { class: "report", "aria-label": say("report") },
     view.title && make("h2", {}, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   activity: (view, html) => make("div", { class: "activity" }, html && safe(html),
-    make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
-  approval: (view) => card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
-    view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map(proposal),
-    view.rule && make("p", { class: "faint rule" }, say("always_covers", { rule: view.rule })), ...buttons(view, true)),
+    view.lines.length && make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
+  approval: (view, html, runs) => card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
+    view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, runs[index])),
+    view.rule && view.state === "open" && make("p", { class: "faint rule" }, say("always_covers", { rule: view.rule })), ...buttons(view, true)),
   choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false)),
   form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? form(view) : null),
   plan,
   media: (view, html) => make("figure", { class: "media" }, ...view.files.map(file), html && make("figcaption", {}, safe(html))),
 };
 
-export function draw(view, html) {
-  if (DRAW[view.kind]) return DRAW[view.kind](view, html);
+export function draw({ view, html, runs }) {
+  if (DRAW[view.kind]) return DRAW[view.kind](view, html, runs);
   return make("div", { class: "notice" }, say("too_old"));
 }
 
-function mark(state, label) {
-  return make("span", { class: "mark-of", role: "img", "aria-label": label }, MARKS[state] ?? "☐");
+function mark(state, label) { // without a label where the words beside it say it
+  const named = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+  return make("span", { class: "mark-of", ...named }, MARKS[state] ?? "☐");
 }
 
 function line(one) {
-  const item = make("li", { class: one.state }, make("div", { class: "line" }, mark(one.state, say(`line_${one.state}`)),
-    make("span", {}, make("b", {}, one.tool), " ", one.summary)));
+  const word = say(`line_${one.state}`), worded = WORDED.includes(one.state);
+  const item = make("li", { class: one.state }, make("div", { class: "line" }, mark(one.state, worded ? "" : word),
+    make("span", {}, make("b", {}, one.tool), " ", one.summary, worded && ` (${word})`)));
   if (one.output) item.append(fold(`out-${one.call_id}`, say("output"), make("pre", { tabindex: "0", "aria-label": say("output") }, one.output), "line-out"));
   return item;
 }
@@ -43,11 +47,11 @@ function fold(keep, label, content, kind = "") {
   return make("details", { "data-keep": keep, class: kind }, make("summary", {}, label), content);
 }
 
-function proposal(one, index) {
+function proposal(one, index, runs) {
   return make("div", { class: "proposal" },
     make("p", { class: "what" }, make("b", {}, one.tool), make("span", { class: `risk ${one.risk}` }, say(`risk_${one.risk}`))),
     one.reason && make("p", { class: "why" }, one.reason),
-    ...clipped(one.arguments, `arguments-${index}`),
+    ...(runs ? clipped(runs, `arguments-${index}`) : []),
     one.detail && fold(`detail-${index}`, say("details"), make("pre", { tabindex: "0" }, one.detail)));
 }
 
@@ -88,7 +92,8 @@ function card(view, kind, title, ...content) {
   const ended = { approved: "approved", denied: "denied", answered: "answered", expired: "expired", cancelled: "cancelled" }[view.state];
   const outcome = view.outcome || (ended ? say(ended) : "");
   return make("section", { class: `card ${kind} ${view.state}`, "aria-label": title || say("question") },
-    title && view.state === "open" ? make("h2", {}, title) : "", ...content, outcome && make("p", { class: "outcome" }, outcome));
+    title && make("h2", {}, make("span", { class: "mark-of", "aria-hidden": "true" }, CARDS[view.state] ?? "☐"), " ", title),
+    ...content, outcome && make("p", { class: "outcome" }, outcome));
 }
 
 function plan(view) {

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.texts import LANGUAGES, say
 from tests.stories.rig import PATIENCE, Rig
 from tests.stories.surfaces.mind import HEARD, RECAP, Line, Mind
 
@@ -15,10 +14,6 @@ GOLDENS = Path(__file__).parents[2] / "goldens"
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 AGAIN = re.compile(r"\b(\w+)(?: \1\b)+ ?")
 """How far a stream came when it was stopped is chance."""
-JSON = re.compile(r"\{\s+(.*)\s+\}")
-STATE = re.compile(
-    r"^[☑✕] (?=Ann: |May this|Darf das)|(?<=.) \((?:denied|abgelehnt|stopped|failed)\)$"
-)
 LONG = 14
 """Lines of a message from which on its middle is counted, not shown."""
 TWICE = ("Possibly sent twice (restart).", "Möglicherweise doppelt gesendet (Neustart).")
@@ -189,18 +184,14 @@ def without_notes(text: str) -> str:
 
 
 def told_by_bot(golden: str) -> list[str]:
-    """What the bot shows at the end, line by line, without what only one surface has: the
-    heading of a decided card, marks and words for its state, how JSON is laid out."""
+    """What the bot shows at the end, line by line."""
     _, _, shown = golden.partition("-- at the end --\n")
-    shown = JSON.sub(r"{\1}", shown.partition("\n-- ")[0])
-    headings = {say("ask_one", language) for language in LANGUAGES}
-    lines = [
-        STATE.sub("", line.removeprefix("bot: ").strip()).replace("owner", "Ann")
-        for message in re.split(r"\n(?=\S)", shown)
+    return [
+        line.removeprefix("bot: ").strip().replace("owner", "Ann")
+        for message in re.split(r"\n(?=\S)", shown.partition("\n-- ")[0])
         if message.startswith("bot: ")
         for line in message.split("\n")
     ]
-    return [line for line in lines if line and line not in headings]
 
 
 __all__ = ["PATIENCE", "Surface", "compare", "indented", "normal", "told_by_bot", "without_notes"]

@@ -19,9 +19,16 @@ from tests.stories.rig import PATIENCE, Rig
 from tests.stories.surfaces.surface import Surface, indented
 
 CHAT = "/api/conversations/c1"
-MARKS = dict(
-    re.findall(r'(\w+): "(.)"', re.search(r"MARKS = {.*}", (STATIC / "views.js").read_text())[0])  # type: ignore[index]
-)
+SCRIPT = (STATIC / "views.js").read_text()
+
+
+def _marks(name: str) -> dict[str, str]:
+    (table,) = re.findall(rf"const {name} = {{(.*)}};", SCRIPT)
+    return dict(re.findall(r'(\w+): "(.)"', table))
+
+
+MARKS, CARDS = _marks("MARKS"), _marks("CARDS")
+WORDED = re.findall(r'"(\w+)"', re.findall(r"const WORDED = \[(.*)\];", SCRIPT)[0])
 """The page's own."""
 TAG = re.compile(r"<[^>]+>")
 
@@ -222,22 +229,22 @@ class Web(Surface):
     def _answers(self, state: str = "") -> Iterator[str]:
         for one in self._views.values():
             if one["view"]["kind"] != "said" and state in ("", one["view"].get("state")):
-                yield "\n".join(self._draw(one["view"], one["html"]))
+                yield "\n".join(self._draw(one))
 
     def _screen(self, views: dict[tuple[str, str], Json], standing: Json) -> list[str]:
         lines = []
         for one in sorted(views.values(), key=lambda one: one["position"]):
             view = one["view"]
             who = view["name"] if view["kind"] == "said" else "bot"
-            shown = [line for line in self._draw(view, one["html"]) if line]
+            shown = [line for line in self._draw(one) if line]
             lines.append(f"{who}: " + "\n".join(shown))
         for one in standing["waiting"]:
             words = "\n".join([one["text"], *one["files"]])
             lines.append(f"{one['name']}: {words} ({self._words['waits']})")
         return lines
 
-    def _draw(self, view: Json, markup: str = "") -> Iterator[str]:
-        words = _plain(markup)
+    def _draw(self, shown: Json) -> Iterator[str]:
+        view, words = shown["view"], _plain(shown["html"])
         is_open = view.get("state") == "open"
         match view["kind"]:
             case "said":
@@ -245,10 +252,13 @@ class Web(Surface):
             case "activity":
                 yield words
                 for line in view["lines"]:
-                    yield f"{MARKS[line['state']]} {line['tool']} {line['summary']}".strip()
+                    state = line["state"]
+                    word = text_of(f"line_{state}", self.language) if state in WORDED else ""  # type: ignore[arg-type]
+                    about = f"{MARKS[state]} {line['tool']} {line['summary']}".strip()
+                    yield f"{about} ({word})" if word else about
                     yield indented(line["output"]) if line.get("output") else ""
             case "approval":
-                yield from self._approval(view, is_open)
+                yield from self._approval(view, shown["runs"], is_open)
             case "media":
                 for file in view["files"]:
                     yield f"[{file['name']}, {file['size']} bytes]"
@@ -260,21 +270,21 @@ class Web(Surface):
             yield " ".join(f"[{one['label']}]" for one in view["buttons"])
         if is_open and view["kind"] == "form":
             yield f"[{text_of('your_answer', self.language)}: ____] [{self._words['answer']}]"
-        yield view.get("outcome", "")
+        if outcome := view.get("outcome"):
+            yield outcome if view["kind"] == "approval" else f"{CARDS[view['state']]} {outcome}"
 
-    def _approval(self, view: Json, is_open: bool) -> Iterator[str]:
+    def _approval(self, view: Json, runs: list[str], is_open: bool) -> Iterator[str]:
         many = len(view["proposals"])
-        if is_open:
-            key = "ask_one" if many == 1 else "ask_many"
-            yield text_of(key, self.language, n=many)  # type: ignore[arg-type]
+        heading = text_of("ask_one" if many == 1 else "ask_many", self.language, n=many)
+        yield f"{CARDS[view['state']]} {heading}"
         yield text_of("asked_by", self.language, name=view["asker"])
-        for one in view["proposals"]:
+        for one, run in zip(view["proposals"], runs, strict=True):
             risk = text_of(f"risk_{one['risk']}", self.language)  # type: ignore[arg-type]
             yield f"{one['tool']}, {risk}"
             yield one["reason"]
-            yield one["arguments"]
+            yield run
             yield one.get("detail", "")
-        if view.get("rule"):
+        if view.get("rule") and is_open:
             yield text_of("always_covers", self.language, rule=view["rule"])
         if is_open:
             yield f"[{self._words['add_reason']}: ____]"

@@ -1,0 +1,79 @@
+"""Calls of a model beside the conversation: it answers with JSON, nobody sees it grow.
+
+An answer that cannot be used is asked for once more, with the reason.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from agent_core.context.transcript import ASIDE
+from agent_core.messages import Message, Text, Thinking, text_of, user
+from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.orchestration.executor import Hands
+from agent_core.scope import Scope
+
+T = TypeVar("T")
+
+TRIES = 2
+
+
+class Unusable(ValueError):
+    """What the model wrote cannot be used; the text tells it why."""
+
+
+async def consult(
+    scope: Scope, hands: Hands, request: Request, read: Callable[[str], T], limit: float
+) -> tuple[T | None, tuple[Message, ...]]:
+    """What `read` makes of the answer, None if it raised Unusable each time; and the messages
+    that came after the request's. Raises what `scope.model` raises."""
+    said: tuple[Message, ...] = ()
+    for n in range(1, TRIES + 1):
+        asked = replace(request, messages=(*request.messages, *said))
+        call = partial(silent(hands).complete, asked.model, asked)
+        reply = await scope.model(call, f"{ASIDE}{n}", limit)
+        answer = spoken(reply)
+        said = (*said, answer)
+        try:
+            return read(text_of(answer)), said
+        except Unusable as error:
+            if n < TRIES:
+                again = f"That cannot be used. {error} Answer again, with the JSON alone."
+                said = (*said, user(again))
+    return None, said
+
+
+def silent(hands: Hands) -> Hands:
+    """`hands` whose model's words are not shown while they come."""
+
+    async def complete(name: str, request: Request, on_delta: OnDelta) -> Reply:
+        return await hands.complete(name, request, lambda delta: None)
+
+    return replace(hands, complete=complete)
+
+
+def spoken(reply: Reply) -> Message:
+    """What was said and thought, without calls: none may be made here."""
+    parts = tuple(part for part in reply.parts if isinstance(part, Text | Thinking))
+    return Message(role="assistant", parts=parts or (Text(text="(nothing)"),))
+
+
+def tier(model: str, wanted: str) -> str:
+    """The model for a call of the tier `wanted`, in a conversation that uses `model`: one that
+    was chosen by name serves all calls."""
+    return model if "/" in model else wanted
+
+
+def find_json(text: str) -> object:
+    """The JSON value in `text`, whatever stands around it. Raises Unusable."""
+    for start, end in (("", ""), ("{", "}"), ("[", "]")):
+        first, last = (text.find(start), text.rfind(end)) if start else (0, len(text) - 1)
+        if 0 <= first < last:
+            try:
+                return msgspec.json.decode(text[first : last + 1])
+            except msgspec.DecodeError:
+                continue
+    raise Unusable("It is not JSON.")

@@ -1,0 +1,141 @@
+"""A plan: steps with stable ids, what each needs and shall lead to, and how far it is.
+
+Values and pure transitions; who makes a plan and who works it off is in `orchestration`.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+StepState = Literal["pending", "running", "done", "failed", "skipped"]
+
+MOST_STEPS = 20
+CONTEXT = 2_000
+"""Characters of the checklist that a step is shown."""
+_BOXES: dict[StepState, str] = {
+    "pending": "[ ]",
+    "running": "[~]",
+    "done": "[x]",
+    "failed": "[!]",
+    "skipped": "[-]",
+}
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One step. `outcome` is what it shall lead to, `needs` are the ids of steps before it.
+
+    What can be checked without a model: `files` of the workspace that are there afterwards and
+    not empty; `command`: the last command it runs ends with exit code 0.
+    `note` is a word on how it went.
+    """
+
+    id: str
+    description: str
+    outcome: str = ""
+    needs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    command: bool = False
+    state: StepState = "pending"
+    note: str = ""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """The steps of a turn in the order people see them. `revision` counts its re-plans."""
+
+    title: str
+    steps: tuple[Step, ...]
+    revision: int = 0
+
+    @property
+    def ready(self) -> tuple[Step, ...]:
+        """Steps that may begin now: what they need is over."""
+        over = {step.id for step in self.steps if step.state in ("done", "skipped")}
+        return tuple(s for s in self.steps if s.state == "pending" and over.issuperset(s.needs))
+
+    def of(self, *states: StepState) -> tuple[Step, ...]:
+        """The steps in these states."""
+        return tuple(step for step in self.steps if step.state in states)
+
+
+def moved(plan: Plan, step_id: str, state: StepState, note: str = "") -> Plan:
+    """`plan` with one step in another state."""
+    steps = tuple(
+        replace(step, state=state, note=note) if step.id == step_id else step for step in plan.steps
+    )
+    return replace(plan, steps=steps)
+
+
+def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
+    """`plan` with what had not begun replaced by `steps`.
+
+    What was done or failed stays. Of what had not begun, a step named again is replaced, the
+    others are skipped. An id that belongs to an ended step is not given out a second time.
+    """
+    wanted = tuple(steps)
+    taken = {step.id for step in plan.steps if step.state != "pending"}
+    named = {step.id: _free(step.id, taken, plan.revision + 2) for step in wanted}
+    new = tuple(
+        replace(step, id=named[step.id], needs=tuple(named.get(need, need) for need in step.needs))
+        for step in wanted
+    )
+    kept = tuple(
+        replace(step, state="skipped") if step.state == "pending" else step
+        for step in plan.steps
+        if step.state != "pending" or step.id not in named
+    )
+    return replace(plan, steps=(*kept, *new), revision=plan.revision + 1)
+
+
+def _free(wanted: str, taken: set[str], n: int) -> str:
+    """`wanted`, or the first of `wanted-n`, `wanted-n+1` … that no ended step has."""
+    if wanted not in taken:
+        return wanted
+    while f"{wanted}-{n}" in taken:
+        n += 1
+    return f"{wanted}-{n}"
+
+
+def problem(plan: Plan) -> str:
+    """Why `plan` cannot be worked off, "" if it can; in words that help to mend it."""
+    ids = [step.id for step in plan.steps]
+    if twice := next((one for one in ids if ids.count(one) > 1), ""):
+        return f"The id {twice!r} is given to two steps."
+    if len(ids) > MOST_STEPS:
+        return f"{len(ids)} steps are too many: at most {MOST_STEPS}."
+    over = {step.id for step in plan.of("done")}
+    usable = over | {step.id for step in plan.of("pending")}
+    for step in plan.of("pending"):
+        if not step.description.strip():
+            return f"The step {step.id!r} does not say what to do."
+        for need in step.needs:
+            if need not in usable:
+                return f"The step {step.id!r} needs {need!r}, which is no step that can be done."
+    circle = _circle(plan, over)
+    return f"These steps wait for each other: {', '.join(circle)}." if circle else ""
+
+
+def _circle(plan: Plan, over: set[str]) -> tuple[str, ...]:
+    """Ids of steps that could never begin."""
+    left = {step.id: set(step.needs) - over for step in plan.of("pending")}
+    while free := [step_id for step_id, needs in left.items() if needs.isdisjoint(left)]:
+        for step_id in free:
+            del left[step_id]
+    return tuple(left)
+
+
+def checklist(plan: Plan) -> str:
+    """The plan as a markdown checklist."""
+    return "\n".join(_line(step) for step in plan.steps)
+
+
+def active_context(plan: Plan) -> str:
+    """The checklist under its heading, as a step is shown it: cut after CONTEXT characters."""
+    text = f"[Active Task Context]\n{checklist(plan)}"
+    return text if len(text) <= CONTEXT else text[: CONTEXT - 1] + "…"
+
+
+def _line(step: Step) -> str:
+    note = f" ({step.note})" if step.note else ""
+    return f"- {_BOXES[step.state]} {step.id}: {step.description}{note}"

@@ -1,0 +1,147 @@
+"""Makes a plan, and makes what is left of one anew after a failure. Remembers nothing: a re-plan
+is told what happened."""
+
+import re
+
+from msgspec import Struct
+
+from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
+from agent_core.messages import Message, user
+from agent_core.models.port import Request
+from agent_core.orchestration.asides import Unusable, consult, find_json, tier
+from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised
+from agent_core.scope import Scope
+
+TITLE = 60
+FORM = """{"steps": [{"id": "s1", "description": "what to do", "outcome": "what can be seen to be \
+so afterwards", "needs": [], "files": [], "command": false}]}
+
+- needs: ids of the steps whose results this one takes. Steps that do not need each other run at \
+the same time.
+- files: paths in the workspace that exist after the step and are not empty; none if it writes none.
+- command: true if the last command of the step has to end with exit code 0.
+- Write description and outcome in the language of the request. No step for the final answer: it \
+is written after the last step."""
+PLAN = f"""\
+[Planning]
+Do not answer yet and call no tool. Divide the request above into the steps it takes: as few as \
+make sense, at most eight. Answer with JSON alone, in this form:
+{FORM}
+If it takes no plan, answer {{"steps": []}}."""
+REVISE = """\
+[Planning again]
+This is how far the plan is:
+{checklist}
+
+{why}
+
+Call no tool. What is done stays done. Answer with JSON alone, in the same form as before: the \
+steps that are still to do, another way where one failed. They replace all steps that have not \
+begun; keep the id of a step that stays. If the request cannot be met, answer {{"steps": []}}."""
+
+_ALIASES: dict[str, tuple[str, ...]] = {
+    "description": ("description", "do", "task", "text", "step"),
+    "outcome": ("outcome", "expected_outcome", "expect", "expected"),
+    "needs": ("needs", "dependencies", "depends_on"),
+}
+
+
+class Drafted(Struct, frozen=True, kw_only=True):
+    """What came of asking for a plan; None where it could not be used or has no steps.
+    `messages`: what the asking added to the thread."""
+
+    plan: Plan | None
+    messages: tuple[Message, ...] = ()
+
+
+async def draft(scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...]) -> Drafted:
+    """A plan for the request in `brief`."""
+    empty = Plan(title=_title(brief.said or brief.text), steps=())
+    ask = user(f"{brief.text}\n\n{PLAN}")
+    return await _ask(scope, _request(brief, hands, (*history, ask)), hands, empty, brief.limit)
+
+
+async def redraft(
+    scope: Scope, brief: Brief, hands: Hands, thread: tuple[Message, ...], plan: Plan
+) -> Drafted:
+    """`plan` with new steps in place of those that have not begun."""
+    failed = "\n".join(f"The step {s.id} failed: {s.note}" for s in plan.of("failed"))
+    ask = user(REVISE.format(checklist=checklist(plan), why=failed))
+    return await _ask(scope, _request(brief, hands, (*thread, ask)), hands, plan, brief.limit)
+
+
+async def _ask(scope: Scope, request: Request, hands: Hands, before: Plan, limit: float) -> Drafted:
+    def read(text: str) -> Plan | None:
+        steps = read_steps(text)
+        new = revised(before, steps) if before.steps else Plan(title=before.title, steps=steps)
+        if why := problem(new):
+            raise Unusable(why)
+        return new if steps else None
+
+    try:
+        plan, said = await consult(scope, hands, request, read, limit)
+    except (ModelFailed, TimedOut, BudgetExceeded):
+        return Drafted(plan=None)
+    return Drafted(plan=plan, messages=(request.messages[-1], *said))
+
+
+def _request(brief: Brief, hands: Hands, messages: tuple[Message, ...]) -> Request:
+    """As any other call of the turn, so that it begins with the same words; no call is allowed."""
+    return Request(
+        model=tier(brief.model, "pro"),
+        system=brief.system,
+        messages=messages,
+        tools=hands.toolbox.specs(brief.tools),
+        tool_choice="none",
+        cache_key=brief.cache_key,
+    )
+
+
+def read_steps(text: str) -> tuple[Step, ...]:
+    """The steps that a model wrote down, in any of the forms that models use. Raises Unusable."""
+    found = find_json(text)
+    if isinstance(found, dict):
+        found = found.get("steps", found.get("plan"))
+    if not isinstance(found, list):
+        raise Unusable("There is no list of steps in it.")
+    return tuple(_step(row, n) for n, row in enumerate(found, 1))
+
+
+def _step(row: object, n: int) -> Step:
+    if isinstance(row, str):
+        return Step(id=f"s{n}", description=row.strip())
+    if not isinstance(row, dict):
+        raise Unusable(f"Step {n} is not an object.")
+    return Step(
+        id=_id(row.get("id"), n),
+        description=str(_field(row, "description") or "").strip(),
+        outcome=str(_field(row, "outcome") or "").strip(),
+        needs=tuple(_id(need, 0) for need in _listed(_field(row, "needs"))),
+        files=tuple(str(path) for path in _listed(row.get("files"))),
+        command=row.get("command") is True,
+    )
+
+
+def _field(row: dict[str, object], name: str) -> object:
+    return next((row[alias] for alias in _ALIASES[name] if alias in row), None)
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    if isinstance(value, list):
+        return tuple(dict.fromkeys(one for one in value if isinstance(one, str | int)))
+    return (value,) if isinstance(value, str) and value else ()
+
+
+def _id(value: object, n: int) -> str:
+    """An id that may stand in a key; models write numbers too."""
+    text = re.sub(r"[^\w-]+", "-", str(value if value is not None else "")).strip("-")[:20]
+    return text or f"s{n}"
+
+
+def _title(text: str) -> str:
+    """The request's first words."""
+    line = " ".join(re.sub(r"^\[[^\]\n]{1,80}\] ", "", text).split())
+    if len(line) <= TITLE:
+        return line
+    return f"{line[:TITLE].rpartition(' ')[0] or line[:TITLE]}…"

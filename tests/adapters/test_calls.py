@@ -1,0 +1,40 @@
+"""Shows that a call to be approved is shown as it will run, with nothing hidden."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.calls import HIDDEN, laid_out, visible
+
+
+def test_a_command_alone_is_shown_bare() -> None:
+    assert laid_out('{"command": "cd a &&\\n  make \\"b\\""}') == 'cd a &&\n  make "b"'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{"command":"ls","timeout":1.0}', '{\n  "command": "ls",\n  "timeout": 1.0\n}'),
+        ('{"command":["ls"]}', '{\n  "command": [\n    "ls"\n  ]\n}'),
+        ('{"command":"ls","command":"rm"}', '{\n  "command": "ls",\n  "command": "rm"\n}'),
+        ('{"command":" ls"}', '{\n  "command": " ls"\n}'),
+        ('{"command":"a\\u001b[2Kb"}', '{\n  "command": "a\\u001b[2Kb"\n}'),
+        ('{"command":"a\u202eb"}', '{\n  "command": "a\\u202eb"\n}'),
+        ('{"path":"\U000e0041"}', '{\n  "path": "\\udb40\\udc41"\n}'),
+        ("{}", ""),
+        ("no JSON\u200b ", "no JSON\\u200b"),
+    ],
+    ids=["more", "a list", "twice", "a blank", "a control", "turned", "a tag", "nothing", "broken"],
+)
+def test_all_else_is_shown_as_json(arguments: str, shown: str) -> None:
+    assert laid_out(arguments) == shown
+
+
+@given(st.sampled_from(["command", "path"]), st.text())
+def test_what_is_shown_says_exactly_what_runs(name: str, text: str) -> None:
+    shown = laid_out(json.dumps({name: text}, ensure_ascii=False))
+    assert visible(shown) == shown and not set(map(ord, shown)) & set(HIDDEN)
+    bare = name == "command" and shown == text
+    assert bare or json.loads(shown) == {name: text}

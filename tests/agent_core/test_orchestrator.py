@@ -1,0 +1,314 @@
+"""Planned turns alone: a scope over a journal in memory, a scripted model, and a kill after every
+record. What the planner and the judge make of what models write."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agent_core.context.transcript import messages_of
+from agent_core.errors import ModelFailed
+from agent_core.events import PlanMade, Routed, StageEntered, StepBegan, StepEnded
+from agent_core.journal import Broke, Emitted, Journal, Replied
+from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
+from agent_core.models.port import OnDelta, Reply, Request, TextDelta
+from agent_core.orchestration.asides import Unusable, find_json, tier
+from agent_core.orchestration.drive import drive
+from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.orchestrator import work
+from agent_core.orchestration.plan import Step
+from agent_core.orchestration.planner import read_steps
+from agent_core.orchestration.verify import Finding, verify
+from agent_core.policy import Verdict
+from agent_core.scope import Scope, Turn
+from agent_core.tools.toolbox import Toolbox
+from tests.agent_core.test_scope import Disk
+
+STEPS = [
+    {"id": "a", "description": "find", "outcome": "found"},
+    {"id": "b", "description": "look", "outcome": "seen", "needs": ["a"]},
+    {"id": "c", "description": "count", "outcome": "counted", "needs": ["a"]},
+]
+YES = '{"ok": true}'
+
+
+def plan(steps: object = STEPS) -> str:
+    return json.dumps({"steps": steps})
+
+
+class World:
+    """One life: a model that answers from a table, and who watches."""
+
+    def __init__(self, folder: Path, **answers: str | Exception) -> None:
+        self.answers: dict[str, str | Exception] = {"plan": plan(), "check": YES} | answers
+        self.asked: list[str] = []
+        self.requests: list[Request] = []
+        self.streamed = ""
+        self.brief = Brief(
+            text="first this, then that", system="s", model="pro", tools=(),
+            workspace=str(folder), route="planned", cache_key="k",
+        )  # fmt: skip
+        self.hands = Hands(
+            complete=self.complete, toolbox=Toolbox(()), live=lambda event: None,
+            judge=lambda item: Verdict(ruling="allow", rule="", reason=""),
+        )  # fmt: skip
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        what = purpose(request)
+        self.asked.append(what)
+        self.requests.append(request)
+        answer = self.answers.get(what, self.answers.get(what.partition(" ")[0], f"{what} done"))
+        if isinstance(answer, Exception):
+            raise answer
+        on_delta(TextDelta(text=answer))
+        return Reply(parts=(Text(text=answer),), model="m", provider="p")
+
+    def live(self, event: object) -> None:
+        self.streamed += getattr(event, "text", "")
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        return ()
+
+    async def run(self, disk: Disk) -> Result:
+        turn = Turn("t", Journal(list(disk.records), disk.write), self)
+
+        async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+            return await work(scope, self.brief, self.hands, (), past)
+
+        result = await drive(turn, code)
+        await turn.journal.barrier()
+        return result
+
+
+def purpose(request: Request) -> str:
+    last = text_of(request.messages[-1])
+    if last.startswith("Step: "):
+        return f"check {last.splitlines()[0][6:]}"
+    marks = {"[Planning]": "plan", "[Planning again]": "replan", "[Finishing]": "final"}
+    found = [name for mark, name in marks.items() if mark in last]
+    return found[0] if found else last.partition("nothing else:\n")[2].partition(":")[0] or last
+
+
+def events(disk: Disk, kind: type) -> list[object]:
+    return [r.event for r in disk.records if isinstance(r, Emitted) and isinstance(r.event, kind)]
+
+
+async def test_only_the_last_words_stream(tmp_path: Path) -> None:
+    world, disk = World(tmp_path), Disk()
+    result = await world.run(disk)
+    assert result.text == "final done" and world.streamed == "final done"
+    assert world.asked[:3] == ["plan", "a", "check find"] and world.asked[-1] == "final"
+    assert [event.route for event in events(disk, Routed)] == ["planned"]
+    assert [event.id for event in events(disk, StepBegan)] == ["a", "b", "c"]
+    assert sorted(event.id for event in events(disk, StepEnded)) == ["a", "b", "c"]
+    assert [event.name for event in events(disk, StageEntered)] == ["finalizing"]
+
+
+async def test_tiers_are_kept_apart_and_a_chosen_model_serves_all(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.run(Disk())
+    assert {(purpose(r).partition(" ")[0], r.model) for r in world.requests} >= {
+        ("plan", "pro"), ("check", "flash"), ("final", "pro"),
+    }  # fmt: skip
+    assert (tier("pro", "flash"), tier("acme/big", "flash")) == ("flash", "acme/big")
+
+
+async def test_a_kill_after_each_record_repeats_no_answer(tmp_path: Path) -> None:
+    whole = Disk()
+    first = World(tmp_path)
+    expected = await first.run(whole)
+    assert len(whole.records) > 20
+    for count in range(len(whole.records) + 1):
+        disk, world = Disk(whole.records[:count]), World(tmp_path)
+        assert await world.run(disk) == expected
+        known = [r for r in whole.records[:count] if isinstance(r, Replied)]
+        assert len(world.asked) == len(first.asked) - len(known), count
+        assert disk.keys() == list(dict.fromkeys(disk.keys())), "nothing is written twice"
+        assert set(disk.keys()) == set(whole.keys()), count
+
+
+async def test_what_a_step_found_stands_before_it_is_judged(tmp_path: Path) -> None:
+    world, disk = World(tmp_path), Disk()
+    missing: list[str] = []
+    step_of = {step["description"]: step["id"] for step in STEPS}
+
+    async def complete(name: str, request: Request, on_delta: OnDelta) -> Reply:
+        what, _, about = purpose(request).partition(" ")
+        key = f"step-{step_of.get(about)}/round-1/model"
+        if what == "check" and key not in disk.keys():
+            missing.append(key)
+        return await world.complete(name, request, on_delta)
+
+    world.hands = msgspec.structs.replace(world.hands, complete=complete)
+    await world.run(disk)
+    assert not missing and world.asked.count("check find") == 1
+
+
+async def test_a_turn_begun_before_there_were_plans_stays_as_it_was() -> None:
+    old = b'{"text":"first x, then y","system":"s","model":"pro","tools":[],"workspace":"/w"}'
+    assert msgspec.json.decode(old, type=Brief).route == "simple"
+
+
+@pytest.mark.parametrize("answer", [plan([]), plan(STEPS[:1]), "no", ModelFailed("away")])
+async def test_without_a_plan_the_request_is_answered_directly(
+    tmp_path: Path, answer: str | Exception
+) -> None:
+    world, disk = World(tmp_path, plan=answer), Disk()
+    result = await world.run(disk)
+    assert result.text == "first this, then that done"
+    assert [m.role for m in result.messages] == ["user", "assistant"]
+    assert not events(disk, PlanMade)
+    assert [event.route for event in events(disk, Routed)] == ["simple"]
+
+
+async def test_a_circle_is_asked_about_once(tmp_path: Path) -> None:
+    circle = [dict(STEPS[0], needs=["b"]), STEPS[1]]
+    world = World(tmp_path, plan=plan(circle))
+    world.answers["That"] = plan()
+    result = await world.run(Disk())
+    assert result.text == "final done"
+    again = text_of(world.requests[1].messages[-1])
+    assert "wait for each other: a, b" in again
+
+
+async def test_a_provider_that_goes_away_ends_the_turn_with_its_word(tmp_path: Path) -> None:
+    world, disk = World(tmp_path, a=ModelFailed("The model is away.")), Disk()
+    result = await world.run(disk)
+    assert (result.text, result.finish) == ("", "error")
+    assert world.asked == ["plan", "a"], "no re-plan helps against that"
+
+
+async def test_a_judge_that_is_away_lets_go_on_and_says_so(tmp_path: Path) -> None:
+    world, disk = World(tmp_path, check=ModelFailed("away")), Disk()
+    assert (await world.run(disk)).text == "final done"
+    assert {event.note for event in events(disk, StepEnded)} == {"not checked"}
+
+
+async def test_a_request_that_cannot_be_met_ends_with_what_is_known(tmp_path: Path) -> None:
+    no = '{"ok": false, "why": "there is none"}'
+    world, disk = World(tmp_path, check=no, replan=plan([])), Disk()
+    assert (await world.run(disk)).text == "final done"
+    last = text_of(world.requests[-1].messages[-1])
+    assert "[!] a: find (there is none)" in last and "[-] b: look" in last
+    assert [event.name for event in events(disk, StageEntered)] == ["replanning", "giving_up"]
+
+
+async def test_what_is_stopped_leaves_messages_that_any_provider_takes(tmp_path: Path) -> None:
+    whole = Disk()
+    await World(tmp_path).run(whole)
+    for count in range(len(whole.records)):
+        roles = [m.role for m in messages_of(whole.records[:count])]
+        assert all(one != other for one, other in zip(roles, roles[1:], strict=False)), roles
+        assert "ok" not in "".join(map(text_of, messages_of(whole.records[:count])))
+
+
+async def test_where_code_and_journal_part_it_goes_on_without_a_plan(tmp_path: Path) -> None:
+    whole = Disk()
+    await World(tmp_path).run(whole)
+    at = [r.key for r in whole.records].index("step-a/round-1/model")
+    broken = [*whole.records[: at + 1], Broke(key="broke-1", at="x", text="x")]
+    world = World(tmp_path)
+    result = await world.run(Disk(broken))
+    assert result.finish == "stop" and world.asked == [
+        "[Going on]\nThe turn was cut off here. Go on with the request from what is done already."
+    ]
+    assert text_of(world.requests[0].messages[1]) == "a done"
+
+
+# ---- what models write -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"steps": [{"id": "1", "description": "x", "needs": []}]}',
+        'Sure!\n```json\n{"plan": [{"id": 1, "task": "x"}]}\n```\nGood luck.',
+        '[{"step": "x", "depends_on": [], "id": "1"}]',
+    ],
+)
+def test_plans_are_read_in_the_forms_that_models_use(text: str) -> None:
+    assert read_steps(text) == (Step(id="1", description="x"),)
+
+
+def test_needs_and_ids_become_keys() -> None:
+    text = '[{"id": "step one/x", "do": "x"}, {"id": 2, "do": "y", "dependencies": ["step one/x"]}]'
+    one, two = read_steps(text)
+    assert (one.id, two.needs) == ("step-one-x", ("step-one-x",))
+    assert read_steps('["x", "y"]')[1] == Step(id="s2", description="y")
+
+
+@pytest.mark.parametrize("text", ["", "no", "{}", '{"steps": "x"}', '{"steps": [1]}', "{]"])
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(Unusable):
+        read_steps(text)
+
+
+def test_json_is_found_in_the_middle() -> None:
+    assert find_json("so [1, 2] it is") == [1, 2]
+    assert find_json('a {"b": [1]} c') == {"b": [1]}
+
+
+# ---- the check ---------------------------------------------------------------------------
+
+
+def called(*contents: str, text: str = "All went well.") -> Result:
+    parts = tuple(ToolResult(call_id=str(n), name="t", content=c) for n, c in enumerate(contents))
+    calls = tuple(ToolCall(id=str(n), name="t", arguments="{}") for n in range(len(contents)))
+    return Result(
+        text=text,
+        messages=(
+            user("do"),
+            Message(role="assistant", parts=calls),
+            Message(role="tool", parts=parts),
+            Message(role="assistant", parts=(Text(text=text),)),
+        ),
+    )
+
+
+async def found(world: World, step: Step, ended: Result) -> Finding:
+    findings: list[Finding] = []
+
+    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+        findings.append(await verify(scope, step, ended, world.brief, world.hands))
+        return ended
+
+    disk = Disk()
+    await drive(Turn("t", Journal([], disk.write), world), code)
+    return findings[0]
+
+
+@pytest.mark.parametrize(
+    ("step", "ended", "why"),
+    [
+        ({}, called("x", text=" "), "no result"),
+        ({"command": True}, called("x\n[exit code 0]", "y\n[exit code 2]"), "exit code 2"),
+        ({"command": True}, called("x\n[stopped after 30 s]"), "stopped after 30 s"),
+        ({"command": True}, called("a file"), "No command"),
+        ({"files": ("none.txt",)}, called("written"), "none.txt"),
+        ({"files": ("empty.txt",)}, called("written"), "empty.txt"),
+        ({"files": ("../outside.txt",)}, called("written"), "outside.txt"),
+    ],
+)
+async def test_what_can_be_seen_is_seen_without_a_model(
+    tmp_path: Path, step: dict[str, object], ended: Result, why: str
+) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "empty.txt").touch()
+    (tmp_path / "outside.txt").write_text("x")
+    world = World(room)
+    finding = await found(world, Step(id="a", description="d", outcome="o", **step), ended)  # type: ignore[arg-type]
+    assert not finding.ok and why in finding.why
+    assert world.asked == []
+
+
+async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    world = World(tmp_path, check='{"ok": false, "why": "the number is 7, not 8"}')
+    step = Step(id="a", description="count", outcome="8 lines", files=("a.txt",), command=True)
+    finding = await found(world, step, called("7 lines\n[exit code 0]"))
+    assert finding == Finding(ok=False, why="the number is 7, not 8")
+    shown = text_of(world.requests[0].messages[0])
+    assert "Expected outcome: 8 lines" in shown and "t gave: 7 lines" in shown
+    assert "All went well." in shown

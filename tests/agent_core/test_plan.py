@@ -1,0 +1,106 @@
+"""Plans as values: what can begin, what cannot be worked off, what a re-plan leaves."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.orchestration.plan import (
+    CONTEXT,
+    MOST_STEPS,
+    Plan,
+    Step,
+    active_context,
+    checklist,
+    moved,
+    problem,
+    revised,
+)
+
+
+def plan(*steps: str) -> Plan:
+    """'id need need' for each step."""
+    made = (step.split() for step in steps)
+    return Plan(
+        title="t", steps=tuple(Step(id=i, description=f"do {i}", needs=tuple(n)) for i, *n in made)
+    )
+
+
+def ids(steps: tuple[Step, ...]) -> str:
+    return " ".join(step.id for step in steps)
+
+
+def states(one: Plan) -> dict[str, str]:
+    return {step.id: step.state for step in one.steps}
+
+
+def test_steps_are_ready_when_what_they_need_is_over() -> None:
+    one = plan("a", "b", "c a b", "d c")
+    assert ids(one.ready) == "a b"
+    one = moved(moved(one, "a", "done"), "b", "running")
+    assert ids(one.ready) == ""
+    assert ids(moved(one, "b", "skipped").ready) == "c", "who skips a step lets the next ones begin"
+    assert ids(moved(one, "b", "failed", "why").ready) == ""
+
+
+def test_what_cannot_be_worked_off_is_said_in_words() -> None:
+    assert problem(plan("a", "b a")) == ""
+    assert "'x'" in problem(plan("a x"))
+    assert problem(plan("a c", "b a", "c b", "d")) == "These steps wait for each other: a, b, c."
+    assert "wait for each other: a" in problem(plan("a a"))
+    assert "two steps" in problem(plan("a", "a"))
+    assert "too many" in problem(plan(*(f"s{n}" for n in range(MOST_STEPS + 1))))
+    assert "what to do" in problem(Plan(title="", steps=(Step(id="a", description=" "),)))
+    assert "'a'" in problem(moved(plan("a", "b a"), "a", "failed")), "b could never begin"
+
+
+def test_a_re_plan_keeps_what_was_done_and_skips_what_is_dropped() -> None:
+    one = moved(moved(plan("a", "b a", "c b", "d c"), "a", "done"), "b", "failed", "no")
+    new = revised(one, plan("b a", "d b").steps)
+    assert states(new) == {
+        "a": "done", "b": "failed", "c": "skipped", "b-2": "pending", "d": "pending",
+    }  # fmt: skip
+    assert new.steps[-1].needs == ("b-2",), "the new one, not the failed one"
+    assert new.revision == 1 and problem(new) == ""
+    assert ids(new.ready) == "b-2"
+    third = revised(moved(new, "b-2", "failed"), plan("b a", "d b").steps)
+    assert ids(third.steps) == "a b c b-2 b-3 d"
+
+
+@given(st.data())
+def test_a_plan_without_a_problem_comes_to_its_end(data: st.DataObject) -> None:
+    names = "abcdefg"
+    steps = [
+        f"{name} {' '.join(data.draw(st.lists(st.sampled_from(names), max_size=2)))}"
+        for name in names
+    ]
+    one = plan(*steps)
+    if problem(one):
+        for _ in names:  # and one with a problem does not
+            for step in one.ready:
+                one = moved(one, step.id, "done")
+        assert one.of("pending")
+        return
+    for _ in names:
+        for step in one.ready:
+            failed = data.draw(st.booleans())
+            one = moved(one, step.id, "skipped" if failed else "done")
+    assert not one.of("pending", "running")
+
+
+@given(st.lists(st.sampled_from(["done", "failed", "pending"]), min_size=4, max_size=4), st.data())
+def test_a_re_plan_loses_nothing_and_names_nothing_twice(marks: list[str], data: object) -> None:
+    one = plan("a", "b", "c", "d")
+    for name, mark in zip("abcd", marks, strict=True):
+        one = moved(one, name, mark)  # type: ignore[arg-type]
+    ended = {step.id: step for step in one.of("done", "failed")}
+    new = revised(one, plan("a", "c a", "e c").steps)
+    assert {step.id: step for step in new.steps if step.id in ended} == ended
+    assert len({step.id for step in new.steps}) == len(new.steps)
+    assert len(new.of("pending")) == 3
+
+
+def test_the_checklist_says_how_far_it_is_and_stays_short() -> None:
+    one = moved(moved(plan("a", "b a"), "a", "failed", "no host"), "b", "running")
+    assert checklist(one) == "- [!] a: do a (no host)\n- [~] b: do b"
+    long = Plan(title="", steps=(Step(id="a", description="x" * 5_000),))
+    assert len(active_context(long)) == CONTEXT
+    assert active_context(one).startswith("[Active Task Context]\n- [!] a")

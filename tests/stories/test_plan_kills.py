@@ -1,0 +1,170 @@
+"""A planned turn re-run with a kill at every point: steps at once, an approval inside a step, a
+check that fails, a re-plan. Nothing is lost or doubled, no ended step is done again, and the same
+checklist is edited on."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
+from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.orchestrator import work
+from agent_core.scope import Scope
+from gateway.messages import Conversation
+from gateway.store.rows import ConversationSettings
+from gateway.views import ApprovalCard, PlanView
+from gateway.views import Reply as Answer
+from tests.fakes.lives import count_points, killed_at
+from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.stories.test_kills import assert_clean
+
+FIRST = {
+    "s1": ("note", ()),
+    "s2": ("look add", ("s1",)),
+    "s3": ("deploy", ("s1",)),
+    "s4": ("look", ("s2", "s3")),
+}
+SECOND = {"s5": ("add", ("s1",)), "s4": ("look", ("s5", "s3"))}
+
+AT_ONCE = {"s2/0", "s2/2", "check/look add", "s3/0", "s3/2", "check/deploy"}
+"""What two branches may ask at the same time."""
+
+
+def written(steps: dict[str, tuple[str, tuple[str, ...]]]) -> str:
+    rows = [
+        {"id": name, "description": words, "outcome": f"{name} is right", "needs": needs}
+        for name, (words, needs) in steps.items()
+    ]
+    return json.dumps({"steps": rows})
+
+
+class PlannedAgent(ScriptedAgent):
+    """Plans every turn. Step s2 fails its check; its tools' names are the steps' words."""
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        return replace(super().brief(conversation, settings, text), route="planned")
+
+    async def code(
+        self, scope: Scope, brief: Brief, hands: Hands,
+        history: tuple[Message, ...], past: tuple[Message, ...],
+    ) -> Result:  # fmt: skip
+        return await work(scope, brief, hands, history, past)
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        self._ledger.note("thought", of=purpose(request.messages), n=len(request.messages))
+        return await super().complete(name, request, on_delta)
+
+    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
+        match purpose(messages).split("/"):
+            case ["plan"]:
+                return [Text(text=written(FIRST))]
+            case ["replan"]:
+                return [Text(text=written(SECOND))]
+            case ["check", words]:
+                return [Text(text=json.dumps({"ok": words != "look add", "why": "wrong"}))]
+            case ["final"]:
+                return [Text(text="all is done")]
+            case [step, "0"]:
+                words = (FIRST | SECOND)[step][0].split()
+                return [
+                    ToolCall(id=f"{step}-{n}", name=word, arguments=json.dumps({"text": word}))
+                    for n, word in enumerate(words)
+                ]
+            case [step, _]:
+                gave = [p.content for p in messages[-1].parts if isinstance(p, ToolResult)]
+                return [Text(text=f"{step} gave {'; '.join(gave)}")]
+        raise AssertionError(messages[-1])
+
+
+def purpose(messages: Sequence[Message]) -> str:
+    """What a call of the model is for: `plan`, `check/…`, `s1/0` (its round), `final`."""
+    at = max(n for n, m in enumerate(messages) if m.role == "user")
+    last = text_of(messages[at])
+    for mark, name in (
+        ("[Planning again]", "replan"), ("[Planning]", "plan"), ("[Finishing]", "final"),
+    ):  # fmt: skip
+        if mark in last:
+            return name
+    if last.startswith("Step: "):
+        return f"check/{last.splitlines()[0][6:]}"
+    return f"{last.partition('nothing else:')[2].split(':')[0].strip()}/{len(messages) - 1 - at}"
+
+
+def prepare(life: Life) -> None:
+    life.agent = PlannedAgent(life.ledger, life.points, life.folder)
+
+
+async def story(life: Life) -> None:
+    await life.say("m1", "plan this")
+    await life.until(lambda: card(life) or answers(life))
+    if (asked := card(life)) is not None:
+        await life.press("p1", asked.buttons[0].token)
+    await life.until(lambda: answers(life))
+    await life.quiet()
+    await assert_clean(life, 1)
+
+
+def card(life: Life) -> ApprovalCard | None:
+    cards = [c for c in life.cards() if isinstance(c, ApprovalCard) and c.state == "open"]
+    return cards[0] if cards else None
+
+
+def answers(life: Life) -> list[Answer]:
+    views = life.screen().values()
+    return [v for v in views if isinstance(v, Answer) and v.state == "final"]
+
+
+def check(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    sends = ledger.all("send")
+    screen = {
+        line["id"]: _view(json.dumps(line["view"]).encode())
+        for line in ledger.all()
+        if line["what"] in ("send", "edit")
+    }
+    final = [v for v in screen.values() if isinstance(v, Answer) and v.text == "all is done"]
+    plans = [v for v in screen.values() if isinstance(v, PlanView)]
+    assert len([v for v in final if not v.note]) <= 1 <= len(final), f"{label}: {final}"
+    assert len(sends) in (4, 5), f"{label}: plan, activity, card, answer: {len(sends)}"
+    assert len(plans) == 1 or len(sends) == 5, f"{label}: {plans}"
+    marks = {step.id: step.state for step in plans[-1].steps}
+    expected = {"s1": "done", "s2": "failed", "s3": "done", "s5": "done", "s4": "done"}
+    assert marks == expected, f"{label}: {marks}"
+    assert plans[-1].state == "done"
+    tools = Counter(line["text"] for line in ledger.all("tool"))
+    assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
+    thoughts = Counter(line["of"] for line in ledger.all("thought"))
+    again = {of: count for of, count in thoughts.items() if count > 1}
+    most = 2 if again.keys() <= AT_ONCE else 1
+    assert len(again) <= most, f"{label}: only what was under way is asked again: {again}"
+    assert max(again.values(), default=2) == 2, f"{label}: {again}"
+    assert not backwards(ledger), f"{label}: {backwards(ledger)}"
+
+
+def backwards(ledger: Ledger) -> list[str]:
+    """Work of a step that others had already built upon."""
+    order = [line["of"].partition("/")[0] for line in ledger.all("thought")]
+    after = {"plan": set(FIRST), "s1": {"s2", "s3"}, "s2": {"replan"}, "s3": {"replan"}}
+    after |= {"replan": {"s5"}, "s5": {"s4"}, "s4": {"final"}}
+    return [
+        f"{one} after {later}"
+        for n, one in enumerate(order)
+        for later in order[:n]
+        if later in after.get(one, set())
+    ]
+
+
+@pytest.mark.timeout(240)
+def test_a_kill_at_every_point_of_a_planned_turn() -> None:
+    points = count_points(story, prepare)
+    assert points["count"] > 80, points
+    killed = 0
+    for k in range(1, points["count"] + 1):
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, check, label, prepare)
+    assert killed >= points["count"] * 0.9
