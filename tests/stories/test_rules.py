@@ -28,6 +28,7 @@ from agent_core.models.port import OnDelta, Reply, Request, TextDelta
 from agent_core.orchestration.executor import Brief
 from agent_core.questions import Answer
 from agent_core.scope import Scope, Turn
+from gateway.delivery import outbox as outbox_module
 from gateway.errors import Fenced, StoreFailed
 from gateway.messages import (
     CommandGiven,
@@ -36,7 +37,6 @@ from gateway.messages import (
     QuestionExpired,
 )
 from gateway.present import Fold
-from gateway.delivery import outbox as outbox_module
 from gateway.store.rows import Changes, Lease, RecordRow
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Activity, FormCard, Notice
