@@ -6,10 +6,21 @@ import { $, keep, kept, make, newKey, say, when } from "./dom.js";
 const THEMES = ["", "light", "dark"], AGAIN = 20000;
 let asked = 0, typing = 0;
 
+let pressed = false, late = false;
+
+addEventListener("pointerdown", (event) => { pressed = Boolean(event.target.closest?.("#list")); }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  addEventListener(end, () => setTimeout(() => { // the click comes first
+    pressed = false;
+    if (late) { late = false; list(); }
+  }));
+}
+
 export async function list() {
   const mine = ++asked, words = $("search").value.trim();
   const found = await call("/conversations" + (words ? "?q=" + encodeURIComponent(words) : "")).catch(() => null);
   if (!found || mine !== asked) return; // a newer search is under way
+  if (pressed) return void (late = true); // what is being pressed must not go away under the finger
   $("person").textContent = say("signed_in_as", { person: found.person });
   $("none").textContent = words && !found.conversations.length ? say("none_found") : "";
   const focus = document.activeElement?.closest("#list a")?.getAttribute("href");
