@@ -5,6 +5,7 @@ platform until the store is open.
 """
 
 import asyncio
+import gc
 import importlib
 import logging
 import os
@@ -63,7 +64,7 @@ class Gateway:
 
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
             page, gate = await self._page(parts, listening)
-            jobs = (parts.host.run(self._open), parts.agent.warm(), assembly.hints(parts))
+            jobs = (parts.host.run(self._open), _warmed(parts), assembly.hints(parts))
             work = [group.create_task(job) for job in jobs]
             await self._open.wait()
             work.append(group.create_task(self._receive(page)))
@@ -141,6 +142,13 @@ class Gateway:
     def _reload(self, group: asyncio.TaskGroup) -> None:
         if self._parts is not None:
             group.create_task(self._parts.reload())
+
+
+async def _warmed(parts: "Parts") -> None:
+    """Import what the first call needs; what is there then stays, and is not searched for cycles
+    with every wave of messages."""
+    await parts.agent.warm()
+    gc.freeze()
 
 
 def _platforms(settings: Settings) -> Sequence[Adapter]:

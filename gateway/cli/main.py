@@ -61,14 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-COLLECT = (20_000, 20, 20)
-"""Allocations between two searches for cycles; Python's 700 cost a tenth of a burst's time, and
-what a turn leaves behind goes without them."""
-
-
 def _run(settings: Settings) -> int:
-    import gc
-
     import uvloop
 
     from gateway.__main__ import serve
@@ -77,7 +70,6 @@ def _run(settings: Settings) -> int:
 
     as_json = settings.log_format == "json"
     logs.set_up(settings.log_level, settings.secrets, as_json=as_json)
-    gc.set_threshold(*COLLECT)
     code = OK
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
