@@ -290,7 +290,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         connection = _open(self._path)
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -4096"):
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -2048"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         connection.executescript(SCHEMA.read_text())
         return connection
