@@ -235,8 +235,8 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
             code("put", "self._buffer.clear()", "pass"),
             code(
                 "barrier",
-                "await asyncio.shield(asyncio.ensure_future(self.put(record)))",
-                "await asyncio.shield(asyncio.ensure_future(self.put(record)));"
+                "await asyncio.shield(asyncio.ensure_future(self.put(*records)))",
+                "await asyncio.shield(asyncio.ensure_future(self.put(*records)));"
                 " self._buffer.clear()",
             ),
         ),
