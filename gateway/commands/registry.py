@@ -90,8 +90,8 @@ async def _new(call: Call) -> str:
 async def _stop(call: Call) -> str:
     done = (call.seq,)
     active = call.session.active
-    allowed = call.role == "admin" or active is None
-    if active is not None and not allowed and active.row.sender != call.command.sender.key:
+    mine = active is None or active.row.sender == call.command.sender.key
+    if not mine and call.role != "admin":
         return say("not_yours", call.language)
     asking = {question.turn for question in _open(call)}
     quiet = active is not None and active.id in asking and not active.words
