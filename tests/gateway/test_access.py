@@ -257,3 +257,13 @@ def test_the_next_moment_of_a_question() -> None:
 )
 def test_the_address_of_the_approvers_chat(text: str, address: str) -> None:
     assert read_chat(text, "42") == address
+
+
+async def test_where_everybody_is_an_admin_nobody_is_looked_up() -> None:
+    async def look_up(key: str) -> bytes | None:
+        raise AssertionError(f"a read for every message: {key}")
+
+    lists = {"telegram": People(admins=frozenset({"*"}), viewers=frozenset({"9"}))}
+    access = Access(lists, {}, look_up=look_up)
+    assert await access.learn(Sender(platform="telegram", id="1")) == "admin"
+    assert await access.learn(Sender(platform="telegram", id="9")) == "viewer"
