@@ -130,9 +130,7 @@ def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
     try:
         owner = os.fstat(current)
         for part in parts:
-            made = create and not _exists(part, current)
-            if made:
-                os.mkdir(part, 0o755, dir_fd=current)
+            made = create and _made(part, current)
             parent, current = current, os.open(part, flags, dir_fd=current)
             os.close(parent)
             if made:
@@ -143,10 +141,11 @@ def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
     return current
 
 
-def _exists(name: str, parent: int) -> bool:
+def _made(name: str, parent: int) -> bool:
+    """Make the folder; False if it is there, perhaps since this moment: calls run at once."""
     try:
-        os.lstat(name, dir_fd=parent)
-    except FileNotFoundError:
+        os.mkdir(name, 0o755, dir_fd=parent)
+    except FileExistsError:
         return False
     return True
 

@@ -1,6 +1,8 @@
 """No path leaves the workspace."""
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,20 @@ def test_a_huge_file_is_not_read_whole(inside: Path) -> None:
 def test_the_gateways_folder_is_not_written(inside: Path) -> None:
     with pytest.raises(ToolFailed):
         write(Write(path=".turnkeeper/backups/x", content=""), inside)
+
+
+def test_calls_that_run_at_once_make_the_same_folder(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        for n in range(40):
+            workspace = tmp_path / str(n)
+            workspace.mkdir()
+            together = threading.Barrier(8)
+
+            def call(
+                name: int, workspace: Path = workspace, wait: threading.Barrier = together
+            ) -> str:
+                wait.wait(10)
+                return write(Write(path=f"a/b/c/{name}.txt", content="x"), workspace)
+
+            done = list(threads.map(call, range(8)))
+            assert all(text.startswith("Created") for text in done)
