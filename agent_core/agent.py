@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 
 from agent_core import ambient
+from agent_core.context.narrate import events_of, question_text
 from agent_core.context.prompt import system_prompt
 from agent_core.errors import Misuse, Parked
 from agent_core.events import AgentEvent, Completed, ReasoningAdded, TokenAdded
@@ -26,10 +27,11 @@ from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
 from agent_core.journal_file import FileJournal
 from agent_core.messages import Message
 from agent_core.models.port import Model, OnDelta, Reply, Request, Usage
-from agent_core.narrate import events_of, question_text
+from agent_core.orchestration.classifier import classify
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.executor import Brief, Hands, react
+from agent_core.orchestration.executor import Brief, Hands
 from agent_core.orchestration.executor import Result as Ending
+from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Situation, Verdict, decide
 from agent_core.questions import Answer, Question
 from agent_core.scope import Scope, Turn
@@ -81,6 +83,7 @@ class Agent:
     `model`: a provider (`Model`), or `provider/model` or a tier looked up in the environment's
     keys. `on_question` answers what the agent asks; without it every question counts as denied.
     `journal`: a folder; with it a task that was cut off goes on under the same `task_id`.
+    `plans`: a request for several steps gets a plan that is worked off and checked step by step.
     `callbacks`: see CALLBACKS; sync or async, an exception in one is logged and ends nothing.
     `pre_tool_call`, `post_tool_call`: see `agent_core.tools.hooks`.
     """
@@ -92,6 +95,7 @@ class Agent:
     journal: Path | None = None
     workspace: Path = field(default_factory=Path.cwd)
     max_rounds: int = 30
+    plans: bool = True
     callbacks: dict[str, Callback] = field(default_factory=dict)
     history: tuple[Message, ...] = ()
     pre_tool_call: PreHook | None = None
@@ -293,6 +297,7 @@ class _Task:
             tools=agent._toolbox.names,
             workspace=str(agent.workspace),
             max_rounds=agent.max_rounds,
+            route="planned" if agent.plans and classify(text) == "complex" else "simple",
             cache_key=self.id,
         )
         start = _Start(brief=brief, history=self._history)
@@ -313,12 +318,12 @@ class _Task:
         )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:
-            return await react(scope, brief, hands, self._history, past)
+            return await work(scope, brief, hands, self._history, past)
 
         while True:
             journal.rewind()
             try:
-                ending = await drive(Turn(self.id, journal, self), code)
+                ending = await drive(Turn(self.id, journal, self, brief.max_turns), code)
             except Parked:
                 await self._ask(journal)
                 continue

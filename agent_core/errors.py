@@ -10,8 +10,10 @@ Exception
   AgentError             recorded in the journal and raised the same on replay
     ToolFailed           a tool could not do its work
     ModelFailed          no provider gave an answer
-    BudgetExceeded       a limit of calls or money was reached
+    BudgetExceeded       a limit of money was reached
+      CallsExceeded      the turn's model calls are used up
     TimedOut             a limit of time was reached
+    Cut                  a person skipped the step that this belongs to
   Diverged               the journal holds another call under this key: a bug or an upgrade
   Misuse                 the library was called in a way that cannot work
 """
@@ -69,8 +71,16 @@ class BudgetExceeded(AgentError):
     """A limit of calls or money was reached."""
 
 
+class CallsExceeded(BudgetExceeded):
+    """The turn's model calls are used up; one more may be made, to sum up."""
+
+
 class TimedOut(AgentError):
     """A limit of time was reached."""
+
+
+class Cut(AgentError):
+    """A person skipped what this belongs to."""
 
 
 class Diverged(Exception):

@@ -12,6 +12,7 @@ from agent_core.models.port import Usage
 from agent_core.orchestration.plan import Step
 
 Stage = Literal["planning", "working", "replanning", "finalizing", "giving_up"]
+ResearchStage = Literal["init_config", "search_loop", "analyze", "synthesize", "write_report"]
 
 
 class StageEntered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stage"):
@@ -23,7 +24,7 @@ class StageEntered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sta
 class Routed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="routing"):
     """Which way the turn goes; `why` where that is not what the request asked for."""
 
-    route: Literal["simple", "planned"]
+    route: Literal["simple", "planned", "research"]
     why: str = ""
 
 
@@ -72,6 +73,23 @@ class ParallelEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pa
     """All steps that ran at once are over."""
 
     steps: tuple[str, ...]
+
+
+class ResearchMoved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="research"):
+    """A research is at another stage. `count`: what came of it (queries, sources, findings)."""
+
+    stage: ResearchStage
+    state: Literal["running", "done"]
+    title: str = ""
+    count: int = 0
+
+
+class SourceFound(Struct, frozen=True, kw_only=True, tag_field="kind", tag="source"):
+    """A page was read for a research, or was not: then `why`."""
+
+    url: str
+    title: str = ""
+    why: str = ""
 
 
 class TokenAdded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="token"):
@@ -156,6 +174,21 @@ class BudgetWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bud
     limit: int
 
 
+class Compressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="compressed"):
+    """Older messages are not seen as they were any more. `messages`: how many in all;
+    `summarised`: a summary stands for them, else nothing does."""
+
+    messages: int
+    summarised: bool = True
+
+
+class FellBack(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fallback"):
+    """Another model answered than the one that was asked first."""
+
+    model: str
+    instead_of: str
+
+
 class ReplayDiverged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="replay_diverged"):
     """The code no longer asks what the journal holds; the turn goes on from its records."""
 
@@ -180,6 +213,8 @@ AgentEvent: TypeAlias = (
     | ParallelBegan
     | ParallelTaskEnded
     | ParallelEnded
+    | ResearchMoved
+    | SourceFound
     | TokenAdded
     | ReasoningAdded
     | TextRestarted
@@ -192,6 +227,8 @@ AgentEvent: TypeAlias = (
     | StatusShown
     | UsageCounted
     | BudgetWarned
+    | Compressed
+    | FellBack
     | ReplayDiverged
     | Completed
 )

@@ -17,6 +17,7 @@ from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
 from agent_core.messages import GivenFile, ToolCall
 from agent_core.models.port import Reply
+from agent_core.orchestration.edits import PlanEdit
 from agent_core.questions import Answer, Question
 
 Outcome = Literal["ok", "failed", "timed_out", "unknown", "cancelled", "denied"]
@@ -54,7 +55,7 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
     """A model call that ended in a failure, raised the same on replay."""
 
     key: str
-    error: Literal["model", "timeout", "budget"]
+    error: Literal["model", "timeout", "budget", "calls", "cut"]
     text: str
     fault: str = ""
 
@@ -106,6 +107,15 @@ class Steered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="steered"
     rows: tuple[int, ...] = ()
 
 
+class Amended(Struct, frozen=True, kw_only=True, tag_field="kind", tag="amended"):
+    """A person's edit of the plan. `cut`: the branch that it ends while that runs, or ""."""
+
+    key: str
+    edit: PlanEdit
+    cut: str = ""
+    by: str = ""
+
+
 class Broke(Struct, frozen=True, kw_only=True, tag_field="kind", tag="broke"):
     """The code and the journal parted at `at`: from here the turn goes on from its records."""
 
@@ -143,6 +153,7 @@ Record: TypeAlias = (
     | Asked
     | Answered
     | Steered
+    | Amended
     | Broke
     | Finished
     | Stopped

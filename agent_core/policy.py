@@ -117,7 +117,7 @@ def _forbidden(tool: Tool, arguments: BaseModel) -> _Line | None:
 
 
 def _table(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
-    match tool.access:
+    match "read" if tool.looks is not None and tool.looks(arguments) else tool.access:
         case "person":
             return _Line(ruling="allow", rule="person", reason="It only asks the person.")
         case "read":
@@ -182,11 +182,15 @@ def _covers(grant: Grant, tool: Tool, risk: Risk, always: str) -> bool:
 
 
 def _always(tool: Tool, arguments: BaseModel, digest: str) -> str:
-    """This call and no other, in words; "" if they are too long to be checked.
+    """This call and no other, or what the tool says, in words; "" if they are too long to be
+    checked.
 
     A command that may run a file of the workspace is bound to the files' content as well: with
     the same words, a swapped script would be another call.
     """
+    if tool.rule is not None:
+        words = tool.rule(arguments)
+        return words if len(words) <= MAX_RULE else ""
     words = _command(arguments) if tool.access == "shell" else arguments.model_dump_json()
     if len(words) > MAX_RULE:
         return ""

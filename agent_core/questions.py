@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Risk = Literal["low", "medium", "high"]
-Choice = Literal["once", "conversation", "always", "deny", "expired", "cancelled"]
+Choice = Literal["once", "conversation", "always", "edit", "deny", "expired", "cancelled"]
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,20 @@ class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):
     expires: float = 0.0
 
 
-Question: TypeAlias = Approval | Decision | Input
+class PlanReview(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+    """Shall this plan be worked off? `steps`: what they do, in order."""
+
+    title: str
+    steps: tuple[str, ...]
+    expires: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The plan in one line."""
+        return f"{self.title}: {'; '.join(self.steps)}"
+
+
+Question: TypeAlias = Approval | Decision | Input | PlanReview
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -54,6 +67,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     Approval: `choice` is once / conversation / always / deny; `text` the reason of a denial.
     Decision and Input: `choice` is once and `text` the option or the words.
+    PlanReview: `choice` is once, or edit and `text` what to change, or deny.
     No answer: `choice` is expired or cancelled. `by` and `at` (seconds since 1970) go into the
     audit and the card.
     """

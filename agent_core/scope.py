@@ -8,30 +8,31 @@ return at once what they returned, and the code arrives where it was. Keys are p
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import (
     AgentError,
     BudgetExceeded,
+    CallsExceeded,
+    Cut,
     Diverged,
-    Misuse,
     ModelFailed,
     ModelFault,
-    Parked,
     Suspend,
     TimedOut,
     ToolFailed,
 )
 from agent_core.events import AgentEvent, ReasoningAdded, TextRestarted, TokenAdded
 from agent_core.journal import (
+    Amended,
     Answered,
     Asked,
     Emitted,
     Failed,
-    Journal,
     Noted,
     Outcome,
     Replied,
@@ -42,8 +43,11 @@ from agent_core.journal import (
 )
 from agent_core.messages import Output, ToolCall, ToolResult
 from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
+from agent_core.orchestration.edits import PlanEdit
 from agent_core.questions import Answer, Question
 from agent_core.tools.contract import Repetition
+from agent_core.turn import Company as Company
+from agent_core.turn import Turn as Turn
 
 T = TypeVar("T")
 ModelCall: TypeAlias = Callable[[OnDelta], Awaitable[Reply]]
@@ -55,76 +59,7 @@ UNKNOWN = (
 )
 
 
-class Company(Protocol):
-    """Who runs the turn: sees live events and hands over what people said meanwhile."""
-
-    def live(self, event: AgentEvent) -> None:
-        """An event that is not recorded."""
-
-    def take_steers(self) -> tuple[tuple[int, str], ...]:
-        """(inbox row, text) of messages that came in for the running turn; each is handed
-        over once."""
-
-
-class Turn:
-    """One run of a turn in memory: its journal, its branches and why it stopped.
-
-    The *first* suspend reason decides; once it is set, every scope call of every branch
-    raises it.
-    """
-
-    def __init__(self, turn_id: str, journal: Journal, company: Company) -> None:
-        self.id = turn_id
-        self.journal = journal
-        self.company = company
-        self.dead: Suspend | None = None
-        self.branches = 1
-        self.tasks: set[asyncio.Task[object] | None] = set()
-        self._waiting: dict[str, asyncio.Future[Answer]] = {}
-
-    def suspend(self, reason: Suspend) -> None:
-        """Close the turn for `reason`, unless it is closed already."""
-        if self.dead is not None:
-            return
-        self.dead = reason
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(reason)
-
-    def answered(self, asked: str, answer: Answer) -> None:
-        """Let the branch that waits under `asked` go on, if one does."""
-        future = self._waiting.get(asked)
-        if future is not None and not future.done():
-            self.branches += 1
-            future.set_result(answer)
-
-    async def wait(self, key: str) -> Answer:
-        """Wait in memory for the answer; when all branches wait, the turn parks."""
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = future
-        self.rest()
-        answer = await future
-        del self._waiting[key]
-        return answer
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Keys of the questions that branches wait under."""
-        return tuple(self._waiting)
-
-    def rest(self) -> None:
-        """One branch fewer works."""
-        self.branches -= 1
-        if self.branches == 0:
-            self.suspend(Parked())
-
-    def check(self) -> None:
-        """Raise why the turn is closed, if it is; refuse callers that the turn did not start."""
-        if self.dead is not None:
-            raise self.dead
-        task = asyncio.current_task()
-        if task not in self.tasks:
-            raise Misuse("a scope was called from a task that it did not start: use scope.parallel")
+SKIPPED = "Skipped by a person. If it was running, its outcome is unknown."
 
 
 class Scope:
@@ -181,11 +116,13 @@ class Scope:
         name: str = "model",
         limit: float | None = None,
         ends: Callable[[Reply], bool] | None = None,
+        apart: bool = False,
     ) -> Reply:
         """A model's answer; retries and fallback happen inside `call`, in one record.
 
         `ends` says of an answer that the turn ends with it at once: such a one rides on the
-        final commit, since nobody depends on it before.
+        final commit, since nobody depends on it before. `apart`: it is made although the turn's
+        calls are used up.
         """
         key = self._claim(name)
         journal = self._turn.journal
@@ -195,26 +132,36 @@ class Scope:
         if known is not None:
             raise _failure(known)
         try:
-            async with ambient.limit(limit):
-                reply = await _unless_own(call(self._stream), ModelFailed)
-        except ModelFailed as error:
-            failed = Failed(key=key, error="model", text=str(error), fault=error.fault)
-        except BudgetExceeded as error:
-            failed = Failed(key=key, error="budget", text=str(error))
-        except TimeoutError:
-            failed = Failed(key=key, error="timeout", text=f"the model took over {limit:g} s")
-        else:
+            reply = await self._asked(key, call, limit, apart)
+        except (ModelFailed, BudgetExceeded, Cut, TimeoutError) as error:
             self._turn.check()
-            replied = Replied(key=key, reply=reply)
-            if ends is not None and ends(reply):
-                journal.defer(replied)
-                return reply
-            await journal.barrier(replied)
-            self._turn.check()
-            return reply
+            failed = _failed(key, error, limit)
+            await journal.barrier(failed)
+            raise _failure(failed) from error
         self._turn.check()
-        await journal.barrier(failed)
-        raise _failure(failed)
+        self._turn.calls += 1
+        reply = replace(reply, nth=self._turn.calls)
+        replied = Replied(key=key, reply=reply)
+        if ends is not None and ends(reply):
+            journal.defer(replied)
+            return reply
+        await journal.barrier(replied)
+        self._turn.check()
+        return reply
+
+    async def _asked(self, key: str, call: ModelCall, limit: float | None, apart: bool) -> Reply:
+        turn = self._turn
+        if turn.most and turn.calls >= turn.most and not apart:
+            raise CallsExceeded(f"The turn's {turn.most} model calls are used.")
+        try:
+            if turn.is_cut(key):
+                raise TimeoutError
+            async with turn.limited(key, limit):
+                return await _unless_own(call(self._stream), ModelFailed)
+        except TimeoutError:
+            if turn.is_cut(key):
+                raise Cut("A person skipped this.") from None
+            raise
 
     async def tool(
         self, call: ToolCall, repetition: Repetition, run: ToolRun, limit: float = 30.0
@@ -239,13 +186,17 @@ class Scope:
             self._turn.check()
         outcome: Outcome = "ok"
         try:
-            async with ambient.limit(limit):
+            if self._turn.is_cut(key):
+                raise TimeoutError
+            async with self._turn.limited(key, limit):
                 gave = await _unless_own(run(token), ToolFailed)
                 made = gave if isinstance(gave, Output) else Output(text=gave)
         except ToolFailed as error:
             made, outcome = Output(text=str(error)), "failed"
         except TimeoutError:
             made, outcome = Output(text=f"Timed out after {limit:g} s."), "timed_out"
+            if self._turn.is_cut(key):
+                made, outcome = Output(text=SKIPPED), "cancelled"
         return await self._finish(key, call, made, outcome)
 
     def settle(self, call: ToolCall, content: str, outcome: Outcome = "failed") -> ToolResult:
@@ -290,6 +241,12 @@ class Scope:
         else:
             journal.defer(record)
         return record.texts
+
+    async def amendments(self, name: str) -> tuple[PlanEdit, ...]:
+        """All edits of the plan that people made until now, in order."""
+        records = self._turn.journal.records
+        edits = tuple(record.edit for record in records if isinstance(record, Amended))
+        return edits[: await self.once(name, lambda: len(edits), kind=int)]
 
     async def parallel(
         self, branches: Mapping[str, Callable[["Scope"], Awaitable[T]]]
@@ -389,6 +346,20 @@ async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:
         raise failed(text) from error
 
 
+def _failed(key: str, error: Exception, limit: float | None) -> Failed:
+    match error:
+        case ModelFailed():
+            return Failed(key=key, error="model", text=str(error), fault=error.fault)
+        case CallsExceeded():
+            return Failed(key=key, error="calls", text=str(error))
+        case BudgetExceeded():
+            return Failed(key=key, error="budget", text=str(error))
+        case Cut():
+            return Failed(key=key, error="cut", text=str(error))
+        case _:
+            return Failed(key=key, error="timeout", text=f"the model took over {limit:g} s")
+
+
 def _failure(record: Failed) -> Exception:
     match record.error:
         case "model":
@@ -397,3 +368,7 @@ def _failure(record: Failed) -> Exception:
             return BudgetExceeded(record.text)
         case "timeout":
             return TimedOut(record.text)
+        case "calls":
+            return CallsExceeded(record.text)
+        case "cut":
+            return Cut(record.text)

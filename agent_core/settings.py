@@ -3,131 +3,54 @@
 This module and `gateway.settings`, which embeds it, are the only readers of the environment.
 """
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-Tier = Literal["max", "pro", "flash"]
-TIERS: tuple[Tier, ...] = get_args(Tier)
-ApiMode = Literal["chat_completions", "anthropic_messages"]
-API_MODES: tuple[ApiMode, ...] = get_args(ApiMode)
-LATER_MODES = ("codex_responses",)
+from agent_core.context.settings import ContextSettings
+from agent_core.models.catalog import Price, parse_prices, parse_windows
+from agent_core.models.providers import (
+    API_MODES,
+    BASE_URLS,
+    DEFAULT_MODELS,
+    TIERS,
+    TIMEOUT,
+    ApiMode,
+    CompatibleProvider,
+    Endpoint,
+    SettingsError,
+    Tier,
+    TierModels,
+    is_http,
+    is_key,
+    parse_compatible,
+    reached_at,
+    split_keys,
+)
+from agent_core.orchestration.settings import AgentSettings
+from agent_core.tools.web.settings import WebSettings
 
-BASE_URLS = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com/v1beta/openai/",
-}
-"""Providers known by name, in the order in which a key alone decides."""
+__all__ = [
+    "AUXILIARY",
+    "BASE_URLS",
+    "DEFAULT_MODELS",
+    "TIERS",
+    "ApiMode",
+    "Auxiliary",
+    "CompatibleProvider",
+    "Endpoint",
+    "ModelSettings",
+    "SettingsError",
+    "Tier",
+    "TierModels",
+    "ToolSettings",
+]
 
-DEFAULT_MODELS: dict[str, dict[Tier, str]] = {
-    "openai": {"max": "gpt-5.6-sol", "pro": "gpt-5.6-terra", "flash": "gpt-5.6-luna"},
-    "anthropic": {
-        "max": "claude-opus-5-5",
-        "pro": "claude-sonnet-5-5",
-        "flash": "claude-haiku-5-5",
-    },
-    "gemini": {
-        "max": "gemini-3.1-pro-preview",
-        "pro": "gemini-3.8-flash",
-        "flash": "gemini-3.5-flash-lite",
-    },
-}
-"""What a tier means when only a key is set: ids that openai 3.54 and anthropic 2.12 list, and
-Google's own pages (November 2026)."""
-
-
-class SettingsError(Exception):
-    """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
-
-    def __init__(self, setting: str, value: str, mend: str) -> None:
-        shown = f"{setting}={value}" if value else setting
-        super().__init__(f"{shown}: {mend}")
-        self.setting = setting
-        self.value = value
-        self.mend = mend
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where a provider is and how it is spoken to. `timeout` is in seconds without a byte."""
-
-    provider: str
-    base_url: str
-    api_key: str = field(repr=False)
-    key_setting: str = "the API key"
-    """What a person has to look at when the key is refused."""
-    timeout: float = 300.0
-    retries: int = 2
-    """Tries after the first one, of all kinds together."""
-    cache_key: bool | None = None
-    """Send `prompt_cache_key`; None: only to OpenAI itself, others may refuse it."""
-    thinking: bool | None = None
-    """Ask for visible reasoning; None: say nothing about it."""
-    api_mode: ApiMode = "chat_completions"
-
-
-class TierModels(BaseModel):
-    """The models of a compatible provider."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    max: str = ""
-    pro: str = ""
-    flash: str = ""
-
-
-class CompatibleProvider(BaseModel):
-    """A provider at `base_url`. `api_mode`: what it speaks; "": see `mode`."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    name: str = Field(min_length=1, pattern=r"^[^/\s]+$")
-    base_url: str
-    api_key: str = Field(default="", repr=False)
-    tier_models: TierModels = TierModels()
-    enable_thinking: bool | None = None
-    api_mode: str = ""
-
-    @property
-    def mode(self) -> ApiMode:
-        """What was set; else what its address speaks: one of Anthropic's, or a path that ends
-        in /anthropic, where other providers offer the same protocol."""
-        if self.api_mode:
-            return cast(ApiMode, self.api_mode)
-        parts = urlsplit(self.base_url)
-        path = parts.path.rstrip("/").removesuffix("/v1")
-        if parts.hostname == "api.anthropic.com" or path.endswith("/anthropic"):
-            return "anthropic_messages"
-        return "chat_completions"
-
-    @field_validator("api_mode")
-    @classmethod
-    def _is_spoken(cls, value: str) -> str:
-        if value in LATER_MODES:
-            raise ValueError(f"{value} is not in this version; use {' or '.join(API_MODES)}")
-        if value and value not in API_MODES:
-            raise ValueError(f"must be {' or '.join(API_MODES)}")
-        return value
-
-    @field_validator("api_key")
-    @classmethod
-    def _has_no_odd_letters(cls, value: str) -> str:
-        if not _is_key(value):
-            raise ValueError("holds characters that no key has; copy it again")
-        return value
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        if not _is_http(value):
-            raise ValueError("must be an http or https URL")
-        return value
+Auxiliary = Literal["vision", "compression", "web_extract", "session_search"]
+AUXILIARY: tuple[Auxiliary, ...] = get_args(Auxiliary)
+"""Work beside the conversation that may have a chain of models of its own."""
 
 
 class ToolSettings(BaseModel):
@@ -137,6 +60,7 @@ class ToolSettings(BaseModel):
 
     command_max_seconds: int = 600
     hooks: tuple[str, ...] = ()
+    web: WebSettings = WebSettings()
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> "ToolSettings":
@@ -147,22 +71,31 @@ class ToolSettings(BaseModel):
             mend = "write whole seconds, from 1 to 86400."
             raise SettingsError(setting.upper(), text, mend)
         hooks = tuple(filter(None, (entry.strip() for entry in _read(env, "hooks").split(","))))
-        return cls(command_max_seconds=int(text), hooks=hooks)
+        return cls(command_max_seconds=int(text), hooks=hooks, web=WebSettings.read(env))
 
 
 class ModelSettings(BaseModel):
     """Everything about models that can be set, and what the agent does besides: `tools`. `tiers`
-    and `tier_providers` hold what was set."""
+    and `tier_providers` hold what was set; `fallbacks` and `auxiliary` name models by
+    provider/model, in the order in which they are tried; `timeout`: seconds without a byte."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
 
     tiers: dict[Tier, str] = {}
     tier_providers: dict[Tier, str] = {}
     keys: dict[str, tuple[str, ...]] = Field(default={}, repr=False)
     base_urls: dict[str, str] = BASE_URLS
     compatible: tuple[CompatibleProvider, ...] = ()
+    modes: dict[str, ApiMode] = {}
+    fallbacks: tuple[str, ...] = ()
+    auxiliary: dict[Auxiliary, tuple[str, ...]] = {}
+    timeout: float = TIMEOUT
+    prices: dict[str, Price] = {}
+    windows: dict[str, int] = {}
     transcription: str = ""
     tools: ToolSettings = ToolSettings()
+    context: ContextSettings = ContextSettings()
+    agent: AgentSettings = AgentSettings()
 
     @classmethod
     def read(cls, env: Mapping[str, str] | None = None) -> "ModelSettings":
@@ -176,8 +109,16 @@ class ModelSettings(BaseModel):
             keys={name: found for name, found in keys.items() if found},
             base_urls=urls,
             compatible=_read_compatible(env),
+            modes=_read_mode(env),
+            fallbacks=_read_models(env, "fallback_providers"),
+            auxiliary=_read_auxiliary(env),
+            timeout=_read_timeout(env),
+            prices=parse_prices("MODEL_PRICES", _read(env, "model_prices")),
+            windows=parse_windows("MODEL_WINDOWS", _read(env, "model_windows")),
             transcription=_read(env, "transcription_model"),
             tools=ToolSettings.read(env),
+            context=ContextSettings.read(env),
+            agent=AgentSettings.read(env),
         )
 
     @property
@@ -214,33 +155,37 @@ class ModelSettings(BaseModel):
         return next((model for model in named if model), "")
 
     def endpoint(self, provider: str, setting: str = "MAX_MODEL") -> Endpoint:
-        """How to reach `provider`, which `setting` names; raises SettingsError."""
+        """How to reach `provider` with its first key; `setting` names it. Raises SettingsError."""
+        return self.endpoints(provider, setting)[0]
+
+    def endpoints(self, provider: str, setting: str = "MAX_MODEL") -> tuple[Endpoint, ...]:
+        """How to reach `provider`, once with each key; `setting` names it. Raises SettingsError."""
         own = self._compatible_by_name().get(provider)
         if own:
-            speaks = own.mode
-            url = own.base_url
-            if speaks == "anthropic_messages":  # the client adds /v1 by itself
-                url = url.rstrip("/").removesuffix("/v1")
-            return Endpoint(
-                provider=provider,
-                base_url=url,
-                api_key=own.api_key or "none",
-                key_setting=f"api_key of {provider} in OPENAI_COMPATIBLE_PROVIDERS",
-                thinking=own.enable_thinking,
-                api_mode=speaks,
-            )
-        if provider not in BASE_URLS:
+            mode, url, keys, thinking = own.mode, own.base_url, own.keys, own.enable_thinking
+            key_setting = f"api_key of {provider} in OPENAI_COMPATIBLE_PROVIDERS"
+        elif provider not in BASE_URLS:
             known = ", ".join((*BASE_URLS, *self._compatible_by_name()))
             raise SettingsError(setting, provider, f"no such provider; use one of: {known}.")
-        key_setting = f"{provider.upper()}_API_KEY"
-        if provider not in self.keys:
-            raise SettingsError(setting, provider, f"it has no key; set {key_setting}.")
-        return Endpoint(
-            provider=provider,
-            base_url=self.base_urls[provider],
-            api_key=self.keys[provider][0],
-            key_setting=key_setting,
-            api_mode="anthropic_messages" if provider == "anthropic" else "chat_completions",
+        else:
+            url, key_setting, thinking = self.base_urls[provider], _key_setting(provider), None
+            if provider not in self.keys:
+                raise SettingsError(setting, provider, f"it has no key; set {key_setting}.")
+            speaks: ApiMode = (
+                "anthropic_messages" if provider == "anthropic" else "chat_completions"
+            )
+            mode, keys = self.modes.get(provider, speaks), self.keys[provider]
+        return tuple(
+            Endpoint(
+                provider=provider,
+                base_url=reached_at(url, mode),
+                api_key=key,
+                key_setting=key_setting,
+                timeout=self.timeout,
+                thinking=thinking,
+                api_mode=mode,
+            )
+            for key in keys
         )
 
     def listener(self) -> tuple[Endpoint, str] | None:
@@ -309,59 +254,64 @@ def _read_provider(env: Mapping[str, str], tier: Tier) -> str:
 def _read_url(env: Mapping[str, str], provider: str) -> str:
     setting = f"{provider}_base_url"
     url = _read(env, setting) or BASE_URLS[provider]
-    if not _is_http(url):
+    if not is_http(url):
         raise SettingsError(setting.upper(), url, "must be an http or https URL.")
     return url
 
 
-def _is_http(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+def _key_setting(provider: str) -> str:
+    return f"{provider.upper()}_API_KEY"
 
 
 def _read_keys(env: Mapping[str, str], provider: str) -> tuple[str, ...]:
     """One key or several, with commas between them."""
-    setting = f"{provider}_api_key"
-    keys = tuple(key for key in (piece.strip() for piece in _read(env, setting).split(",")) if key)
-    if not all(_is_key(key) for key in keys):
-        raise SettingsError(setting.upper(), "", "holds characters that no key has; copy it again.")
+    setting = _key_setting(provider)
+    keys = split_keys(_read(env, setting))
+    if not all(is_key(key) for key in keys):
+        raise SettingsError(setting, "", "holds characters that no key has; copy it again.")
     return keys
 
 
-def _is_key(key: str) -> bool:
-    return key.isascii() and key.isprintable() and " " not in key
+def _read_mode(env: Mapping[str, str]) -> dict[str, ApiMode]:
+    """What OpenAI's own address is spoken to in, where that is set."""
+    setting, mode = "OPENAI_API_MODE", _read(env, "openai_api_mode")
+    spoken = tuple(name for name in API_MODES if name != "anthropic_messages")
+    if mode and mode not in spoken:
+        raise SettingsError(setting, mode, f"use {' or '.join(spoken)}.")
+    return {"openai": cast(ApiMode, mode)} if mode else {}
+
+
+def _read_models(env: Mapping[str, str], setting: str) -> tuple[str, ...]:
+    """Models by provider/model, with commas between them."""
+    names = split_keys(_read(env, setting))
+    for name in names:
+        provider, slash, model = name.partition("/")
+        if not (provider and slash and model):
+            raise SettingsError(setting.upper(), name, "write provider/model,provider/model.")
+    return names
+
+
+def _read_auxiliary(env: Mapping[str, str]) -> dict[Auxiliary, tuple[str, ...]]:
+    chains = {name: _read_models(env, f"auxiliary_{name}") for name in AUXILIARY}
+    return {name: chain for name, chain in chains.items() if chain}
+
+
+def _read_timeout(env: Mapping[str, str]) -> float:
+    setting, text = "MODEL_TIMEOUT", _read(env, "model_timeout")
+    try:
+        seconds = float(text) if text else TIMEOUT
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise SettingsError(setting, text, "write seconds, from 0.1 to 3600.")
+    return seconds
 
 
 def _read_compatible(env: Mapping[str, str]) -> tuple[CompatibleProvider, ...]:
-    """The list of compatible providers. Values stay out of error texts: they may hold keys."""
     setting = "OPENAI_COMPATIBLE_PROVIDERS"
     text, alias = _read(env, setting), _read(env, "CUSTOM_PROVIDERS")
     if text and alias and text != alias:
         raise SettingsError("CUSTOM_PROVIDERS", "", f"{setting} says something else; keep one.")
     if alias and not text:
         setting, text = "CUSTOM_PROVIDERS", alias
-    try:
-        entries = json.loads(text or "[]")
-    except ValueError:
-        raise SettingsError(setting, "", "is not valid JSON; write a list of objects.") from None
-    if not isinstance(entries, list):
-        raise SettingsError(setting, "", "must be a JSON list of objects.")
-    providers = tuple(_entry(setting, index, entry) for index, entry in enumerate(entries))
-    names = [provider.name for provider in providers]
-    for index, name in enumerate(names):
-        if name in BASE_URLS or name in names[:index]:
-            raise SettingsError(f"{setting}[{index}].name", name, "is taken; choose another name.")
-    return providers
-
-
-def _entry(setting: str, index: int, entry: object) -> CompatibleProvider:
-    try:
-        return CompatibleProvider.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        path = "".join(f".{part}" for part in first["loc"])
-        mend = f"{first['msg'].removeprefix('Value error, ')}."
-        raise SettingsError(f"{setting}[{index}]{path}", "", mend) from None
+    return parse_compatible(setting, text)

@@ -9,6 +9,7 @@ from agent_core.orchestration.executor import Brief, Hands, Result
 from agent_core.policy import Mode
 from agent_core.scope import Scope
 from gateway.messages import Conversation
+from gateway.spending.ledger import Payer
 from gateway.store.rows import ConversationSettings
 
 
@@ -19,6 +20,9 @@ class Circumstances(Protocol):
 
     def settings(self) -> ConversationSettings:
         """What the conversation's people chose, as of now."""
+
+    def payer(self) -> Payer:
+        """For whom the turn's model calls are made, and what they took so far."""
 
     def asker(self) -> tuple[str, str]:
         """(sender key, role) of the person whose message started the turn."""

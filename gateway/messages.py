@@ -285,6 +285,19 @@ def read_token(token: str) -> tuple[str, str] | None:
     return parts[1], parts[2]
 
 
+def plan_token(turn: str, action: str, step: str = "") -> str:
+    """What a plan's button carries (≤ 64 bytes)."""
+    return f"p:{turn}:{action}:{step}"
+
+
+def read_plan_token(token: str) -> tuple[str, str, str] | None:
+    """(turn, action, step) of a plan's button, None if it is none."""
+    parts = token.split(":", 3)
+    if len(parts) != 4 or parts[0] != "p" or not parts[1] or not parts[2]:
+        return None
+    return parts[1], parts[2], parts[3]
+
+
 def digest(data: bytes) -> str:
     """A short name for `data`: 22 hex digits of its SHA-256."""
     return hashlib.sha256(data).hexdigest()[:22]

@@ -6,14 +6,15 @@ the records: same views, same versions.
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace as with_
 
 from agent_core import ambient
-from agent_core.events import ErrorMet
+from agent_core.events import Compressed, ErrorMet, ResearchMoved, SourceFound
 from agent_core.journal import (
+    Amended,
     Answered,
     Asked,
     Began,
@@ -29,9 +30,10 @@ from agent_core.journal import (
     ToolStarted,
 )
 from agent_core.messages import Message, ToolCall, calls_of, text_of
-from agent_core.questions import Answer, Approval, Choice, Decision, Input
+from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
 from gateway.messages import button_token
-from gateway.present_plan import PlanEvent, ended, planned
+from gateway.plans.present import Course, PlanEvent, amended, ended, planned, shown
+from gateway.plans.research import closed, sourced, staged
 from gateway.texts import Key, say
 from gateway.views import (
     Activity,
@@ -44,11 +46,9 @@ from gateway.views import (
     Media,
     MediaFile,
     Notice,
-    PlanState,
     PlanView,
     ProposalLine,
     Reply,
-    Report,
     Said,
     ToolLine,
     View,
@@ -70,8 +70,6 @@ _LINE: dict[Outcome, LineState] = {
     "cancelled": "stopped",
     "denied": "denied",
 }
-
-
 _APPROVED: dict[Choice, Key] = {
     "conversation": "approved_conversation",
     "always": "approved_always",
@@ -94,7 +92,8 @@ class Fold:
     asker: str = ""
     language: str = ""
     said: bool = False
-    max_rounds: int = 30
+    turn: str = ""
+    course: Course | None = None
     shapes: dict[str, Shape] = field(default_factory=dict)
     _cards: dict[str, str] = field(default_factory=dict)
 
@@ -115,16 +114,30 @@ class Fold:
                 return self._asked(record)
             case Answered():
                 return self._answered(record.asked, record.answer)
-            case Emitted(event=ErrorMet() as event):
-                return self._set(
-                    f"notice:{record.key}", Notice(text=event.text, tone="error"), True
-                )
-            case Emitted() if isinstance(record.event, PlanEvent):
-                return self._planned(record.event)
+            case Emitted():
+                return self._happened(record)
+            case Amended() if self.course is not None:
+                return self._course(amended(self.course, record.edit))
             case Finished():
                 return self._finished(record)
             case Stopped():
                 return self._stopped(record)
+            case _:
+                return ()
+
+    def _happened(self, record: Emitted) -> tuple[str, ...]:
+        match record.event:
+            case ErrorMet(text=text):
+                return self._set(f"notice:{record.key}", Notice(text=text, tone="error"), True)
+            case Compressed() if "compressed" not in self.shapes:
+                told = Notice(text=say("compressed", self.language), quiet=True)
+                return self._set("compressed", told, True)
+            case ResearchMoved() as moved:
+                return self._set("research", staged(self._now("research"), moved, self.language))
+            case SourceFound() as found:
+                return self._set("activity", sourced(self._activity(), found))
+            case event if isinstance(event, PlanEvent):
+                return self._course(planned(self.course, event))
             case _:
                 return ()
 
@@ -183,33 +196,34 @@ class Fold:
             return ()
         return self._set("activity", with_(activity, lines=lines))
 
-    def _planned(self, event: PlanEvent) -> tuple[str, ...]:
-        shape = self.shapes.get("plan")
-        old = shape.view if shape is not None and isinstance(shape.view, PlanView) else None
-        view = planned(old, event, self.language)
-        return self._set("plan", view) if view is not None and view != old else ()
-
-    def _plan_ended(self, state: PlanState) -> tuple[str, ...]:
-        shape = self.shapes.get("plan")
-        if shape is None or not isinstance(shape.view, PlanView):
+    def _course(self, course: Course | None, final: bool = False) -> tuple[str, ...]:
+        """The plan as it is now; () if that changes nothing of what is shown."""
+        self.course = course
+        if course is None:
             return ()
-        return self._set("plan", ended(shape.view, state), True)
+        shape, view = self.shapes.get("plan"), shown(course, self.turn, self.language)
+        same = shape is not None and shape.view == view and not final
+        return () if same else self._set("plan", view, final)
+
+    def _plan_ended(self, state: Literal["done", "failed", "stopped"]) -> tuple[str, ...]:
+        view, course = closed(self._now("research"), state), self.course
+        changed = self._set("research", view, True) if view is not None else ()
+        return (*changed, *self._course(course and ended(course, state), True))
+
+    def _now(self, name: str) -> View | None:
+        shape = self.shapes.get(name)
+        return shape.view if shape is not None else None
 
     def _given(self, record: ToolFinished) -> tuple[str, ...]:
         if not record.files:
             return ()
-        files = tuple(
-            MediaFile(ref=file.ref, name=file.name, mime=file.mime, size=file.size)
-            for file in record.files
-        )
+        files = tuple(msgspec.convert(f, MediaFile, from_attributes=True) for f in record.files)
         media = Media(files=files, caption=record.caption, language=self.language)
         return self._set(f"media:{record.key}", media, True)
 
     def _activity(self) -> Activity:
-        shape = self.shapes.get("activity")
-        if shape and isinstance(shape.view, Activity):
-            return shape.view
-        return Activity(lines=(), language=self.language)
+        view = self._now("activity")
+        return view if isinstance(view, Activity) else Activity(lines=(), language=self.language)
 
     def _asked(self, record: Asked) -> tuple[str, ...]:
         name = f"ask:{record.key}"
@@ -232,6 +246,10 @@ class Fold:
                     ),
                     language=self.language,
                 )
+            case PlanReview():
+                self._cards[record.key] = "plan"
+                course = self.course
+                return self._course(course and with_(course, asking=record.id, outcome=""))
             case Input():
                 token = button_token(record.id, "text")
                 card = FormCard(
@@ -283,6 +301,9 @@ class Fold:
                 view = with_(view, state=state, buttons=(), outcome=outcome)
             case FormCard():
                 view = with_(view, state=state, outcome=outcome)
+            case PlanView() if self.course is not None:
+                word = outcome if answer.choice in ("once", "edit") else ""
+                return self._course(with_(self.course, asking="", outcome=word))
             case _:
                 pass
         return (*changed, *self._set(name, view, True))
@@ -298,9 +319,7 @@ class Fold:
         changed = (*self._plan_ended("failed" if failed else "done"), *self._seal("stopped"))
         if failed and not record.text:
             return changed
-        note = (
-            say("limit_note", self.language, n=self.max_rounds) if record.finish == "limit" else ""
-        )
+        note = say("limit_note", self.language) if record.finish == "limit" else ""
         text = record.text or say("empty", self.language)
         return (
             *changed,
@@ -316,10 +335,8 @@ class Fold:
                 withdrawn = True
                 changed = (*changed, *self._answered(asked, Answer(choice="cancelled")))
         if record.partial:
-            interrupted = record.reason == "interrupt"
-            note = record.text or say(
-                "interrupted_note" if interrupted else "stopped_note", self.language
-            )
+            key: Key = "interrupted_note" if record.reason == "interrupt" else "stopped_note"
+            note = record.text or say(key, self.language)
             reply = Reply(text=record.partial, state="stopped", note=note, language=self.language)
             return (*changed, *self._set("reply", reply, True))
         if record.reason == "interrupt" or (withdrawn and not record.text):
@@ -377,21 +394,3 @@ def _summary(call: ToolCall) -> str:
 
 def _cut(output: str) -> str:
     return output if len(output) <= OUTPUT else f"{output[:OUTPUT]}\n… (+{len(output) - OUTPUT})"
-
-
-def labelled(view: View, note: str) -> View:
-    """`view` with a word on what is in doubt."""
-    match view:
-        case Reply() | Report():
-            return with_(view, note=f"{view.note} {note}".strip())
-        case Media():
-            return with_(view, caption=f"{view.caption}\n{note}".strip())
-        case Notice() | ChoiceCard() | FormCard():
-            return with_(view, text=f"{view.text}\n{note}")
-        case Activity():
-            return with_(view, words=f"{view.words}\n{note}".strip())
-        case ApprovalCard() | PlanView():
-            return with_(view, outcome=f"{view.outcome}\n{note}".strip())
-        case Said():
-            return view
-    assert_never(view)

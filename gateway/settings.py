@@ -46,13 +46,16 @@ _OWN = (
     *("LOCAL_MODEL_DISCOVERY", "LOG_LEVEL", "LOG_FORMAT", "QUESTION_REMINDER", "APPROVERS"),
     *("GROUP_POLICY", "GROUP_SCOPE", "COMMAND_RIGHTS", "APPROVERS_CHAT", "QUOTA_TURNS_PER_HOUR"),
     *(f"{p.upper()}_{who}_USERS" for p in PLATFORMS for who in ("ALLOWED", "ADMIN", "VIEWER")),
-    *(f"{p.upper()}_ALLOWED_CHATS" for p in PLATFORMS),
+    *("WEB_ALLOWED_HOSTS", *(f"{p.upper()}_ALLOWED_CHATS" for p in PLATFORMS)),
 )
+_REACHED = ("OPENAI", "ANTHROPIC", "GEMINI", "TAVILY", "BRAVE", "EXA")
 _MODELS = (
     *(f"{tier}_MODEL{end}" for tier in ("MAX", "PRO", "FLASH") for end in ("", "_PROVIDER")),
-    *(f"{p}_{what}" for p in ("OPENAI", "ANTHROPIC", "GEMINI") for what in ("API_KEY", "BASE_URL")),
+    *(f"{p}_{what}" for p in _REACHED for what in ("API_KEY", "BASE_URL")),
     *("LITE_MODEL_PROVIDER", "TRANSCRIPTION_MODEL", "OPENAI_COMPATIBLE_PROVIDERS"),
-    *("CUSTOM_PROVIDERS", "COMMAND_MAX_SECONDS", "HOOKS"),
+    *("FALLBACK_PROVIDERS", "OPENAI_API_MODE", "MODEL_TIMEOUT", "MODEL_PRICES", "MODEL_WINDOWS"),
+    *(f"AUXILIARY_{one}" for one in ("VISION", "COMPRESSION", "WEB_EXTRACT", "SESSION_SEARCH")),
+    *("CUSTOM_PROVIDERS", "COMMAND_MAX_SECONDS", "HOOKS", "SEARCH_PROVIDER", "SEARXNG_URL"),
 )
 KNOWN = (*_OWN, *_MODELS)
 """Every key that `turnkeeper.toml` may hold."""
@@ -382,7 +385,8 @@ def _secrets(env: Env) -> tuple[str, ...]:
     for name in KNOWN:
         value = env.get(name, "")
         if name.endswith("PROVIDERS") and value:
-            found |= set(re.findall(r'"api_key"\s*:\s*"([^"]+)"', value))
+            for keys in re.findall(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])', value):
+                found |= set(re.split(r'[\[\]",\s]+', keys))
         elif SECRET.search(name):
             found |= {value, *(piece.strip() for piece in value.split(","))}
     found.add(_password(env.get("REDIS_URL", "")))

@@ -3,9 +3,13 @@
 Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
 """
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
-Key = Literal[
+from gateway.history import texts as history
+from gateway.plans import texts as plans
+from gateway.spending import texts as spending
+
+_Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
@@ -25,7 +29,10 @@ Key = Literal[
     "working", "idle", "command_start", "command_help", "command_new", "command_stop", "command_mode",
     "command_approvals", "command_approve", "command_deny", "command_status", "command_model",
     "command_permissions", "command_pair", "command_unpair", "command_link", "command_whoami",
+    "research_init", "research_search", "research_analyze", "research_synthesize",
+    "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
+Key: TypeAlias = _Key | history.HistoryKey | plans.PlanKey | spending.SpendingKey
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -46,7 +53,7 @@ ENGLISH: dict[Key, str] = {
     "stopped": "Stopped.",
     "stopped_note": "Stopped here.",
     "interrupted_note": "Stopped here: a newer message came in.",
-    "limit_note": "Stopped at the limit of {n} rounds. Write 'go on' to continue.",
+    "limit_note": "Stopped at the limit of what one turn may take. Write 'go on' to continue.",
     "twice_note": "Possibly sent twice (restart).",
     "lost_note": "Possibly sent twice (the connection broke off).",
     "dead": "I could not finish this: the gateway stopped {n} times while working on it. "
@@ -82,7 +89,7 @@ ENGLISH: dict[Key, str] = {
     "no_approvals": "Nothing waits for a decision.",
     "still_waiting": "(Still waiting for a person: {what})",
     "lost_file": "The file {name} could not be fetched: {why}",
-    "status": "{state}. Waiting messages: {waiting}. Open questions: {questions}. "
+    "status": "{state}. {step}{spent}Waiting messages: {waiting}. Open questions: {questions}. "
     "{permission} Model: {model}.",
     "whoami": "You are {person}, role: {role}.",
     "help": "Write what you want done. Commands:\n{commands}",
@@ -164,6 +171,13 @@ ENGLISH: dict[Key, str] = {
     "parted": "This account stands alone again.",
     "relayed": "Sent to the approvers' chat: {what}\nIt is decided by: {who}.",
     "passed_on": "Passed on to the conversation that asked.",
+    "research_init": "Set the frame",
+    "research_search": "Search and read",
+    "research_analyze": "Examine the sources",
+    "research_synthesize": "Bring it together",
+    "research_write": "Write the report",
+    "research_sources": "{n} sources",
+    "research_findings": "{n} findings",
 }
 
 GERMAN: dict[Key, str] = {
@@ -185,7 +199,7 @@ GERMAN: dict[Key, str] = {
     "stopped": "Angehalten.",
     "stopped_note": "Hier angehalten.",
     "interrupted_note": "Hier angehalten: eine neuere Nachricht kam.",
-    "limit_note": "Angehalten nach {n} Runden. Schreiben Sie 'weiter', um fortzufahren.",
+    "limit_note": "Angehalten: mehr darf ein Zug nicht dauern. Schreiben Sie 'weiter', um fortzufahren.",
     "twice_note": "Möglicherweise doppelt gesendet (Neustart).",
     "lost_note": "Möglicherweise doppelt gesendet (die Verbindung brach ab).",
     "dead": "Das konnte ich nicht beenden: das Gateway brach dabei {n}-mal ab. Die Nachricht ist "
@@ -221,7 +235,7 @@ GERMAN: dict[Key, str] = {
     "no_approvals": "Nichts wartet auf eine Entscheidung.",
     "still_waiting": "(Wartet noch auf einen Menschen: {what})",
     "lost_file": "Die Datei {name} konnte nicht geholt werden: {why}",
-    "status": "{state}. Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
+    "status": "{state}. {step}{spent}Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
     "{permission} Modell: {model}.",
     "whoami": "Sie sind {person}, Rolle: {role}.",
     "help": "Schreiben Sie, was getan werden soll. Befehle:\n{commands}",
@@ -305,8 +319,18 @@ GERMAN: dict[Key, str] = {
     "parted": "Dieses Konto steht wieder für sich.",
     "relayed": "In den Chat der Entscheider gegeben: {what}\nEs entscheiden: {who}.",
     "passed_on": "An die Unterhaltung weitergegeben, die gefragt hat.",
+    "research_init": "Den Rahmen abstecken",
+    "research_search": "Suchen und lesen",
+    "research_analyze": "Die Quellen prüfen",
+    "research_synthesize": "Zusammenführen",
+    "research_write": "Den Bericht schreiben",
+    "research_sources": "{n} Quellen",
+    "research_findings": "{n} Befunde",
 }
 
+for _area in (history, plans, spending):
+    ENGLISH.update(_area.ENGLISH.items())
+    GERMAN.update(_area.GERMAN.items())
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}
 
 

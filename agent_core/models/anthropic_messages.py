@@ -4,13 +4,15 @@ The cache marker that moves with the conversation is the top-level `cache_contro
 message is written differently from one request to the next; the system block has its own.
 """
 
+from typing import NamedTuple
+
 import anthropic
 import httpx2
 import msgspec
 
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
-from agent_core.models.anthropic_answer import REDACTED, Answer
+from agent_core.models.answers.anthropic import REDACTED, Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
 from agent_core.settings import Endpoint
@@ -19,6 +21,8 @@ MAX_TOKENS = 8192
 CACHE = {"type": "ephemeral"}
 CHOICES = {"none": "none", "required": "any"}
 _NO_TEXT = "(no text)"
+_BEGUN = "(the conversation goes on)"
+_GO_ON = "(go on)"
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -30,6 +34,7 @@ class AnthropicMessages:
         self._thinking = endpoint.thinking
         self._line = Line(endpoint)
         self._tools = ToolSheet(_tool)
+        self._unforced: set[str] = set()
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
@@ -49,29 +54,41 @@ class AnthropicMessages:
             await feed(response, answer)
             return answer.reply()
 
-        return await self._line.ask(send, read, on_delta)
+        return await self._line.ask(send, read, on_delta, request.retries)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _send(self, request: Request, retries: int) -> httpx2.Response:
+    async def _send(self, request: Request, retries: int, forget: bool = False) -> httpx2.Response:
         try:
             response = await self._client.post(
                 "/v1/messages",
-                content=self._body(request),
+                content=self._body(request, forget=forget),
                 cast_to=httpx2.Response,
                 options={"max_retries": retries},
                 stream=True,
                 stream_cls=anthropic.AsyncStream[object],
             )
         except anthropic.APIStatusError as error:
+            if not forget and _is_about_thinking(error, request, self.provider):
+                return await self._send(request, retries, forget=True)
+            if self._learn(request, error):
+                return await self._send(request, retries, forget)
             raise self._line.refused(error.response) from None
         except anthropic.APIConnectionError as error:
             raise self._line.unreachable(error) from None
         return raw(response)
 
-    def _body(self, request: Request) -> bytes:
+    def _learn(self, request: Request, error: anthropic.APIStatusError) -> bool:
+        """True if the model turns out to be one that cannot be made to call a tool."""
+        known = request.tool_choice != "required" or request.model in self._unforced
+        if known or error.status_code != 400 or "tool_choice" not in error.message:
+            return False
+        self._unforced.add(request.model)
+        return True
+
+    def _body(self, request: Request, *, forget: bool) -> bytes:
         body: dict[str, object] = {
             "model": request.model,
             "stream": True,
@@ -85,13 +102,31 @@ class AnthropicMessages:
         if request.system:
             block = {"type": "text", "text": request.system, "cache_control": CACHE}
             body["system"] = [block]
-        body["messages"] = _messages(request.messages, self.provider)
-        if request.tools and request.tool_choice != "auto":
-            body["tool_choice"] = {"type": CHOICES[request.tool_choice]}
+        body["messages"] = _messages(request.messages, "" if forget else self.provider)
+        choice = request.tool_choice
+        if choice == "required" and request.model in self._unforced:
+            choice = "auto"
+        if request.tools and choice != "auto":
+            body["tool_choice"] = {"type": CHOICES[choice]}
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
             raise ModelFailed("The conversation holds broken characters.", "rejected") from None
+
+
+def _is_about_thinking(error: anthropic.APIStatusError, request: Request, provider: str) -> bool:
+    """True if thinking that went along is refused: it is bound to the account, and to what stood
+    before it (the tools, the system text), which an upgrade or a new key may have changed."""
+    about = error.message.lower()
+    return (
+        error.status_code == 400
+        and ("thinking" in about or "signature" in about)
+        and any(
+            isinstance(part, Thinking) and part.provider == provider
+            for message in request.messages
+            for part in message.parts
+        )
+    )
 
 
 def _tool(tool: ToolSpec) -> dict[str, object]:
@@ -99,35 +134,53 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
 
 
 def _messages(history: tuple[Message, ...], provider: str) -> list[dict[str, object]]:
-    """The history in Anthropic's form: roles alternate, every call is answered in the next message."""
-    out: list[dict[str, object]] = []
-    blocks: list[dict[str, object]] = []
+    """The history in Anthropic's form: a user begins and ends it, roles alternate, every call is
+    answered in the next message."""
+    pages: list[_Page] = []
     waiting: dict[str, None] = {}
-    last = ""
+
+    def page(role: str) -> list[dict[str, object]]:
+        """The blocks of the last message if it has this role, else of a new one."""
+        if not pages or pages[-1].role != role:
+            pages.append(_Page(role=role, content=[]))
+        return pages[-1].content
+
     for message in history:
         role = "assistant" if message.role == "assistant" else "user"
-        if role == last == "assistant" and waiting:
-            out.append({"role": "user", "content": _unanswered(waiting)})
-            last = "user"
-        if role != last:
-            blocks, last = [], role
-            out.append({"role": role, "content": blocks})
-        if message.role == "user":
-            blocks.extend(_unanswered(waiting))
-        for part in message.parts:
-            block = _block(part, provider)
-            if block:
-                blocks.append(block)
-            if isinstance(part, ToolCall):
-                waiting[part.id] = None
-            elif isinstance(part, ToolResult):
-                waiting.pop(part.call_id, None)
+        if waiting and message.role != "tool":
+            page("user").extend(_unanswered(waiting))
+        if role == "assistant" and not pages:
+            page("user").append(_text(_BEGUN))
+        blocks = page(role)
+        blocks.extend(filter(None, (_block(part, provider) for part in message.parts)))
+        _keep_count(message, waiting)
         if not blocks:
-            blocks.append({"type": "text", "text": _NO_TEXT})
+            blocks.append(_text(_NO_TEXT))
     if waiting:
-        rest = _unanswered(waiting)
-        blocks.extend(rest) if last == "user" else out.append({"role": "user", "content": rest})
-    return out
+        page("user").extend(_unanswered(waiting))
+    elif pages and pages[-1].role == "assistant":
+        page("user").append(_text(_GO_ON))
+    return [{"role": one.role, "content": one.content} for one in pages]
+
+
+def _keep_count(message: Message, waiting: dict[str, None]) -> None:
+    """Add the calls of `message` to `waiting`, take away those that it answers."""
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            waiting[part.id] = None
+        elif isinstance(part, ToolResult):
+            waiting.pop(part.call_id, None)
+
+
+class _Page(NamedTuple):
+    """A message that is being written."""
+
+    role: str
+    content: list[dict[str, object]]
+
+
+def _text(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
 
 
 def _unanswered(waiting: dict[str, None]) -> list[dict[str, object]]:

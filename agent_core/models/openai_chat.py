@@ -14,10 +14,18 @@ import openai
 
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Thinking, ToolCall, ToolResult, text_of
-from agent_core.models.openai_answer import Answer
+from agent_core.models.answers.openai_chat import FIELDS, Answer
+from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
 from agent_core.settings import Endpoint
+
+GOOGLE = "generativelanguage.googleapis.com"
+UNSIGNED = "skip_thought_signature_validator"
+"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
+a call of the running turn that has none."""
+CONTINUED = "(the conversation goes on)"
+"""Stands for the user message that has to be first."""
 
 
 class _Client(openai.DefaultAioHttpClient):
@@ -49,6 +57,49 @@ def _parsed(url: str) -> httpx2.URL:
     return httpx2.URL(url)
 
 
+class Calls:
+    """OpenAI's client, called below its typed layer; what all calls share is made once."""
+
+    def __init__(self, endpoint: Endpoint, line: Line, path: str) -> None:
+        self.own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
+        self._line = line
+        self._url = f"{endpoint.base_url.rstrip('/')}/{path}"
+        self._client = openai.AsyncOpenAI(
+            api_key=endpoint.api_key,
+            base_url=endpoint.base_url,
+            timeout=line.timeout,
+            http_client=_Client(),
+        )
+
+    async def post(self, body: bytes, retries: int) -> httpx2.Response:
+        """Start a call; raises ModelFailed, and APIStatusError for a status of 400."""
+        try:
+            response = await self._client.post(
+                self._url,
+                content=body,
+                cast_to=httpx2.Response,
+                options={  # the SDK deep-copies a default for each one that is not given
+                    "max_retries": retries,
+                    "timeout": self._line.timeout,
+                    "headers": {},
+                    "security": {"bearer_auth": True},
+                },
+                stream=True,
+                stream_cls=openai.AsyncStream[object],
+            )
+        except openai.APIStatusError as error:
+            if error.status_code == 400:
+                raise
+            raise self._line.refused(error.response) from None
+        except openai.APIConnectionError as error:
+            raise self._line.unreachable(error) from None
+        return raw(response)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
 class OpenAIChat:
     """One provider that speaks chat completions."""
 
@@ -56,15 +107,9 @@ class OpenAIChat:
         self.provider = endpoint.provider
         self._endpoint = endpoint
         self._line = Line(endpoint)
-        self._own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
+        self._signed = httpx2.URL(endpoint.base_url).host == GOOGLE or self.provider == "gemini"
         self._tools = ToolSheet(_tool)
-        self._client = openai.AsyncOpenAI(
-            api_key=endpoint.api_key,
-            base_url=endpoint.base_url,
-            timeout=self._line.timeout,
-            http_client=_Client(),
-        )
-        self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+        self._calls = Calls(endpoint, self._line, "chat/completions")
         self._without_effort: set[str] = set()
 
     async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
@@ -78,39 +123,24 @@ class OpenAIChat:
             await feed(response, answer)
             return answer.reply()
 
-        return await self._line.ask(send, read, on_delta)
+        return await self._line.ask(send, read, on_delta, request.retries)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._calls.close()
 
     async def _send(self, request: Request, retries: int) -> httpx2.Response:
         try:
-            response = await self._client.post(
-                self._url,
-                content=self._body(request),
-                cast_to=httpx2.Response,
-                options={  # the SDK deep-copies a default for each one that is not given
-                    "max_retries": retries,
-                    "timeout": self._line.timeout,
-                    "headers": {},
-                    "security": {"bearer_auth": True},
-                },
-                stream=True,
-                stream_cls=openai.AsyncStream[object],
-            )
+            return await self._calls.post(self._body(request), retries)
         except openai.APIStatusError as error:
             if self._learn(request, error):
                 return await self._send(request, retries)
             raise self._line.refused(error.response) from None
-        except openai.APIConnectionError as error:
-            raise self._line.unreachable(error) from None
-        return raw(response)
 
     def _learn(self, request: Request, error: openai.APIStatusError) -> bool:
         """True if the model takes tools here only without reasoning (gpt-5.6 and later)."""
         known = request.model in self._without_effort
-        if error.status_code != 400 or known or error.param != "reasoning_effort":
+        if known or error.param != "reasoning_effort":
             return False
         self._without_effort.add(request.model)
         return True
@@ -122,7 +152,9 @@ class OpenAIChat:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if request.cache_key and (self._own if endpoint.cache_key is None else endpoint.cache_key):
+        if request.cache_key and (
+            self._calls.own if endpoint.cache_key is None else endpoint.cache_key
+        ):
             body["prompt_cache_key"] = request.cache_key
         if endpoint.thinking is not None:
             body["enable_thinking"] = endpoint.thinking
@@ -130,15 +162,48 @@ class OpenAIChat:
             body["tools"] = self._tools.render(request.tools)
         if request.model in self._without_effort:
             body["reasoning_effort"] = "none"
-        body["messages"] = _messages(request, self.provider)
+        body["messages"] = self._messages(request)
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
-            body["max_completion_tokens" if self._own else "max_tokens"] = request.max_tokens
+            body["max_completion_tokens" if self._calls.own else "max_tokens"] = request.max_tokens
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
             raise ModelFailed("The conversation holds broken characters.", "rejected") from None
+
+    def _messages(self, request: Request) -> list[dict[str, object]]:
+        messages = _messages(request, self.provider)
+        if not self._calls.own:
+            messages = _alternating(messages)
+        if self._signed and not request.model.startswith("gemini-2"):
+            _sign(messages)
+        return messages
+
+
+def _alternating(messages: list[dict[str, object]]) -> list[dict[str, object]]:
+    """As the templates of many servers want it: user and assistant take turns, users begin."""
+    out: list[dict[str, object]] = []
+    for message in messages:
+        last = out[-1] if out else {"role": "system"}
+        role = message["role"]
+        if role == "assistant" and last["role"] == "system":
+            out.append({"role": "user", "content": CONTINUED})
+        elif role == last["role"] and role in ("user", "assistant"):
+            texts = (str(one["content"]) for one in (last, message) if one["content"])
+            empty = None if message.get("tool_calls") else ""
+            out[-1] = last | message | {"content": "\n\n".join(texts) or empty}
+            continue
+        out.append(message)
+    return out
+
+
+def _sign(messages: list[dict[str, object]]) -> None:
+    """Give the first call of each message a signature, where it has none."""
+    for message in messages:
+        calls = message.get("tool_calls")
+        if isinstance(calls, list):
+            calls[0].setdefault("extra_content", {"google": {"thought_signature": UNSIGNED}})
 
 
 def _tool(tool: ToolSpec) -> dict[str, object]:
@@ -185,9 +250,9 @@ def _assistant(message: Message, provider: str, waiting: dict[str, None]) -> dic
     for part in message.parts:
         match part:
             case Thinking(provider=maker) if maker == provider:
-                if part.text:
-                    out[part.signature or "reasoning_content"] = part.text
-                else:
+                if part.text and part.signature in (None, *FIELDS):
+                    out[part.signature or FIELDS[0]] = part.text
+                elif not part.text and not (part.signature or "").startswith(MARK):
                     signature = part.signature or ""
             case ToolCall():
                 waiting[part.id] = None

@@ -30,15 +30,21 @@ class Request(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     cache_key: str = ""
     """Same for all calls of a conversation: routes them to the provider's same prompt cache."""
+    retries: int | None = None
+    """Tries after the first one; None: as the provider is set up."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens of one call. `input_tokens` counts cached ones too."""
+    """Tokens of one call. `input_tokens` counts cached ones too, and those `written_tokens` that
+    the provider put into its cache, where it says so."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cost: float | None = None
+    """US dollars, None where the price is not known."""
+    written_tokens: int = 0
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -49,6 +55,10 @@ class Reply(Struct, frozen=True, kw_only=True):
     provider: str
     finish: Finish = "stop"
     usage: Usage = Usage()
+    nth: int = 0
+    """Which of its turn's model calls gave it, once it is on record."""
+    instead_of: str = ""
+    """The provider/model that was asked first, where another one answered."""
 
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):

@@ -1,24 +1,45 @@
-"""Which model serves a tier; the providers' clients, made once and only when needed.
+"""Which model serves a tier or a piece of work; the providers' clients, made once and only when
+needed.
 
 Importing an SDK takes one to two seconds: `warm` does it in a thread before the first call.
 """
 
 import threading
+from collections.abc import Callable
 
+from agent_core.models.catalog import Catalog
 from agent_core.models.demo import DemoModel
+from agent_core.models.fallback import Chain, Keys, Route
 from agent_core.models.port import Model
-from agent_core.settings import TIERS, Endpoint, ModelSettings, SettingsError
+from agent_core.settings import (
+    AUXILIARY,
+    TIERS,
+    Endpoint,
+    ModelSettings,
+    SettingsError,
+)
 
 DEMO = "demo"
+BESIDE = "auxiliary."
+"""Begins the names of work that may have a chain of its own: `auxiliary.compression`."""
 
 
 class Models:
-    """The models that the settings name. Safe to warm in a thread while the loop runs."""
+    """The models that the settings name. Safe to warm in a thread while the loop runs.
 
-    def __init__(self, settings: ModelSettings) -> None:
+    `reread` gives the settings as they are set now, for a key that is refused; None: they never
+    change. It may raise SettingsError.
+    """
+
+    def __init__(
+        self, settings: ModelSettings, reread: Callable[[], ModelSettings] | None = None
+    ) -> None:
         self._settings = settings
-        self._clients: dict[str, Model] = {}
-        self._making = threading.Lock()
+        self._reread = reread or (lambda: settings)
+        self._keys: dict[str, Keys] = {}
+        self._chains: dict[tuple[str, ...], Model] = {}
+        self._making = threading.RLock()
+        self.catalog = Catalog(settings.prices, settings.windows)
 
     @property
     def demo(self) -> bool:
@@ -26,21 +47,27 @@ class Models:
         return self._settings.empty
 
     def pick(self, name: str) -> tuple[Model, str]:
-        """The client and the model's id for a tier or 'provider/model'; raises SettingsError."""
-        provider, model = self._resolve(name)
-        return self._client(provider), model
+        """The client and the model's id for a tier, 'provider/model' or 'auxiliary.work'; the
+        client goes on with the next of the list where one fails. Raises SettingsError."""
+        provider, model, rest = self._resolve(name)
+        return self._chain(provider, rest), model
 
     def describe(self, tier: str) -> str:
         """The model behind `tier`, as people see it."""
-        provider, model = self._resolve(tier)
+        provider, model, _ = self._resolve(tier)
         return "demo model (scripted, no key set)" if provider == DEMO else f"{provider}/{model}"
 
     def check(self) -> None:
-        """Raise SettingsError if a tier cannot work; costs no import and no call."""
+        """Raise SettingsError if a tier or a chain cannot work; costs no import and no call."""
         for tier in TIERS:
-            provider, _ = self._resolve(tier)
+            provider, *_ = self._resolve(tier)
             if provider != DEMO:
                 self._settings.endpoint(provider, f"{tier.upper()}_MODEL")
+        chains = {"FALLBACK_PROVIDERS": self._settings.fallbacks}
+        chains |= {f"AUXILIARY_{w.upper()}": c for w, c in self._settings.auxiliary.items()}
+        for setting, chain in chains.items():
+            for name in chain:
+                self._settings.endpoint(name.partition("/")[0], setting)
 
     def warm(self) -> None:
         """Import the SDKs and make the clients of all tiers. Blocks: call it in a thread."""
@@ -49,41 +76,74 @@ class Models:
 
     async def close(self) -> None:
         """Close all connections."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
+        known, self._keys, self._chains = self._keys, {}, {}
+        for keys in known.values():
+            await keys.close()
 
-    def _resolve(self, name: str) -> tuple[str, str]:
+    def _resolve(self, name: str) -> tuple[str, str, tuple[str, ...]]:
+        """Provider, model, and the models to go on with."""
         if self.demo:
-            return DEMO, DEMO
-        if name not in TIERS:
+            return DEMO, DEMO, ()
+        rest = self._settings.fallbacks
+        if name.startswith(BESIDE):
+            work = name.removeprefix(BESIDE)
+            if work not in AUXILIARY:
+                raise SettingsError("model", name, f"name one of: {', '.join(AUXILIARY)}.")
+            own = self._settings.auxiliary.get(work)
+            name, rest = (own[0], own[1:]) if own else ("flash", rest)
+        if name in TIERS:
+            choice = self._settings.choice(name)
+            if not choice:
+                mend = "no provider has a model for it; set provider/model."
+                raise SettingsError(f"{name.upper()}_MODEL", "", mend)
+            provider, model = choice
+        else:
             provider, slash, model = name.partition("/")
             if not (provider and slash and model):
                 raise SettingsError("model", name, "name a tier or provider/model.")
-            return provider, model
-        choice = self._settings.choice(name)
-        if not choice:
-            mend = "no provider has a model for it; set provider/model."
-            raise SettingsError(f"{name.upper()}_MODEL", "", mend)
-        return choice
+        return provider, model, tuple(one for one in rest if one != f"{provider}/{model}")
 
-    def _client(self, provider: str) -> Model:
+    def _chain(self, provider: str, rest: tuple[str, ...]) -> Model:
+        """The client of `provider` that goes on with `rest`; its first own client is made here."""
         with self._making:
-            if provider not in self._clients:
-                self._clients[provider] = self._make(provider)
-            return self._clients[provider]
+            place = (provider, *rest)
+            if place not in self._chains:
+                self._chains[place] = self._make(provider, rest)
+            return self._chains[place]
 
-    def _make(self, provider: str) -> Model:
+    def _make(self, provider: str, rest: tuple[str, ...]) -> Model:
         if provider == DEMO:
             return DemoModel()
-        return _connect(self._settings.endpoint(provider, "model"))
+        first = self._keys_of(provider)
+        first.client(first.endpoints[0])
+        routes = [Route(first, "")]
+        for name in rest:
+            other, _, model = name.partition("/")
+            routes.append(Route(self._keys_of(other), model))
+        return Chain(tuple(routes))
+
+    def _keys_of(self, provider: str) -> Keys:
+        if provider not in self._keys:
+            endpoints = self._settings.endpoints(provider, "model")
+
+            def reread() -> tuple[Endpoint, ...]:
+                return self._reread().endpoints(provider, "model")
+
+            self._keys[provider] = Keys(endpoints, _connect, reread)
+        return self._keys[provider]
 
 
 def _connect(endpoint: Endpoint) -> Model:
-    if endpoint.api_mode == "anthropic_messages":
-        from agent_core.models.anthropic_messages import AnthropicMessages
+    match endpoint.api_mode:
+        case "anthropic_messages":
+            from agent_core.models.anthropic_messages import AnthropicMessages
 
-        return AnthropicMessages(endpoint)
-    from agent_core.models.openai_chat import OpenAIChat
+            return AnthropicMessages(endpoint)
+        case "codex_responses":
+            from agent_core.models.openai_responses import OpenAIResponses
 
-    return OpenAIChat(endpoint)
+            return OpenAIResponses(endpoint)
+        case "chat_completions":
+            from agent_core.models.openai_chat import OpenAIChat
+
+            return OpenAIChat(endpoint)

@@ -27,6 +27,9 @@ UNANSWERED = "No result: this call was not run."
 
 DETAIL = 200
 DRAIN = 0.1
+STALE = 1.0
+"""Seconds within which a connection that the provider had closed is noticed: the only failure
+that is tried again where no other try is allowed."""
 _SECRET = re.compile(
     r"\b(?:(?:sk|pk|key|xai|gsk)[-_]|AIza)[-_A-Za-z0-9]{8,}|Bearer\s+\S+", re.IGNORECASE
 )
@@ -48,9 +51,11 @@ class Line:
         self._endpoint = endpoint
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
-    async def ask(self, send: Send, read: Read, on_delta: OnDelta) -> Reply:
+    async def ask(
+        self, send: Send, read: Read, on_delta: OnDelta, retries: int | None = None
+    ) -> Reply:
         """The answer, after as many tries as are allowed; raises ModelFailed."""
-        left = self._endpoint.retries
+        left = self._endpoint.retries if retries is None else retries
         senseless = False
         while True:
             shown = False
@@ -75,8 +80,15 @@ class Line:
                 await ambient.wait(broken.pause)
 
     async def _start(self, send: Send, retries: int) -> httpx2.Response:
+        began = ambient.monotonic()
         try:
-            return await send(retries)
+            try:
+                return await send(retries)
+            except ModelFailed as failed:
+                late = ambient.monotonic() - began > STALE
+                if retries or late or failed.fault != "unreachable":
+                    raise
+                return await send(0)
         except (OSError, ValueError) as error:
             why = self.clean(str(error))
             text = f"{self._endpoint.provider} cannot be called: {why}. Check key and base URL."
@@ -99,6 +111,9 @@ class Line:
             case 401 | 403:
                 text = f"{name} refused the key ({status}). Check {self._endpoint.key_setting}."
                 return ModelFailed(text, "auth")
+            case 402:
+                text = f"{name} says that there is no credit left (402). Check the account."
+                return ModelFailed(text, "rate_limited")
             case 429:
                 text = f"{name} limits the rate (429). Try again later or use another model."
                 return ModelFailed(text, "rate_limited", _retry_after(response))

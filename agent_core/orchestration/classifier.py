@@ -13,6 +13,14 @@ from agent_core.orchestration.patterns import LANGUAGES, Patterns
 Route = Literal["simple", "complex", "research"]
 Mode = Literal["task", "research", "data", "app", "image", "slide"]
 
+MODES: dict[str, Mode] = {
+    **{name: name for name in ("task", "research", "data", "app", "image", "slide")},
+    "writing": "task",
+    "code": "task",
+}
+"""What people may write, with the older names of agents, and what it means."""
+DIRECT: tuple[Mode, ...] = ("app", "image", "slide")
+"""Modes whose first round is the call of a skill."""
 SHORT_WORDS = 12
 MANY_WORKS = 3
 READ = 1_000

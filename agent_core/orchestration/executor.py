@@ -6,10 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
+from agent_core.context.budget import Budget
+from agent_core.context.compression import Asking, Flush, Window
+from agent_core.context.room import Room
+from agent_core.context.stuck import VARY, Watch
+from agent_core.errors import AgentError, BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet, OutputAdded
 from agent_core.journal import Outcome
 from agent_core.messages import (
@@ -22,12 +27,16 @@ from agent_core.messages import (
     user,
 )
 from agent_core.models.port import OnDelta, Reply, Request, ToolChoice
+from agent_core.orchestration.plan import Plan, title
 from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
+from agent_core.research.means import Means
 from agent_core.scope import Scope
-from agent_core.tools.contract import ToolContext
+from agent_core.tools import planning
+from agent_core.tools.contract import ToolContext, TurnCallable
 from agent_core.tools.hooks import Hooks
 from agent_core.tools.toolbox import Prepared, Toolbox, Unfit, run
+from agent_core.tools.turn.terminate import ending
 
 Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
 Judge: TypeAlias = Callable[[Prepared], Verdict]
@@ -51,7 +60,18 @@ class Brief(Struct, frozen=True, kw_only=True):
     limit: float = 600.0
     cache_key: str = ""
     said: str = ""
-    route: Literal["simple", "planned"] = "simple"
+    route: Literal["simple", "planned", "research"] = "simple"
+    routing: Literal["rules", "llm"] = "rules"
+    """`llm`: a model is asked whether the request is one for research."""
+    review: bool = False
+    """A plan is shown to a person before it is worked off."""
+    max_turns: int = 90
+    """Model calls of the whole turn."""
+    max_replans: int = 3
+    step_rounds: int = 20
+    room: Room = Room()
+    plans: bool = True
+    """`task_planning` may turn what is done here into a plan."""
 
 
 class Hands(Struct, frozen=True, kw_only=True):
@@ -62,14 +82,31 @@ class Hands(Struct, frozen=True, kw_only=True):
     judge: Judge
     live: Live
     hooks: Hooks = Hooks()
+    flush: Flush | None = None
+    """Is called before older messages are summarised."""
+    research: Means | None = None
+    """None: nothing can be looked up on the web."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What a turn ends with: the answer, and what it adds to the transcript."""
+    """What a turn ends with: the answer, and what it adds to the transcript. `seen`: what the
+    model saw in all, where its history was compressed."""
 
     text: str
     messages: tuple[Message, ...]
+    seen: tuple[Message, ...] = ()
     finish: Literal["stop", "limit", "error"] = "stop"
+
+
+class Spell(Struct, frozen=True, kw_only=True):
+    """How a loop went: its words, its messages, and why it ended. `cut`: a person skipped it;
+    `stuck`: it goes in circles; `spent`: the turn's model calls are used up; `planned`: it made `plan`, which is to be worked off."""
+
+    text: str
+    messages: tuple[Message, ...]
+    finish: Literal["stop", "limit", "error", "cut", "stuck", "spent", "planned"] = "stop"
+    why: str = ""
+    plan: Plan | None = None
 
 
 async def react(
@@ -78,46 +115,75 @@ async def react(
     hands: Hands,
     history: tuple[Message, ...],
     past: tuple[Message, ...] = (),
-) -> Result:
+    window: Window | None = None,
+) -> Spell:
     """Answer `brief.text` after `history`. `past`: what this turn did already, where it goes on
-    from its records instead of from its code."""
-    new = [user(brief.text), *past]
+    from its records instead of from its code. `window`: what the model sees of it all."""
+    new, watch, budget = [user(brief.text), *past], Watch(), Budget(brief.max_turns)
+    window = window or looking(brief, hands)
     for n in range(1, brief.max_rounds + 1):
         turn_round = scope.child(f"round-{n}")
         try:
-            reply = await _think(turn_round, brief, hands, (*history, *new))
+            seen = await window.fit(turn_round, (*history, *new), asking(brief, hands))
+            reply = await _think(turn_round, brief, hands, seen)
+        except (Cut, CallsExceeded) as error:
+            how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
+            return Spell(text="", messages=tuple(new), finish=how, why=str(error))
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             turn_round.emit(ErrorMet(text=str(error)))
-            return Result(text="", messages=tuple(new), finish="error")
+            return Spell(text="", messages=tuple(new), finish="error", why=str(error))
         answer = Message(role="assistant", parts=reply.parts)
         new.append(answer)
+        window.count(reply, len(history) + len(new))
         calls = calls_of(answer)
         if not calls:
-            return Result(text=text_of(answer), messages=tuple(new))
+            return Spell(text=text_of(answer), messages=tuple(new))
         results = await act(turn_round, brief, hands, calls)
         new.append(Message(role="tool", parts=results))
-        if said := await turn_round.steer():
-            new.append(user("\n".join(said)))
-    return await _sum_up(scope.child("summary"), brief, hands, history, new)
+        if last := ending(calls, results, text_of(answer)):
+            return Spell(text=text_of(last[0]), messages=(*new, *last))
+        if brief.plans and (steps := planning.planned(calls, results)):
+            plan = Plan(title=title(brief.said or brief.text), steps=steps)
+            return Spell(text="", messages=tuple(new), finish="planned", plan=plan)
+        state = watch.note(text_of(answer), hands.toolbox.lasting(calls), results)
+        if state == "stuck":
+            return Spell(text="", messages=tuple(new), finish="stuck", why=watch.why)
+        said = await turn_round.steer()
+        told = (VARY if state else "", budget.warn(turn_round, reply), "\n".join(said))
+        if words := "\n\n".join(filter(None, told)):
+            new.append(user(words))
+    seen = window.see((*history, *new))
+    return await sum_up(scope.child("summary"), brief, hands, seen, new)
 
 
-async def _sum_up(
+def looking(brief: Brief, hands: Hands) -> Window:
+    """What a model sees in the turn of `brief`: everything, at first."""
+    tools = msgspec.json.encode(hands.toolbox.specs(brief.tools)) if brief.room.limit else b""
+    return Window(brief.room, len(brief.system) + len(tools))
+
+
+def asking(brief: Brief, hands: Hands) -> Asking:
+    """How a summary of older messages is asked for in the turn of `brief`."""
+    return Asking(complete=hands.complete, limit=brief.limit, flush=hands.flush)
+
+
+async def sum_up(
     scope: Scope,
     brief: Brief,
     hands: Hands,
-    history: tuple[Message, ...],
+    seen: tuple[Message, ...],
     new: list[Message],
-) -> Result:
+) -> Spell:
     """No rounds are left: one more call, in which no tool may be called."""
     try:
-        reply = await _think(scope, brief, hands, (*history, *new), "none")
+        reply = await _think(scope, brief, hands, seen, "none")
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error)))
-        return Result(text="", messages=tuple(new), finish="error")
+        return Spell(text="", messages=tuple(new), finish="error")
     said = tuple(part for part in reply.parts if not isinstance(part, ToolCall))
     answer = Message(role="assistant", parts=said)
     messages = (*new, answer) if said else tuple(new)
-    return Result(text=text_of(answer), messages=messages, finish="limit")
+    return Spell(text=text_of(answer), messages=messages, finish="limit")
 
 
 async def _think(
@@ -135,8 +201,8 @@ async def _think(
         tool_choice=choice,
         cache_key=brief.cache_key,
     )
-    call = partial(hands.complete, brief.model, request)
-    return await scope.model(call, limit=brief.limit, ends=_has_no_calls)
+    call, last = partial(hands.complete, brief.model, request), choice == "none"
+    return await scope.model(call, limit=brief.limit, ends=_has_no_calls, apart=last)
 
 
 def _has_no_calls(reply: Reply) -> bool:
@@ -148,7 +214,7 @@ async def act(
 ) -> tuple[ToolResult, ...]:
     """Run the calls of one answer: at once where the policy allows, together where it can be,
     after a person's word where it must be. Results in call order."""
-    ready = tuple(hands.toolbox.prepare(call, brief.tools) for call in calls)
+    ready = tuple(_prepared(brief, hands, call) for call in calls)
     fit = [item for item in ready if isinstance(item, Prepared)]
     verdicts = dict(
         zip(
@@ -173,6 +239,12 @@ async def act(
         for part in (await scope.parallel(branches)).values():
             results |= part
     return tuple(results[call.id] for call in calls)
+
+
+def _prepared(brief: Brief, hands: Hands, call: ToolCall) -> Prepared | Unfit:
+    if call.name == planning.NAME and not brief.plans:
+        return Unfit(call=call, text=planning.WITHIN)
+    return hands.toolbox.prepare(call, brief.tools)
 
 
 async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:
@@ -242,6 +314,8 @@ class _Worker:
         return await self._run(item, scope, digest)
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
+        if item.tool.over is not None:
+            return await self._over(item.tool.over, item, scope)
         workspace = Path(self._brief.workspace)
         limit, hooks = item.tool.limit, self._hands.hooks
         rewrite = partial(hooks.rewrite, item, workspace) if hooks.post else None
@@ -256,6 +330,14 @@ class _Worker:
             return await run(item, context, approved, rewrite)
 
         return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0 + hooks.slack)
+
+    async def _over(self, over: TurnCallable, item: Prepared, scope: Scope) -> ToolResult:
+        """A turn tool's call; what it did stands in the records that it made."""
+        try:
+            said = await over(item.arguments, scope, self._brief, self._hands)
+        except AgentError as error:
+            return scope.settle(item.call, str(error))
+        return scope.settle(item.call, said, "ok")
 
     def _proposal(self, item: Prepared) -> Proposal:
         verdict = self._verdicts[item.call.id]

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core.context.compression import Window
 from agent_core.context.transcript import settled
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.events import (
@@ -21,6 +22,7 @@ from agent_core.events import (
     PlanMade,
     Routed,
     StageEntered,
+    StatusShown,
     StepBegan,
     StepEnded,
     TodoChanged,
@@ -28,13 +30,27 @@ from agent_core.events import (
 from agent_core.messages import Message, ToolCall, text_of, user
 from agent_core.models.port import Reply, Request
 from agent_core.orchestration.asides import silent, spoken
-from agent_core.orchestration.executor import Brief, Hands, Result, react
+from agent_core.orchestration.edits import apply
+from agent_core.orchestration.executor import (
+    Brief,
+    Hands,
+    Result,
+    Spell,
+    asking,
+    looking,
+    react,
+    sum_up,
+)
 from agent_core.orchestration.plan import Plan, Step, active_context, checklist, moved
-from agent_core.orchestration.planner import draft, redraft
+from agent_core.orchestration.planner import after_failure, after_wish, draft, redraft
+from agent_core.orchestration.routing import routed
 from agent_core.orchestration.verify import Finding, verify
+from agent_core.questions import PlanReview
+from agent_core.research.tool import research
 from agent_core.scope import Scope
 
-MAX_REPLANS = 3
+MAX_REVIEWS = 10
+"""Times that a person may have the plan changed before it runs."""
 FEWEST = 2
 """Steps that make a plan."""
 
@@ -56,10 +72,20 @@ gave; say plainly what failed or was left out. Call no tool, do not describe the
 
 
 class _Done(Struct, frozen=True, kw_only=True):
-    """A step that is over."""
+    """A step that is over. `finding` None: a person skipped it."""
 
-    result: Result
-    finding: Finding
+    spell: Spell
+    finding: Finding | None
+
+    @property
+    def state(self) -> Literal["done", "failed", "skipped"]:
+        if self.finding is None:
+            return "skipped"
+        return "done" if self.finding.ok else "failed"
+
+    @property
+    def note(self) -> str:
+        return self.finding.why if self.finding is not None else ""
 
 
 async def work(
@@ -73,49 +99,114 @@ async def work(
     turn did already, where it goes on from its records: then without a plan."""
     if past and past[-1].role == "assistant":
         past = (*past, user(GO_ON))
+    if brief.routing == "llm" and brief.route != "research" and not past:
+        brief = replace(brief, route=await routed(scope, brief, hands))
+    if brief.route == "research" and hands.research is not None and not past:
+        return await research(scope, brief, hands, history, hands.research)
     if brief.route != "planned" or past:
-        return await react(scope, brief, hands, history, past)
-    drafted = await draft(scope.child("plan"), brief, hands, history)
+        return await _direct(scope, brief, hands, history, past)
+    window = looking(brief, hands)
+    seen = await window.fit(scope.child("plan-fit"), history, asking(brief, hands))
+    drafted = await draft(scope.child("plan"), brief, hands, seen)
     if drafted.plan is None or len(drafted.plan.steps) < FEWEST:
         scope.emit(Routed(route="simple", why="No plan was made for it."))
-        return await react(scope.child("direct"), brief, hands, history)
+        return await _direct(scope.child("direct"), replace(brief, plans=False), hands, history)
     scope.emit(Routed(route="planned"))
-    return await _Planned(scope, brief, hands, history, drafted.messages).run(drafted.plan)
+    planned = _Planned(scope, brief, hands, (history, drafted.messages), window)
+    return kept(await planned.run(drafted.plan), history, window)
+
+
+async def _direct(
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    history: tuple[Message, ...],
+    past: tuple[Message, ...] = (),
+) -> Result:
+    """The loop alone; it may turn out that it takes a plan, or get stuck and need one."""
+    window = looking(brief, hands)
+    spell = await react(scope, brief, hands, history, past, window)
+    if spell.finish == "planned" and spell.plan is not None:
+        scope.emit(Routed(route="planned", why="The model made a plan."))
+        told = (history, spell.messages)
+        planned = _Planned(scope.child("planned"), brief, hands, told, window)
+        return kept(await planned.run(spell.plan), history, window)
+    if spell.finish == "spent":
+        done = spell.messages
+        seen = window.see((*history, *done))
+        spell = await sum_up(scope.child("spent"), brief, hands, seen, list(done))
+    if spell.finish != "stuck":
+        return kept(ended(spell), history, window)
+    scope.emit(StatusShown(text=f"Stuck: {spell.why}."), "stuck")
+    thread = settled(spell.messages)
+    seen = window.see((*history, *thread))
+    drafted = await draft(scope.child("rescue"), brief, hands, seen, spell.why)
+    if drafted.plan is None:
+        scope.emit(ErrorMet(text=f"This led nowhere ({spell.why}). Ask in another way."), "stuck")
+        return Result(text="", messages=thread, finish="error")
+    scope.emit(Routed(route="planned", why=spell.why))
+    thread = (*thread, *drafted.messages)
+    planned = _Planned(scope.child("planned"), brief, hands, (history, thread), window)
+    return kept(await planned.run(drafted.plan), history, window)
+
+
+def kept(result: Result, history: tuple[Message, ...], window: Window) -> Result:
+    """`result` with what the model saw, where that is not all of it any more."""
+    if not window.compressed:
+        return result
+    return replace(result, seen=window.see((*history, *result.messages)))
+
+
+def ended(spell: Spell) -> Result:
+    """What a turn ends with whose loop went so."""
+    finish: Literal["stop", "limit", "error"] = "stop"
+    if spell.finish in ("limit", "spent", "error"):
+        finish = "error" if spell.finish == "error" else "limit"
+    return Result(text=spell.text, messages=spell.messages, finish=finish)
 
 
 class _Planned:
-    """A planned turn under way. `thread`: what it adds to the transcript."""
+    """A planned turn under way. `told`: what was said before it, and the thread, which is what
+    it adds to the transcript."""
 
     def __init__(
         self,
         scope: Scope,
         brief: Brief,
         hands: Hands,
-        history: tuple[Message, ...],
-        thread: tuple[Message, ...],
+        told: tuple[tuple[Message, ...], tuple[Message, ...]],
+        window: Window,
     ) -> None:
         self._scope = scope
         self._brief = brief
         self._hands = hands
         self._quiet = silent(hands)
-        self._history = history
-        self._thread = thread
+        self._history, self._thread = told
+        self._window = window
+        self._looks = self._taken = self._replans = 0
 
     async def run(self, plan: Plan) -> Result:
         """Work `plan` off, with re-plans where a step fails, and write the answer."""
         self._tell(plan)
-        while ready := plan.ready:
+        if self._brief.review:
+            reviewed = await self._reviewed(plan)
+            if reviewed is None:
+                return Result(text="", messages=self._thread)
+            plan = reviewed
+        while ready := (plan := await self._amended(plan)).ready:
             done = await self._wave(plan, ready)
             for step in ready:
-                result, finding = done[step.id].result, done[step.id].finding
-                state: Literal["done", "failed"] = "done" if finding.ok else "failed"
-                self._thread = (*self._thread, *settled(result.messages))
-                plan = moved(plan, step.id, state, finding.why)
-            names = "+".join(step.id for step in ready)
+                one = done[step.id]
+                self._thread = (*self._thread, *settled(one.spell.messages))
+                plan = moved(plan, step.id, one.state, one.note)
+            names = "+".join(step.branch for step in ready)
             self._scope.emit(TodoChanged(text=checklist(plan)), f"todo:{names}")
-            if any(one.result.finish == "error" for one in done.values()):
+            if any(one.spell.finish == "spent" for one in done.values()):
+                return await self._finish(self._given_up(plan))
+            if any(one.spell.finish == "error" for one in done.values()):
                 return Result(text="", messages=self._thread, finish="error")
-            if any(not one.finding.ok for one in done.values()):
+            plan = await self._amended(plan)
+            if {s.id for s in plan.of("failed")} & {s.id for s in ready}:
                 made = await self._again(plan)
                 if made is None:
                     return await self._finish(self._given_up(plan))
@@ -123,21 +214,63 @@ class _Planned:
         self._scope.emit(StageEntered(name="finalizing"), "finalizing")
         return await self._finish(plan)
 
+    @property
+    def _seen(self) -> tuple[Message, ...]:
+        """What the model sees of all that was said."""
+        return self._window.see((*self._history, *self._thread))
+
+    async def _fit(self, name: str) -> None:
+        """Summarise the older part of it where it is too long."""
+        said = (*self._history, *self._thread)
+        await self._window.fit(self._scope.child(name), said, asking(self._brief, self._hands))
+
+    async def _reviewed(self, plan: Plan) -> Plan | None:
+        """The plan as a person wants it, None if they do not."""
+        for n in range(1, MAX_REVIEWS + 1):
+            steps = tuple(step.description for step in plan.steps)
+            answer = await self._scope.ask(PlanReview(title=plan.title, steps=steps), f"review-{n}")
+            plan = await self._amended(plan)
+            if answer.allowed:
+                return plan
+            if answer.choice != "edit":
+                return None
+            thread = (*self._seen, after_wish(plan, answer.text))
+            name = f"review-{n}"
+            drafted = await redraft(self._scope.child(name), self._brief, self._hands, thread, plan)
+            self._thread = (*self._thread, *drafted.messages)
+            if drafted.plan is not None:
+                plan = drafted.plan
+            self._tell(plan, name)
+        return None
+
+    async def _amended(self, plan: Plan) -> Plan:
+        """`plan` with what people changed of it since the last look."""
+        self._looks += 1
+        edits = await self._scope.amendments(f"edits-{self._looks}")
+        fresh, self._taken = edits[self._taken :], len(edits)
+        if not fresh:
+            return plan
+        plan = apply(plan, fresh)
+        self._tell(plan, f"edited-{self._looks}")
+        return plan
+
     async def _wave(self, plan: Plan, ready: tuple[Step, ...]) -> dict[str, _Done]:
         """Work on steps that do not need each other, all at once."""
         ids = tuple(step.id for step in ready)
-        name = "+".join(ids)
+        name = "+".join(step.branch for step in ready)
         for step in ready:
-            self._scope.emit(StepBegan(id=step.id, description=step.description), f"step:{step.id}")
+            began = StepBegan(id=step.id, description=step.description)
+            self._scope.emit(began, f"step:{step.branch}")
             plan = moved(plan, step.id, "running")
+        await self._fit(f"fit-{name}")
         if len(ready) > 1:
             self._scope.emit(ParallelBegan(steps=ids), f"parallel:{name}")
         await self._scope.show()
-        branches = {f"step-{s.id}": partial(self._step, s, plan, len(ready) > 1) for s in ready}
+        branches = {s.branch: partial(self._step, s, plan, len(ready) > 1) for s in ready}
         done = await self._scope.parallel(branches)
         if len(ready) > 1:
             self._scope.emit(ParallelEnded(steps=ids), f"parallel-end:{name}")
-        return {step.id: done[f"step-{step.id}"] for step in ready}
+        return {step.id: done[step.branch] for step in ready}
 
     async def _step(self, step: Step, plan: Plan, among: bool, scope: Scope) -> _Done:
         """Do one step and check it. `among`: others run beside it, so that it is shown by
@@ -146,27 +279,36 @@ class _Planned:
         text = WORK.format(
             context=active_context(plan), id=step.id, description=step.description, outcome=outcome
         )
-        brief = replace(self._brief, text=text)
-        result = await react(scope, brief, self._quiet, (*self._history, *self._thread))
+        rounds = self._brief.step_rounds
+        brief = replace(self._brief, text=text, plans=False, max_rounds=rounds)
+        spell = await react(scope, brief, self._quiet, self._seen)
         await scope.show()  # what it found stands before it is judged
-        if result.finish == "error":
-            finding = Finding(ok=False)
-        else:
-            finding = await verify(scope.child("check"), step, result, brief, self._hands)
-        state: Literal["done", "failed"] = "done" if finding.ok else "failed"
-        scope.emit(StepEnded(id=step.id, state=state, note=finding.why))
+        done = _Done(spell=spell, finding=await self._found(step, spell, brief, scope))
+        scope.emit(StepEnded(id=step.id, state=done.state, note=done.note))
         if among:
             scope.emit(ParallelTaskEnded(id=step.id))
             await scope.show()
-        return _Done(result=result, finding=finding)
+        return done
+
+    async def _found(self, step: Step, spell: Spell, brief: Brief, scope: Scope) -> Finding | None:
+        match spell.finish:
+            case "cut":
+                return None
+            case "error":
+                return Finding(ok=False)
+            case "stuck" | "spent":
+                return Finding(ok=False, why=spell.why)
+            case _:
+                return await verify(scope.child("check"), step, ended(spell), brief, self._hands)
 
     async def _again(self, plan: Plan) -> Plan | None:
         """A new plan for what is left, None if there is none or no more may be made."""
-        n = plan.revision + 1
-        if n > MAX_REPLANS:
+        self._replans += 1
+        n = self._replans
+        if n > self._brief.max_replans:
             return None
         self._scope.emit(StageEntered(name="replanning"), f"replanning-{n}")
-        thread = (*self._history, *self._thread)
+        thread = (*self._seen, after_failure(plan))
         drafted = await redraft(
             self._scope.child(f"replan-{n}"), self._brief, self._hands, thread, plan
         )
@@ -183,21 +325,22 @@ class _Planned:
         self._scope.emit(StageEntered(name="giving_up"), "giving_up")
         return plan
 
-    def _tell(self, plan: Plan) -> None:
+    def _tell(self, plan: Plan, name: str = "") -> None:
         n = plan.revision
         made = PlanMade(title=plan.title, steps=plan.steps, revision=n)
-        self._scope.emit(made, f"plan-{n}")
-        self._scope.emit(TodoChanged(text=checklist(plan)), f"todo-{n}")
+        self._scope.emit(made, f"plan-{name or n}")
+        self._scope.emit(TodoChanged(text=checklist(plan)), f"todo-{name or n}")
 
     async def _finish(self, plan: Plan) -> Result:
         """Write the answer: the only words of the turn that stream into it."""
         await self._scope.show()
+        await self._fit("fit-final")
         ask = user(FINISH.format(checklist=checklist(plan)))
         messages = (*self._thread, ask)
         request = Request(
             model=self._brief.model,
             system=self._brief.system,
-            messages=(*self._history, *messages),
+            messages=(*self._seen, ask),
             tools=self._hands.toolbox.specs(self._brief.tools),
             tool_choice="none",
             cache_key=self._brief.cache_key,
@@ -205,7 +348,7 @@ class _Planned:
         scope = self._scope.child("final")
         call = partial(self._hands.complete, request.model, request)
         try:
-            reply = await scope.model(call, limit=self._brief.limit, ends=_has_no_calls)
+            reply = await scope.model(call, limit=self._brief.limit, ends=_has_no_calls, apart=True)
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error)))
             return Result(text="", messages=messages, finish="error")

@@ -3,6 +3,7 @@
 Values and pure transitions; who makes a plan and who works it off is in `orchestration`.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 StepState = Literal["pending", "running", "done", "failed", "skipped"]
 
 MOST_STEPS = 20
+TITLE = 60
 CONTEXT = 2_000
 """Characters of the checklist that a step is shown."""
 _BOXES: dict[StepState, str] = {
@@ -28,7 +30,8 @@ class Step(Struct, frozen=True, kw_only=True):
 
     What can be checked without a model: `files` of the workspace that are there afterwards and
     not empty; `command`: the last command it runs ends with exit code 0.
-    `note` is a word on how it went.
+    `note` is a word on how it went; `tries` counts the times it was begun anew.
+    `own`: a person added it.
     """
 
     id: str
@@ -39,6 +42,13 @@ class Step(Struct, frozen=True, kw_only=True):
     command: bool = False
     state: StepState = "pending"
     note: str = ""
+    tries: int = 0
+    own: bool = False
+
+    @property
+    def branch(self) -> str:
+        """The name of the scope in which it is worked on."""
+        return f"step-{self.id}.{self.tries}" if self.tries else f"step-{self.id}"
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -71,7 +81,8 @@ def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
     """`plan` with what had not begun replaced by `steps`.
 
     What was done or failed stays. Of what had not begun, a step named again is replaced, the
-    others are skipped. An id that belongs to an ended step is not given out a second time.
+    others are skipped, but for those that a person added. An id that belongs to an ended step is
+    not given out a second time. A plan of which nothing has begun is replaced as a whole.
     """
     wanted = tuple(steps)
     taken = {step.id for step in plan.steps if step.state != "pending"}
@@ -80,10 +91,11 @@ def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
         replace(step, id=named[step.id], needs=tuple(named.get(need, need) for need in step.needs))
         for step in wanted
     )
+    begun = len(plan.of("pending")) < len(plan.steps)
     kept = tuple(
-        replace(step, state="skipped") if step.state == "pending" else step
+        replace(step, state="skipped") if step.state == "pending" and not step.own else step
         for step in plan.steps
-        if step.state != "pending" or step.id not in named
+        if (begun or step.own) and (step.state != "pending" or step.id not in named)
     )
     return replace(plan, steps=(*kept, *new), revision=plan.revision + 1)
 
@@ -123,6 +135,14 @@ def _circle(plan: Plan, over: set[str]) -> tuple[str, ...]:
         for step_id in free:
             del left[step_id]
     return tuple(left)
+
+
+def title(text: str) -> str:
+    """The first words of a request, without the name of who wrote it."""
+    line = " ".join(re.sub(r"^\[[^\]\n]{1,80}\] ", "", text).split())
+    if len(line) <= TITLE:
+        return line
+    return f"{line[:TITLE].rpartition(' ')[0] or line[:TITLE]}…"
 
 
 def checklist(plan: Plan) -> str:

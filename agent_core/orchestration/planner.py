@@ -10,10 +10,9 @@ from agent_core.messages import Message, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.executor import Brief, Hands
-from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised
+from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised, title
 from agent_core.scope import Scope
 
-TITLE = 60
 FORM = """{"steps": [{"id": "s1", "description": "what to do", "outcome": "what can be seen to be \
 so afterwards", "needs": [], "files": [], "command": false}]}
 
@@ -55,20 +54,35 @@ class Drafted(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
 
 
-async def draft(scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...]) -> Drafted:
-    """A plan for the request in `brief`."""
-    empty = Plan(title=_title(brief.said or brief.text), steps=())
-    ask = user(f"{brief.text}\n\n{PLAN}")
+async def draft(
+    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], errors: str = ""
+) -> Drafted:
+    """A plan for the request in `brief`. `errors`: it was tried without one, `history` has how,
+    and failed so."""
+    empty = Plan(title=title(brief.said or brief.text), steps=())
+    told = f"That did not work: {errors} Another way is needed." if errors else brief.text
+    ask = user(f"{told}\n\n{PLAN}")
     return await _ask(scope, _request(brief, hands, (*history, ask)), hands, empty, brief.limit)
 
 
 async def redraft(
     scope: Scope, brief: Brief, hands: Hands, thread: tuple[Message, ...], plan: Plan
 ) -> Drafted:
-    """`plan` with new steps in place of those that have not begun."""
+    """`plan` with new steps in place of those that have not begun. `thread` ends with what is
+    asked: `after_failure` or `after_wish`."""
+    return await _ask(scope, _request(brief, hands, thread), hands, plan, brief.limit)
+
+
+def after_failure(plan: Plan) -> Message:
+    """Asks for another way where steps failed."""
     failed = "\n".join(f"The step {s.id} failed: {s.note}" for s in plan.of("failed"))
-    ask = user(REVISE.format(checklist=checklist(plan), why=failed))
-    return await _ask(scope, _request(brief, hands, (*thread, ask)), hands, plan, brief.limit)
+    return user(REVISE.format(checklist=checklist(plan), why=failed))
+
+
+def after_wish(plan: Plan, wish: str) -> Message:
+    """Asks for the plan that the person wants instead."""
+    why = f"Nothing has begun. The person wants the plan changed: {wish}"
+    return user(REVISE.format(checklist=checklist(plan), why=why))
 
 
 async def _ask(scope: Scope, request: Request, hands: Hands, before: Plan, limit: float) -> Drafted:
@@ -137,11 +151,3 @@ def _id(value: object, n: int) -> str:
     """An id that may stand in a key; models write numbers too."""
     text = re.sub(r"[^\w-]+", "-", str(value if value is not None else "")).strip("-")[:20]
     return text or f"s{n}"
-
-
-def _title(text: str) -> str:
-    """The request's first words."""
-    line = " ".join(re.sub(r"^\[[^\]\n]{1,80}\] ", "", text).split())
-    if len(line) <= TITLE:
-        return line
-    return f"{line[:TITLE].rpartition(' ')[0] or line[:TITLE]}…"

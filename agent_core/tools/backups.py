@@ -89,6 +89,20 @@ def roll_back(wanted: Back, workspace: Path) -> str:
     return f"{verb} {relative}.{undone}\n{shown}"
 
 
+def go_back(path: str, workspace: Path, since: float, most: int) -> bool:
+    """Make the file what it was before its writes after `since` (seconds since 1970), also when
+    that was done already. False, and nothing is changed, where that cannot be known: a step is
+    not kept any more, or more than `most` writes came after `since`, so others wrote too."""
+    relative = _place(workspace, path)[1]
+    names, stamp = _steps(workspace, relative), ambient.utc(since).strftime(_TIME)
+    after = [name for name in names if name[len(relative.name) + 1 :] >= stamp]
+    if len(after) > most or (len(after) == len(names) == MOST and most > MOST):
+        return False
+    for _ in after:
+        roll_back(Back(path=path), workspace)
+    return True
+
+
 def preview(arguments: BaseModel, workspace: Path) -> str:
     """The diff that a rollback would make, for the approval card."""
     wanted = Back.model_validate(arguments, from_attributes=True)

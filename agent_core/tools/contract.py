@@ -2,13 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 from pydantic import BaseModel
 
 from agent_core.messages import Output
 from agent_core.questions import Question
+
+if TYPE_CHECKING:  # what a turn tool works with is made of tools
+    from agent_core.orchestration.executor import Brief, Hands
+    from agent_core.scope import Scope
 
 Repetition = Literal["pure", "idempotent", "effect"]
 """pure: run again freely. idempotent: run again with the same key. effect: never run twice."""
@@ -52,8 +56,18 @@ class Tool(Struct, frozen=True, kw_only=True):
     """Its batch runs one after the other."""
     question: "Callable[[BaseModel], Question] | None" = None
     """Set: the call is a question to the person; `call` is never made."""
+    polls: bool = False
+    """The same call is made again by nature: to see how something goes on."""
     isolated: bool = True
     """False: nothing isolates what it runs, so a person is always asked."""
+    rule: "Callable[[BaseModel], str] | None" = None
+    """What 'always' would cover, in words, where that is more than this very call."""
+    looks: "Callable[[BaseModel], bool] | None" = None
+    """True for calls of a tool that writes which only read."""
+    over: "TurnCallable | None" = None
+    """Set: a turn tool. It gets the call's scope in place of `call`, and is journaled by the
+    records that it makes in there, not as one effect: after a crash it goes on where it was."""
 
 
 ToolCallable: TypeAlias = Callable[[BaseModel, ToolContext], Awaitable[str | Output]]
+TurnCallable: TypeAlias = "Callable[[BaseModel, Scope, Brief, Hands], Awaitable[str]]"

@@ -109,6 +109,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
         arguments=Check,
         repetition="pure",
         access="read",
+        polls=True,
         call=call,
         limit=limit + DEATH,
     )

@@ -55,6 +55,11 @@ class Toolbox:
             self._offers[names] = offer
         return offer
 
+    def lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+        """`calls` without those that are made again by nature."""
+        polls = {name for name, tool in self._tools.items() if tool.polls}
+        return tuple(call for call in calls if call.name not in polls)
+
     def prepare(self, call: ToolCall, offered: Iterable[str]) -> Prepared | Unfit:
         """Look the call's tool up and validate its arguments."""
         tool = self._tools.get(call.name)

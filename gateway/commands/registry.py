@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.orchestration.classifier import DIRECT, MODES
 from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal
+from gateway.commands import history
 from gateway.messages import CommandGiven
 from gateway.people.roles import at_least
+from gateway.plans.commands import plan, todo
+from gateway.spending.commands import day, usage
+from gateway.spending.ledger import dollars
 from gateway.store.rows import QuestionRow
 from gateway.texts import Key, say
 
@@ -83,7 +88,7 @@ async def _help(call: Call) -> str:
 
 
 async def _new(call: Call) -> str:
-    call.session.forget_history()
+    call.session.history.forget()
     return say("new", call.language)
 
 
@@ -113,10 +118,15 @@ async def _mode(call: Call) -> str:
         return say("not_allowed", call.language)
     elif word in ("queue", "steer", "interrupt"):
         settings = replace(settings, arrival=word)
+    elif (mode := MODES.get(word.lower())) in DIRECT:
+        return say("mode_no_skill", call.language, mode=mode)
+    elif mode is not None:
+        settings = replace(settings, mode="" if mode == "task" else mode)
     elif word:
         return say("mode_usage", call.language)
     call.session.configure(settings)
-    return f"{_permission(call)} {_arrival(call)}"
+    routed = say("mode_is", call.language, mode=settings.mode) if settings.mode else ""
+    return f"{_permission(call)} {_arrival(call)} {routed}".strip()
 
 
 def _permission(call: Call) -> str:
@@ -138,11 +148,34 @@ async def _status(call: Call) -> str:
         "status",
         call.language,
         state=say("working" if session.active is not None else "idle", call.language),
+        step=_step(call),
+        spent=_spent(call),
         waiting=len(session.queue),
         questions=len(session.questions),
         permission=_permission(call),
         model=session.services.agent.model_name(session.row.settings),
     )
+
+
+def _step(call: Call) -> str:
+    """How far the plan is that runs, if one does."""
+    active = call.session.active
+    course = active.fold.course if active is not None else None
+    if course is None:
+        return ""
+    steps = list(course.plan.steps)
+    running = (n for n, step in enumerate(steps, 1) if step.state == "running")
+    n = next(running, len(course.plan.of("done", "failed", "skipped")))
+    step = steps[n - 1].description if n else course.plan.title
+    return say("step_of", call.language, n=n, all=len(steps), step=step) + " "
+
+
+def _spent(call: Call) -> str:
+    """What today took, where something is known of it."""
+    spent = call.session.row.spent
+    if spent.day != day() or not spent.today.calls:
+        return ""
+    return f"{say('usage_today', call.language)}: {dollars(spent.today.cost)}. "
 
 
 async def _whoami(call: Call) -> str:
@@ -255,10 +288,16 @@ COMMANDS: dict[str, Command] = {
         Command(name="help", run=_help, least="viewer"),
         Command(name="new", run=_new),
         Command(name="stop", run=_stop),
+        Command(name="undo", run=history.undo),
+        Command(name="retry", run=history.retry),
+        Command(name="resume", run=history.resume),
         Command(name="mode", run=_mode),
+        Command(name="plan", run=plan),
+        Command(name="todo", run=todo, least="viewer"),
         Command(name="approvals", run=_approvals, least="viewer"),
         Command(name="approve", run=_approve),
         Command(name="deny", run=_deny),
+        Command(name="usage", run=usage, least="viewer"),
         Command(name="status", run=_status, least="viewer"),
         Command(name="model", run=_model, least="viewer"),
         Command(name="permissions", run=_permissions),

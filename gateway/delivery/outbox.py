@@ -14,11 +14,11 @@ from typing import Protocol, TypeAlias, TypeVar
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.delivery.labels import labelled
 from gateway.delivery.pace import Gate, Pace, Ticket
 from gateway.errors import Ambiguous, Fenced, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Conversation, digest
 from gateway.ports import Adapter
-from gateway.present import labelled
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say

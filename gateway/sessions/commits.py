@@ -15,14 +15,15 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.journal import Record, Replied, Steered
-from agent_core.messages import Message
 from gateway.delivery.outbox import Key, Outbox
 from gateway.errors import Fenced, StoreFailed
+from gateway.history.thread import History
 from gateway.messages import Conversation
 from gateway.ports import Changed, Growing
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.services import Services
 from gateway.sessions.turns import OpenTurn
+from gateway.spending.tally import counted
 from gateway.store.rows import (
     AuditRow,
     Changes,
@@ -72,7 +73,7 @@ class Commits:
         self._releasing: asyncio.Future[bool] | None = None
         self._last: asyncio.Future[None] | None = None
         self._occupied = False
-        self._history: list[tuple[Message, ...]] | None = None
+        self.history = History(self)
 
     @property
     def releasing(self) -> bool:
@@ -115,6 +116,7 @@ class Commits:
             named = {(view.turn, view.name) for view in changes.views}
             more = tuple(row for row in dirty if (row.turn, row.name) not in named)
             changes = replace(changes, views=(*changes.views, *more))
+        changes = self.history.take(changes)
         future = self._last = self.services.store.submit(self.lease, changes)
         future.add_done_callback(self._submitted)
         return future
@@ -137,9 +139,13 @@ class Commits:
         names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
         rows = tuple(self._view_row(open_turn, name) for name in names)
         start, open_turn.count = open_turn.count, open_turn.count + len(records)
-        done = open_turn.done
+        done, spent = open_turn.done, None
         open_turn.done = ()
         for record in records:
+            if isinstance(record, Replied):
+                day = f"{ambient.utc(ambient.now()):%Y-%m-%d}"
+                spent = counted(self.row.spent, open_turn.id, day, record.reply.usage)
+                self.row = replace(self.row, spent=spent)
             if isinstance(record, Steered):
                 done += record.rows
             elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
@@ -148,11 +154,8 @@ class Commits:
                     self.conversation.id, Growing(turn=open_turn.id, text="")
                 )
         row = open_turn.advance(records)
-        entry = open_turn.transcript_row(self.row.end) if open_turn.closed else None
-        if entry is not None:
-            self.row = replace(self.row, end=self.row.end + 1)
-            if self._history is not None:
-                self._history.append(entry.messages)
+        if open_turn.closed:
+            self.history.ended(open_turn)
         if row is not None:
             self.turns[row.id] = row
         if self.row.crashes:
@@ -166,8 +169,7 @@ class Commits:
             done=done,
             views=rows,
             questions=self.decisions.questions_of(open_turn, records),
-            transcript=(entry,) if entry is not None else (),
-            row=self.row if rows or entry is not None else None,
+            row=self.row if rows or spent is not None else None,
             audit=self.decisions.audit_of(open_turn, records),
         )
         future = self.submit(changes)

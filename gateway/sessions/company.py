@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
 from gateway.ports import Growing
 from gateway.sessions.turns import OpenTurn
+from gateway.spending.ledger import Payer
 from gateway.store.rows import ConversationSettings
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class Circumstances:
 
     def settings(self) -> ConversationSettings:
         return self._session.row.settings
+
+    def payer(self) -> Payer:
+        row = self._open.row
+        spent = self._session.row.spent
+        cost = spent.last.cost if spent.turn == row.id else 0.0
+        return Payer(turn=row.id, person=row.sender, spent=cost, language=row.language)
 
     def asker(self) -> tuple[str, str]:
         return self._open.row.sender, self._open.row.role

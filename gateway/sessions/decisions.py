@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Answered, Asked, Record, Stopped
-from agent_core.questions import Answer, Approval, Choice, Decision, Input, Question
+from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview, Question
 from gateway.access import refusal
 from gateway.errors import DeliveryError
 from gateway.messages import (
@@ -70,6 +70,10 @@ class Decisions:
             self.done(row.seq, press.press, say("unknown_button", press.sender.language))
             return
         no = refusal(question, where, session.conversation, person)
+        wishes = isinstance(question.question, PlanReview) and token[1] == "edit"
+        if not no and wishes and not press.text:
+            self.done(row.seq, press.press, say("plan_wish", press.sender.language))
+            return
         answer = None if no else self._read(question, press, token[1])
         if answer is None:
             key: Key = no or "unknown_button"
@@ -99,6 +103,10 @@ class Decisions:
                 return None
             case Input():
                 return self.answer(press.sender, "once", press.text) if press.text else None
+            case PlanReview():
+                if option in ("once", "edit", "deny"):
+                    return self.answer(press.sender, option, press.text)  # type: ignore[arg-type]
+                return None
 
     def answer(self, sender: Sender, choice: Choice, text: str) -> Answer:
         name = sender.name or sender.handle or sender.id
@@ -165,6 +173,11 @@ class Decisions:
         open_turn = await session.open_turn(question.turn)
         if open_turn.closed:
             self.done(seq, "", "")
+            return
+        if isinstance(question.question, PlanReview) and answer.choice in ("deny", "expired"):
+            text = say("plan_expired", self._language(question)) if not answer.by else ""
+            stopped = Stopped(key="stopped", reason="stop", by=answer.by, text=text)
+            session.close_turn(open_turn, stopped, (seq,))
             return
         self._remember(open_turn, question, answer)
         open_turn.done += (seq,)
@@ -344,7 +357,7 @@ def describe(question: QuestionRow, language: str = "") -> str:
         case Approval(proposals=proposals):
             calls = ", ".join(f"{item.tool} {item.arguments}" for item in proposals)
             return say("approval_of", language, calls=calls)[:200]
-        case Decision(text=text) | Input(text=text):
+        case Decision(text=text) | Input(text=text) | PlanReview(text=text):
             return text[:200]
 
 

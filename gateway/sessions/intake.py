@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
-from agent_core.questions import Input
+from agent_core.questions import Choice, Input, PlanReview
 from gateway.commands.registry import run_command
 from gateway.errors import DeliveryError
 from gateway.messages import (
@@ -34,6 +34,7 @@ from gateway.messages import (
 )
 from gateway.people.quotas import over_quota
 from gateway.people.relays import show_brought
+from gateway.plans import amend as plans
 from gateway.present import HEARD
 from gateway.sessions.decisions import describe
 from gateway.sessions.parts import joined, settles_in, whole
@@ -82,7 +83,7 @@ class Intake:
             case CommandGiven():
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
-                await self._session.decisions.press(row, inbound)
+                await plans.press(self._session, self, row, inbound)
             case QuestionExpired() | QuestionDue():
                 await self._session.decisions.timed(row, inbound)
             case QuestionBrought():
@@ -121,7 +122,9 @@ class Intake:
         self._follow(message)
         question = self._open_input(message)
         if question is not None:
-            answer = session.decisions.answer(message.sender, "once", message.text)
+            changes = isinstance(question.question, PlanReview)
+            choice: Choice = "edit" if changes else "once"
+            answer = session.decisions.answer(message.sender, choice, message.text)
             await session.decisions.decide(question, answer, row.seq)
             return
         if role != "admin" and (wait := await self._over_quota(message)):
@@ -162,7 +165,8 @@ class Intake:
         """The open input question that this plain message answers: in private the oldest, in a
         group the one it replies to; only the asked person's words count."""
         for question in self._session.questions.values():
-            if question.status != "open" or not isinstance(question.question, Input):
+            kinds = Input | PlanReview
+            if question.status != "open" or not isinstance(question.question, kinds):
                 continue
             if message.sender.key not in question.entitled:
                 continue
@@ -173,7 +177,8 @@ class Intake:
     def _replies_to(self, message: MessageReceived, question: QuestionRow) -> bool:
         if message.reply_to is None:
             return False
-        row = self._session.outbox.rows.get((question.turn, f"ask:{question.key}"))
+        name = "plan" if isinstance(question.question, PlanReview) else f"ask:{question.key}"
+        row = self._session.outbox.rows.get((question.turn, name))
         if row is None:
             return message.reply_to.mine and len(self._session.questions) == 1
         return any(native.id == message.reply_to.message for native in row.natives)
@@ -306,7 +311,6 @@ class Intake:
             message=message.message if message else "",
             begun=ambient.now(),
             code=session.services.version,
-            history=(0, 0),
             text=text[:80],
         )
 

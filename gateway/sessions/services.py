@@ -12,6 +12,7 @@ from gateway.delivery.pace import Gate, Pace, Paces
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
 from gateway.sessions.feed import Feed
+from gateway.spending.ledger import Ledger
 from gateway.store.port import Store
 
 
@@ -86,6 +87,8 @@ class Services:
     pairing: Pairing | None = None
     hearing: Hearing | None = None
     linking: Linking | None = None
+    ledger: Ledger | None = None
+    """None: nothing is limited, so nothing is kept for all conversations together."""
     _gates: dict[str, Gate] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)
 

@@ -19,7 +19,8 @@ from agent_core.orchestration.drive import drive
 from agent_core.orchestration.executor import Result
 from agent_core.scope import Scope, Turn
 from gateway.errors import Fenced, StoreFailed
-from gateway.messages import Conversation
+from gateway.history.undo import Past, begin_again, take_back
+from gateway.messages import CommandGiven, Conversation
 from gateway.present import Fold
 from gateway.sessions.commits import Commits
 from gateway.sessions.company import Circumstances, Company
@@ -27,7 +28,7 @@ from gateway.sessions.decisions import Decisions
 from gateway.sessions.intake import Intake
 from gateway.sessions.reading import Asked
 from gateway.sessions.services import Services
-from gateway.sessions.turns import OpenTurn, began, read_brief, size
+from gateway.sessions.turns import OpenTurn, began, read_brief
 from gateway.store.rows import (
     Changes,
     InboxRow,
@@ -37,9 +38,6 @@ from gateway.store.rows import (
 from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.session")
-
-MOST_HISTORY = 240_000
-"""Characters of transcript that a turn begins with; beyond it the older half is left behind."""
 
 
 class Session(Commits):
@@ -183,6 +181,8 @@ class Session(Commits):
                 return await self.open_turn(turn.id)
         self._occupied = True  # what is being made is not in the queue any more
         try:
+            if self.queue and isinstance(again := self.queue[0].inbound, CommandGiven):
+                return await begin_again(self, self.queue.popleft(), again)
             return await self._intake.begin()
         finally:
             self._occupied = False
@@ -205,12 +205,17 @@ class Session(Commits):
     def fold(self, row: TurnRow) -> Fold:
         """An empty fold for a turn's views."""
         own = self.adapter.abilities.own_messages
-        return Fold(asker=row.sender_name, language=row.language, said=not own)
+        return Fold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
 
-    async def start(self, row: TurnRow, asked: Asked, done: tuple[int, ...]) -> OpenTurn:
-        """A new turn; it enters the store with its first commit."""
-        await self.history()
-        row = replace(row, history=(self.row.head, self.row.end))
+    async def start(
+        self, row: TurnRow, asked: Asked, done: tuple[int, ...], past: Past | None = None
+    ) -> OpenTurn:
+        """A new turn; it enters the store with its first commit. `past`: the turn that it is in
+        place of, which the same commit takes back; `asked` was fetched then."""
+        await self.history.rows()
+        if past is not None:
+            take_back(self, past)
+        row = replace(row, history=self.row.shows)
         brief = self.services.agent.brief(self.conversation, self.row.settings, asked.text)
         shows = self.adapter.abilities.own_messages
         brief = brief if shows else replace(brief, said=asked.said)
@@ -227,9 +232,14 @@ class Session(Commits):
     async def _run_turn(self, open_turn: OpenTurn) -> None:
         """Run the turn to its end, its park or its stop, taking in what comes meanwhile."""
         open_turn.journal.rewind()
-        turn = Turn(open_turn.id, open_turn.journal, Company(self, open_turn))
+        turn = Turn(
+            open_turn.id,
+            open_turn.journal,
+            Company(self, open_turn),
+            open_turn.brief.max_turns,
+        )
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
-        history = await self._history_of(open_turn)
+        history = await self.history.of(open_turn)
         self.active = open_turn
         self.services.spawn(self._drive(open_turn, turn, history), f"turn:{open_turn.id}")
         patience: float | None = None
@@ -285,6 +295,7 @@ class Session(Commits):
     def _finish(self, open_turn: OpenTurn, result: Result) -> Awaitable[None]:
         """Queue the final commit in this very step: a stop that comes now is late."""
         open_turn.ending = settled(result.messages)
+        open_turn.seen = settled(result.seen)
         record = Finished(key="finished", text=result.text, finish=result.finish)
         return open_turn.journal.put(record)
 
@@ -366,34 +377,3 @@ class Session(Commits):
     def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
         """What people said for the running turn since it was last asked."""
         return self._intake.take_steers(open_turn)
-
-    # ---- history -------------------------------------------------------------------------
-
-    async def history(self) -> list[tuple[Message, ...]]:
-        """The transcript from `head` on, a tuple a turn; cut at a turn's border when too long."""
-        if self._history is None:
-            self._history = list(
-                await self.services.store.transcript(
-                    self.lease.conversation, self.row.head, self.row.end
-                )
-            )
-        if len(self._history) > 40 and size(self._history) > MOST_HISTORY:
-            while size(self._history) > MOST_HISTORY // 2 and len(self._history) > 1:
-                del self._history[: max(1, len(self._history) // 8)]
-            self.row = replace(self.row, head=self.row.end - len(self._history))
-        return self._history
-
-    async def _history_of(self, open_turn: OpenTurn) -> tuple[Message, ...]:
-        start, end = open_turn.row.history
-        if (start, end) == (self.row.head, self.row.end):
-            rows: Iterable[tuple[Message, ...]] = await self.history()
-        else:
-            rows = await self.services.store.transcript(self.lease.conversation, start, end)
-        return tuple(message for row in rows for message in row)
-
-    def forget_history(self) -> None:
-        """/new: the transcript begins anew; rules for this conversation end."""
-        kept = tuple(rule for rule in self.row.settings.rules if rule.lasting)
-        settings = replace(self.row.settings, rules=kept)
-        self.row = replace(self.row, head=self.row.end, settings=settings)
-        self._history = []

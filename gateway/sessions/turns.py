@@ -15,7 +15,7 @@ from agent_core.messages import Message, Text, user
 from agent_core.orchestration.executor import Brief, Result
 from agent_core.scope import Turn
 from gateway.present import Fold
-from gateway.store.rows import InboxRow, TranscriptRow, TurnRow, TurnStatus
+from gateway.store.rows import InboxRow, TurnRow, TurnStatus
 
 Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
 Outcome: TypeAlias = Result | Suspend | Exception
@@ -34,6 +34,8 @@ class OpenTurn:
         self.count = len(self.journal.records)
         self.done: tuple[int, ...] = ()
         self.ending: tuple[Message, ...] | None = None
+        self.seen: tuple[Message, ...] = ()
+        """What its model saw at the end, where that is not its history and `ending`."""
         self.stored = False
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
@@ -91,12 +93,6 @@ class OpenTurn:
             said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
             return (*facts, said)
         return settled(facts)
-
-    def transcript_row(self, n: int) -> TranscriptRow | None:
-        """What the conversation's transcript gains with the turn's end."""
-        if self.ending is None:
-            return None
-        return TranscriptRow(n=n, turn=self.id, messages=self.ending)
 
 
 def began(brief: Brief) -> Began:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agent_core.journal import Record
-from agent_core.messages import Message
 from gateway.messages import Inbound
 from gateway.ports import Shown, Summary
 from gateway.store.rows import (
@@ -21,6 +20,8 @@ from gateway.store.rows import (
     Opened,
     OutboxRow,
     QuestionRow,
+    Thread,
+    TranscriptRow,
     TurnRow,
 )
 
@@ -87,11 +88,6 @@ class Reads(Protocol):
     async def outbox(self, turn: str) -> tuple[OutboxRow, ...]:
         """A turn's views with what the platform has of them."""
 
-    async def transcript(
-        self, conversation: str, start: int, end: int
-    ) -> tuple[tuple[Message, ...], ...]:
-        """The transcript's rows `start` (included) to `end` (not included)."""
-
     async def views(
         self, conversation: str, after: int, limit: int, *, latest: bool = False
     ) -> tuple[Shown, ...]:
@@ -103,6 +99,21 @@ class Reads(Protocol):
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         """The newest lines of the audit."""
+
+
+class Archive(Protocol):
+    """What was said: all of it by rows, and in one document what the model sees."""
+
+    async def thread(self, conversation: str) -> Thread:
+        """What was last committed as the conversation's thread."""
+
+    async def transcript(
+        self, conversation: str, start: int, end: int
+    ) -> tuple[TranscriptRow, ...]:
+        """The transcript's rows `start` (included) to `end` (not included)."""
+
+    async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
+        """The transcript's last rows, in order."""
 
 
 class Questions(Protocol):
@@ -130,7 +141,7 @@ class Directory(Protocol):
     async def keys(self, prefix: str) -> tuple[str, ...]: ...
 
 
-class Store(Inbox, Leases, Reads, Questions, Directory, Protocol):
+class Store(Inbox, Leases, Reads, Archive, Questions, Directory, Protocol):
     """All ports in one object."""
 
     async def sweep(self, now: float) -> int:

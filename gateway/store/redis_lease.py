@@ -131,7 +131,9 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
     for question in changes.questions:
         yield "q", question.id, question.status, _encode(question)
     for entry in changes.transcript:
-        yield "s", entry.n, _encode(entry.messages)
+        yield "s", entry.n, _encode(entry)
+    if changes.thread is not None:
+        yield "h", _encode(changes.thread)
     if changes.row is not None:
         yield "c", _encode(changes.row)
     for name, at, body in _audit(changes, held):

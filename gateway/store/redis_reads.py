@@ -10,7 +10,6 @@ import msgspec
 from agent_core import ambient
 from agent_core.journal import Record
 from agent_core.journal import decode as decode_record
-from agent_core.messages import Message
 from gateway.messages import Inbound
 from gateway.ports import Shown, Summary
 from gateway.store import search
@@ -25,6 +24,8 @@ from gateway.store.rows import (
     Opened,
     OutboxRow,
     QuestionRow,
+    Thread,
+    TranscriptRow,
     TurnRow,
     shown,
 )
@@ -38,7 +39,8 @@ _row = msgspec.json.Decoder(ConversationRow).decode
 _turn = msgspec.json.Decoder(TurnRow).decode
 _view = msgspec.json.Decoder(OutboxRow).decode
 _question = msgspec.json.Decoder(QuestionRow).decode
-_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
+_entry = msgspec.json.Decoder(TranscriptRow).decode
+_thread = msgspec.json.Decoder(Thread).decode
 _audit = msgspec.json.Decoder(AuditRow).decode
 
 
@@ -109,11 +111,20 @@ class Reading:
         found = await self._range(where.decode(), (f":o:{turn}", ":views"), everything)
         return tuple(_view(body) for _, body in found)
 
+    async def thread(self, conversation: str) -> Thread:
+        body = await self._bytes("GET", f"{key(conversation)}:thread")
+        return _thread(body) if body else ()
+
     async def transcript(
         self, conversation: str, start: int, end: int
-    ) -> tuple[tuple[Message, ...], ...]:
+    ) -> tuple[TranscriptRow, ...]:
         found = await self._range(conversation, (":n", ":transcript"), (str(start), f"({end}", -1))
-        return tuple(_messages(body) for _, body in found)
+        return tuple(_entry(body) for _, body in found)
+
+    async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
+        last = await self._list("ZRANGE", f"{key(conversation)}:n", -1, -1)
+        end = int(last[0]) + 1 if last else 0
+        return await self.transcript(conversation, max(0, end - limit), end)
 
     async def views(
         self, conversation: str, after: int, limit: int, *, latest: bool = False

@@ -5,7 +5,7 @@ row, listed, epoch); its other keys begin with the same hash tag, so they share 
 derive their names: `:waiting` (zset of seq), `:in` and `:dead` (seq → "at json"), `:live` (open
 turns → status), `:turns`, `:r:<turn>` (n → record), `:views` (bodies) with the zsets `:rev`,
 `:pos`, `:o:<turn>` and the set `:unsent`, `:questions` with the set `:open`, `:transcript` with the
-zset `:n`, `:audit` (lines on their way to the global list), `:e:<key>` (seen events, 24 h).
+zset `:n`, `:thread`, `:audit` (lines on their way to the global list), `:e:<key>` (seen events, 24 h).
 Bodies are opaque strings: never decoded here. A script checks everything before it writes
 anything, since Redis rolls nothing back.
 
@@ -131,7 +131,7 @@ if number == done then return {h[7], epoch - 1} end
 if not h[4] then return {'fenced', 0} end
 if number > done + 1 then return {'gap', 0} end
 
-local length = {r = 3, t = 3, d = 1, x = 1, v = 6, q = 3, s = 2, c = 1, a = 2}
+local length = {r = 3, t = 3, d = 1, x = 1, v = 6, q = 3, s = 2, h = 1, c = 1, a = 2}
 local function each(visit)
   local i = 5
   while i <= #ARGV do
@@ -192,6 +192,7 @@ local write = {
     redis.call('HSET', k .. ':transcript', ARGV[i], ARGV[i + 1])
     redis.call('ZADD', k .. ':n', ARGV[i], ARGV[i])
   end,
+  h = function(i) redis.call('SET', k .. ':thread', ARGV[i]) end,
   c = function(i) redis.call('HSET', k, 'row', ARGV[i]) end,
   a = function(i) redis.call('HSET', k .. ':audit', ARGV[i], ARGV[i + 1]) end,
 }

@@ -1,6 +1,6 @@
 """The store's rows as values. JSON by msgspec; `body` fields are typed where they are read."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -10,6 +10,7 @@ from agent_core.questions import Choice, Question
 from gateway.messages import Inbound
 from gateway.people.approvers import Deciders
 from gateway.ports import Shown
+from gateway.spending.tally import Spent
 from gateway.views import View
 
 TurnStatus = Literal["running", "parked", "done", "cancelled", "dead"]
@@ -17,6 +18,10 @@ QuestionStatus = Literal["open", "answered", "expired", "cancelled"]
 RELAY_AFTER = 0.2
 """Seconds that the commit of a question gets before it is looked for to be brought elsewhere."""
 RowState = Literal["waiting", "done", "dead"]
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Ranges of transcript rows, each from its first to before its last, in the order they are read."""
+Thread: TypeAlias = tuple[tuple[Message, ...], ...]
+"""What the model sees of a conversation: the messages of each row that is shown to it."""
 
 
 class Lease(Struct, frozen=True, kw_only=True):
@@ -56,8 +61,8 @@ class TurnRow(Struct, frozen=True, kw_only=True):
     message: str
     begun: float
     code: str
-    history: tuple[int, int]
-    """First and end position of the transcript that the turn began with."""
+    history: Spans = ()
+    """The part of the transcript that the turn began with."""
     resumes: int = 0
     text: str = ""
     """The first words, for lists."""
@@ -162,11 +167,20 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
 
 
 class TranscriptRow(Struct, frozen=True, kw_only=True):
-    """What one ended turn adds to the conversation."""
+    """What one ended turn adds to the conversation, or a change of what the model sees of it.
+
+    `turn`: what the turn `turn` of `person` added. The others say in `shows` what is seen from
+    here on: `new` (nothing), `undone` (all but that turn), `summary` (this row, in place of what
+    was seen at the end of that turn), `resumed` (earlier rows, or this one, a copy).
+    """
 
     n: int
     turn: str
     messages: tuple[Message, ...]
+    kind: Literal["turn", "new", "undone", "summary", "resumed"] = "turn"
+    shows: Spans = ()
+    person: str = ""
+    at: float = 0.0
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -184,16 +198,29 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
 
     permission: Literal["", "ask", "auto"] = ""
     arrival: Literal["", "queue", "steer", "interrupt"] = ""
+    mode: Literal["", "research", "data", "app", "image", "slide"] = ""
+    """Which agent requests go to."""
+    plans: Literal["", "on", "off"] = ""
+    """`on`: a plan is shown before it runs."""
     model: str = ""
     rules: tuple[Rule, ...] = ()
     workspace: str = ""
 
 
-class ConversationRow(Struct, frozen=True, kw_only=True):
-    """A conversation's own state. `head`..`end`: the part of the transcript that is sent to the
-    model; `settings` are chosen in the chat; `position` and `rev` are the last ones given."""
+class Place(Struct, frozen=True, kw_only=True):
+    """A part of a conversation that may be resumed: what was seen of it at its end."""
 
-    head: int = 0
+    conversation: str
+    title: str
+    shows: Spans
+
+
+class ConversationRow(Struct, frozen=True, kw_only=True):
+    """A conversation's own state. `shows`: the part of the transcript that is sent to the model,
+    `end`: how many rows there are; `settings` are chosen in the chat; `position` and `rev` are
+    the last ones given."""
+
+    shows: Spans = ()
     end: int = 0
     position: int = 0
     rev: int = 0
@@ -207,6 +234,9 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     followed: bool = False
     """A known person has addressed the agent in this thread."""
     settings: ConversationSettings = ConversationSettings()
+    spent: Spent = Spent()
+    found: tuple[Place, ...] = ()
+    """What the last /resume found here, in the order it was listed."""
 
 
 class Opened(Struct, frozen=True, kw_only=True):
@@ -243,6 +273,8 @@ class Changes(Struct, frozen=True, kw_only=True):
     views: tuple[OutboxRow, ...] = ()
     questions: tuple[QuestionRow, ...] = ()
     transcript: tuple[TranscriptRow, ...] = ()
+    thread: Thread | None = None
+    """None: as it is."""
     row: ConversationRow | None = None
     audit: tuple[AuditRow, ...] = ()
 

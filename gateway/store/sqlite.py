@@ -10,7 +10,6 @@ from typing import TypeVar
 from agent_core import ambient
 from agent_core.journal import Record
 from agent_core.journal import decode as decode_record
-from agent_core.messages import Message
 from gateway.errors import StoreFailed
 from gateway.messages import Inbound
 from gateway.ports import Shown, Summary
@@ -24,6 +23,8 @@ from gateway.store.rows import (
     Opened,
     OutboxRow,
     QuestionRow,
+    Thread,
+    TranscriptRow,
     TurnRow,
     shown,
 )
@@ -201,17 +202,34 @@ class SqliteStore:
             lambda c: tuple(statements.read_view(body) for (body,) in c.execute(sql, (turn,)))
         )
 
+    async def thread(self, conversation: str) -> Thread:
+        sql = "SELECT body FROM threads WHERE conversation = ?"
+
+        def work(c: sqlite3.Connection) -> Thread:
+            row = c.execute(sql, (conversation,)).fetchone()
+            return statements.read_thread(row[0]) if row else ()
+
+        return await self._read(work)
+
     async def transcript(
         self, conversation: str, start: int, end: int
-    ) -> tuple[tuple[Message, ...], ...]:
+    ) -> tuple[TranscriptRow, ...]:
         sql = "SELECT body FROM transcript WHERE conversation = ? AND n >= ? AND n < ? ORDER BY n"
         if start >= end:
             return ()
         return await self._read(
             lambda c: tuple(
-                statements.read_messages(body)
+                statements.read_entry(body)
                 for (body,) in c.execute(sql, (conversation, start, end))
             )
+        )
+
+    async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
+        sql = "SELECT body FROM transcript WHERE conversation = ? ORDER BY n DESC LIMIT ?"
+        return await self._read(
+            lambda c: tuple(
+                statements.read_entry(body) for (body,) in c.execute(sql, (conversation, limit))
+            )[::-1]
         )
 
     async def views(

@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 
 from agent_core import ambient
-from agent_core.messages import Message
 from gateway.errors import Fenced
 from gateway.messages import Inbound, dedupe_keys
 from gateway.ports import Summary
@@ -22,6 +21,8 @@ from gateway.store.rows import (
     Opened,
     OutboxRow,
     QuestionRow,
+    Thread,
+    TranscriptRow,
     TurnRow,
 )
 
@@ -34,7 +35,8 @@ read_row = msgspec.json.Decoder(ConversationRow).decode
 read_turn = msgspec.json.Decoder(TurnRow).decode
 read_view = msgspec.json.Decoder(OutboxRow).decode
 read_question = msgspec.json.Decoder(QuestionRow).decode
-read_messages = msgspec.json.Decoder(tuple[Message, ...]).decode
+read_entry = msgspec.json.Decoder(TranscriptRow).decode
+read_thread = msgspec.json.Decoder(Thread).decode
 read_audit = msgspec.json.Decoder(AuditRow).decode
 
 
@@ -149,17 +151,24 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
             "INSERT OR REPLACE INTO questions VALUES(?, ?, ?, ?, ?)",
             (question.id, conversation, _status(question), question.due, encode(question)),
         )
-    for entry in changes.transcript:
-        c.execute(
-            "INSERT INTO transcript VALUES(?, ?, ?, ?)",
-            (conversation, entry.n, entry.turn, encode(entry.messages)),
-        )
+    _write_history(c, conversation, changes)
     if changes.row is not None:
         c.execute(
             "UPDATE conversations SET body = ? WHERE id = ?", (encode(changes.row), conversation)
         )
     for line in changes.audit:
         c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (line.at, encode(line)))
+
+
+def _write_history(c: sqlite3.Connection, conversation: str, changes: Changes) -> None:
+    for entry in changes.transcript:
+        c.execute(
+            "INSERT INTO transcript VALUES(?, ?, ?, ?)",
+            (conversation, entry.n, entry.turn, encode(entry)),
+        )
+    if changes.thread is not None:
+        body = encode(changes.thread)
+        c.execute("INSERT OR REPLACE INTO threads VALUES(?, ?)", (conversation, body))
 
 
 def conversations(

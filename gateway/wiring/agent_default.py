@@ -2,32 +2,45 @@
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
 from agent_core.context.prompt import system_prompt
+from agent_core.context.room import Room
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed
 from agent_core.messages import Message
+from agent_core.models.catalog import Price
 from agent_core.models.port import Model, OnDelta, Reply, Request
 from agent_core.models.tiers import Models
-from agent_core.orchestration.classifier import classify
+from agent_core.orchestration.classifier import Route, classify
 from agent_core.orchestration.executor import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Grant, Mode, Situation, Verdict, decide
+from agent_core.research.means import Means
+from agent_core.research.tool import research_tool
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
-from agent_core.settings import ModelSettings, SettingsError
+from agent_core.settings import TIERS, ModelSettings, SettingsError
 from agent_core.tools import hooks
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.backups import rollback_tool
+from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
+from agent_core.tools.planning import planning_tool
 from agent_core.tools.send import Kept, send_tool
 from agent_core.tools.shell import command_tools
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
+from agent_core.tools.turn.terminate import terminate_tool
+from agent_core.tools.web.tools import web_of, web_tools
 from gateway.agent import Circumstances
 from gateway.messages import Conversation, digest
+from gateway.settings import Settings
+from gateway.settings import SettingsError as NotSet
+from gateway.spending.ledger import Ledger, Payer, priced
 from gateway.store.rows import ConversationSettings
 
 log = logging.getLogger("turnkeeper.agent")
@@ -49,7 +62,7 @@ class TurnkeeperAgent:
         *,
         ask_all: bool = False,
     ) -> None:
-        self.models = Models(models)
+        self.models = Models(models, _set_now)
         self._settings = models
         self._folder = folder
         self._ask_all = ask_all
@@ -58,10 +71,14 @@ class TurnkeeperAgent:
         self._hooks = hooks.load(models.tools.hooks)
         limit = models.tools.command_max_seconds
         commands = command_tools(sandbox, self._background, limit)
-        tools = (*file_tools(), rollback_tool(), *commands, ask_tool(), send_tool(kept))
-        self._toolbox = Toolbox(tools)
+        own = (rollback_tool(), *commands, ask_tool(), send_tool(kept), planning_tool())
+        tools = (*file_tools(), *own)
+        self._means = Means(web=web_of(models.tools.web), kept=kept)
+        more = (editor_tool(), *web_tools(self._means.web), research_tool(self._means))
+        self._toolbox = Toolbox((*tools, *more, terminate_tool()))
         self._system = system_prompt()
         self._warm = asyncio.Event()
+        self.ledger: Ledger | None = None
         self._picked: dict[str, tuple[Model, str]] = {}
 
     async def warm(self) -> None:
@@ -77,16 +94,39 @@ class TurnkeeperAgent:
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         """What a turn begins with; recorded at its start. The demo model makes no plans."""
-        several = not self.models.demo and classify(text) == "complex"
+        own, demo = self._settings.agent, self.models.demo
+        kind = classify(text, settings.mode or "task", own.short_words)
+        routes: dict[Route, Literal["simple", "planned", "research"]]
+        routes = {"complex": "planned", "research": "research", "simple": "simple"}
         return Brief(
             text=text,
-            route="planned" if several else "simple",
+            route="simple" if demo else routes[kind],
+            routing="rules" if settings.mode or demo else own.routing,
+            max_turns=own.max_turns,
+            max_replans=own.max_replans,
+            max_rounds=own.max_rounds,
+            step_rounds=own.step_rounds,
+            review=settings.plans == "on",
             system=self._system,
             model=settings.model or TIER,
+            room=self._room(settings.model or TIER),
             tools=self._toolbox.names,
             workspace=str(self.workspace(conversation)),
             cache_key=_name(conversation),
         )
+
+    def _room(self, model: str) -> Room:
+        """What a request may hold for `model`. The work set for it summarises, else FLASH; a
+        model that was chosen by name does it itself."""
+        if self.models.demo:
+            return Room()
+        try:
+            provider, _, name = self.models.describe(model).partition("/")
+        except SettingsError:
+            return Room()  # the turn's first call says what is wrong
+        own = "compression" in self._settings.auxiliary or "/" not in model
+        window = self.models.catalog.window(provider, name)
+        return self._settings.context.room(window, "auxiliary.compression" if own else model)
 
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder; made when a tool first needs it."""
@@ -111,6 +151,7 @@ class TurnkeeperAgent:
             provider, slash, _ = name.partition("/")
             if slash and not self.models.demo:
                 self._settings.endpoint(provider, "model")
+            self.check_prices(name)
         except SettingsError as error:
             return str(error)
         return ""
@@ -134,12 +175,16 @@ class TurnkeeperAgent:
             )
             return decide(item.tool, item.arguments, bind(item, workspace), situation)
 
+        async def paid(name: str, request: Request, on_delta: OnDelta) -> Reply:
+            return await self._paid(circumstances.payer(), name, request, on_delta)
+
         return Hands(
-            complete=self._complete,
+            complete=self._complete if self.ledger is None else paid,
             toolbox=self._toolbox,
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
+            research=self._means,
         )
 
     def tidy(self, before: float) -> int:
@@ -169,7 +214,36 @@ class TurnkeeperAgent:
 
     async def _complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
         model, known_as = self._picked.get(name) or await self._pick(name)
-        return await model.complete(replace(request, model=known_as), on_delta)
+        reply = await model.complete(replace(request, model=known_as), on_delta)
+        price = self._price(reply.provider, reply.model, known_as)
+        return replace(reply, usage=replace(reply.usage, cost=priced(reply, price)))
+
+    def _price(self, provider: str, *names: str) -> Price | None:
+        """By the name that the provider gave, else by the one it was asked for."""
+        prices = (self.models.catalog.price(provider, name) for name in names)
+        return next(filter(None, prices), None)
+
+    async def _paid(self, payer: Payer, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        """As `_complete`, within the limits of money."""
+        model, known_as = self._picked.get(name) or await self._pick(name)
+        price = self._price(model.provider, known_as)
+        assert self.ledger is not None
+        if price is None:
+            mend = f"The price of {model.provider}/{known_as} is not known: set MODEL_PRICES."
+            raise ModelFailed(mend, "rejected")
+        call = partial(self._complete, name, request, on_delta)
+        return await self.ledger.pay(payer, request, price, call)
+
+    def check_prices(self, *names: str) -> None:
+        """Raise SettingsError if money is limited and a price is not known; by default of all
+        models that are set."""
+        if not self._settings.agent.limits.any or self.models.demo:
+            return
+        for name in names or (*TIERS, *self._settings.fallbacks):
+            provider, _, model = self.models.describe(name).partition("/")
+            if self.models.catalog.price(provider, model) is None:
+                mend = "its price is not known, and a BUDGET_… setting needs it; set MODEL_PRICES."
+                raise SettingsError("MODEL_PRICES", f"{provider}/{model}", mend)
 
     async def _pick(self, name: str) -> tuple[Model, str]:
         """In a thread: a provider met for the first time imports its SDK."""
@@ -180,6 +254,14 @@ class TurnkeeperAgent:
             raise ModelFailed(str(error), "rejected") from None
         self._picked[name] = picked
         return picked
+
+
+def _set_now() -> ModelSettings:
+    """The models' settings as they are set now; raises SettingsError."""
+    try:
+        return Settings.read().models()
+    except NotSet as error:
+        raise SettingsError(error.setting, "", str(error)) from None
 
 
 def _name(conversation: Conversation) -> str:

@@ -22,6 +22,7 @@ from gateway.sessions.host import Host
 from gateway.sessions.outage import Outage
 from gateway.sessions.services import Services
 from gateway.settings import VERSION, Settings, SettingsError
+from gateway.spending.ledger import Ledger
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, TurnkeeperAgent
@@ -124,6 +125,9 @@ async def assemble(
         folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
     )
     stack.push_async_callback(agent.close)
+    agent.check_prices()
+    if models.agent.limits.any:
+        agent.ledger = Ledger(store, models.agent.limits)
     host = Host()
     services = Services(
         store=store,
@@ -135,6 +139,7 @@ async def assemble(
         question_expires=settings.question_expires,
         question_reminder=settings.question_reminder,
         version=VERSION,
+        ledger=agent.ledger,
     )
     if (listener := models.listener()) is not None:
         ears = services.hearing = Ears(*listener)

@@ -71,7 +71,9 @@ async def test_text_is_streamed_in_order(server: ModelServer, model: AnthropicMe
 
 async def test_usage_counts_cached_input(server: ModelServer, model: AnthropicMessages) -> None:
     usage = (await model.complete(ask(), ignore)).usage
-    assert usage == Usage(input_tokens=130, output_tokens=9, cached_tokens=100, reasoning_tokens=3)
+    assert usage == Usage(
+        input_tokens=130, output_tokens=9, cached_tokens=100, reasoning_tokens=3, written_tokens=20
+    )
 
 
 async def test_an_answer_in_one_piece_is_taken(
@@ -302,3 +304,36 @@ async def test_scripts_by_text_and_the_gate(server: ModelServer, model: Anthropi
     assert coffee.result().parts == (Text(text="black"),)
     assert tea.result().parts == (Text(text="green"),)
     assert (await model.complete(ask(user("tea?")), ignore)).parts == (Text(text="ack tea?"),)
+
+
+async def test_thinking_that_is_refused_stays_behind(
+    server: ModelServer, model: AnthropicMessages
+) -> None:
+    """It is bound to its account and to what stood before it; without it the turn goes on."""
+    thinking = Thinking(text="hm", provider="anthropic", signature="sig-1")
+    history = (user("a"), assistant(thinking, Text(text="b")), user("c"))
+    bound = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound"
+    server.script(Fail(400, message=bound), Say("ok"))
+    assert (await model.complete(ask(*history), ignore)).parts == (Text(text="ok"),)
+    assert b"sig-1" in server.requests[0].raw
+    assert b"sig-1" not in server.requests[1].raw
+    server.script(Fail(400, message=bound))
+    assert (await failure(model, ask(user("no thinking")))).fault == "rejected"
+    assert len(server.requests) == 3
+
+
+async def test_a_model_that_cannot_be_made_to_call_is_asked(
+    server: ModelServer, model: AnthropicMessages
+) -> None:
+    """Claude Opus 5.5 and others refuse forced tool use."""
+
+    def answer(body: Json) -> Say | Fail:
+        forced = body["tool_choice"]["type"] == "any" if "tool_choice" in body else False
+        message = "tool_choice: forced tool use is not supported for this model"
+        return Fail(400, message=message) if forced else Say("ok")
+
+    server.script(answer, answer, answer)
+    for _ in range(2):
+        reply = await model.complete(ask(tools=(TOOL,), tool_choice="required"), ignore)
+        assert reply.parts == (Text(text="ok"),)
+    assert len(server.requests) == 3

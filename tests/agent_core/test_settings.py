@@ -132,12 +132,8 @@ def test_many_keys_and_own_urls() -> None:
         ({"CUSTOM_PROVIDERS": "{}"}, "CUSTOM_PROVIDERS: must be a JSON list"),
         (providers(compatible()), "MAX_MODEL: no provider has a model for it"),
         (
-            providers(compatible(api_mode="codex_responses")),
-            "OPENAI_COMPATIBLE_PROVIDERS[0].api_mode: codex_responses is not in this version; use",
-        ),
-        (
             providers(compatible(api_mode="grpc")),
-            "OPENAI_COMPATIBLE_PROVIDERS[0].api_mode: must be chat_completions or anthropic_mess",
+            "OPENAI_COMPATIBLE_PROVIDERS[0].api_mode: must be one of: chat_completions, codex_r",
         ),
         ({"COMMAND_MAX_SECONDS": "0"}, "COMMAND_MAX_SECONDS=0: write whole seconds, from 1 to"),
         ({"COMMAND_MAX_SECONDS": "1e3"}, "COMMAND_MAX_SECONDS=1e3: write whole seconds"),
@@ -189,6 +185,9 @@ def test_no_sdk_is_imported_before_it_is_needed() -> None:
         ("https://api.anthropic.com/v1", "", "anthropic_messages", "https://api.anthropic.com"),
         ("https://api.anthropic.com.evil/v1", "", "chat_completions", None),
         ("http://h/misanthropic", "", "chat_completions", None),
+        ("http://h/v1/responses", "", "codex_responses", "http://h/v1"),
+        ("http://h/backend-api/codex", "", "codex_responses", "http://h/backend-api/codex"),
+        ("http://h/v1", "codex_responses", "codex_responses", "http://h/v1"),
         ("http://h/anthropic", "chat_completions", "chat_completions", "http://h/anthropic"),
         ("http://h/v1", "anthropic_messages", "anthropic_messages", "http://h"),
     ],
@@ -204,6 +203,8 @@ def test_a_known_provider_speaks_its_own_whatever_its_address() -> None:
     settings = ModelSettings.read(KEYS | urls)
     assert settings.endpoint("openai").api_mode == "chat_completions"
     assert settings.endpoint("anthropic").api_mode == "anthropic_messages"
+    settings = ModelSettings.read(KEYS | {"OPENAI_API_MODE": "codex_responses"})
+    assert settings.endpoint("openai").api_mode == "codex_responses"
 
 
 async def test_a_compatible_provider_is_spoken_to_as_it_speaks() -> None:

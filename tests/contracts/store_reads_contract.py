@@ -52,10 +52,26 @@ class ReadContract:
         lease = await take(world.store)
         await world.store.submit(lease, Changes(transcript=tuple(spoken(n) for n in range(12))))
         read = world.store.transcript
-        assert await read(C1, 9, 12) == (lines(9), lines(10), lines(11))
-        assert await read(C1, 11, 99) == (lines(11),)
+        assert await read(C1, 9, 12) == (spoken(9), spoken(10), spoken(11))
+        assert await read(C1, 11, 99) == (spoken(11),)
         assert await read(C1, 3, 3) == ()
         assert await read(C2, 0, 12) == ()
+
+    async def test_the_newest_of_the_transcript_in_order(self, world: World) -> None:
+        lease = await take(world.store)
+        await world.store.submit(lease, Changes(transcript=tuple(spoken(n) for n in range(12))))
+        assert await world.store.newest(C1, 2) == (spoken(10), spoken(11))
+        assert len(await world.store.newest(C1, 99)) == 12
+        assert await world.store.newest(C1, 0) == await world.store.newest(C2, 5) == ()
+
+    async def test_the_thread_is_what_was_last_committed(self, world: World) -> None:
+        assert await world.store.thread(C1) == ()
+        lease = await take(world.store)
+        await world.store.submit(lease, Changes(thread=(lines(0), lines(1))))
+        await world.store.submit(lease, Changes(row=ConversationRow(end=1)))
+        assert await world.store.thread(C1) == (lines(0), lines(1))
+        await world.store.submit(lease, Changes(thread=()))
+        assert await world.store.thread(C1) == await world.store.thread(C2) == ()
 
     async def test_views_by_rev_and_the_latest(self, world: World) -> None:
         lease = await take(world.store)
@@ -301,7 +317,7 @@ class LastingContract:
         assert (opened.last, opened.inbox, opened.row.rev) == (seqs[1], (), 1)
         assert [len(each) for each in (opened.turns, opened.views, opened.questions)] == [1] * 3
         assert keys_of(await store.records("t1")) == ["k0"]
-        assert await store.transcript(C1, 0, 1) == (lines(0),)
+        assert await store.transcript(C1, 0, 1) == (spoken(0),)
         assert await store.due(START, 1) == ((C1, question("q1", START)),)
         assert [row.seq for row in await store.dead_letters(9)] == [seqs[1]]
         assert [line.what for line in await store.audit(9)] == ["w"]

@@ -85,7 +85,6 @@ def turn(name: str = "t1", status: TurnStatus = "running") -> TurnRow:
         message="m1",
         begun=START,
         code="test",
-        history=(0, 0),
     )
 
 

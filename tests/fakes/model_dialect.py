@@ -1,4 +1,4 @@
-"""What the model server's two protocols have in common."""
+"""What the model server's protocols have in common."""
 
 from aiohttp import web
 
@@ -16,6 +16,8 @@ class Dialect:
     """One protocol; `extra_fields` are further top-level fields that it takes."""
 
     fields: frozenset[str]
+    turns = "messages"
+    """The field that holds the conversation."""
 
     def __init__(self, extra_fields: set[str]) -> None:
         self._extra_fields = extra_fields
@@ -24,8 +26,8 @@ class Dialect:
         unknown = set(body) - self.fields - self._extra_fields
         if unknown:
             raise BadRequest(f"unknown fields {sorted(unknown)}")
-        if not isinstance(body["model"], str) or not body["messages"]:
-            raise BadRequest("model and messages are required")
+        if not isinstance(body["model"], str) or not body[self.turns]:
+            raise BadRequest(f"model and {self.turns} are required")
 
     def error(
         self, status: int, message: str, retry_after: float | None = None, param: str | None = None
@@ -48,8 +50,8 @@ class Dialect:
         raise NotImplementedError
 
     def last_user(self, body: Json) -> str:
-        for message in reversed(body["messages"]):
-            if message["role"] == "user":
+        for message in reversed(body[self.turns]):
+            if message.get("role") == "user":
                 content = message["content"]
                 if isinstance(content, str):
                     return content

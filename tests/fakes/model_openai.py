@@ -82,6 +82,7 @@ class OpenAI(Dialect):
         for call in calls or ():
             require(call["type"] == "function" and call["function"]["name"], "bad call")
             require(isinstance(call["function"]["arguments"], str), "arguments must be text")
+            require(set(call) <= {"id", "type", "function", "extra_content"}, "unknown in a call")
         return [call["id"] for call in calls or ()]
 
     def error_body(self, message: str, param: str | None) -> Json:

@@ -1,4 +1,5 @@
-"""A model provider on loopback: speaks OpenAI's chat completions and Anthropic's messages.
+"""A model provider on loopback: speaks OpenAI's chat completions and responses and
+Anthropic's messages.
 
 Checks requests as the real ones do (roles, answered calls, unknown fields), records their bytes,
 and answers from a script.
@@ -13,6 +14,7 @@ from aiohttp import web
 from tests.fakes.model_anthropic import Anthropic
 from tests.fakes.model_dialect import BadRequest, Dialect
 from tests.fakes.model_openai import OpenAI
+from tests.fakes.model_responses import Responses
 from tests.fakes.model_steps import (
     Call,
     Calls,
@@ -94,6 +96,7 @@ class ModelServer:
     async def start(self) -> str:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._openai)
+        app.router.add_post("/v1/responses", self._responses)
         app.router.add_post("/v1/messages", self._anthropic)
         app.router.add_post("/v1/audio/transcriptions", self._transcriptions)
         app.router.add_get("/v1/models", self._models)
@@ -122,6 +125,9 @@ class ModelServer:
 
     async def _openai(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, OpenAI(self.extra_fields))
+
+    async def _responses(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, Responses(self.extra_fields))
 
     async def _anthropic(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, Anthropic(self.extra_fields))
@@ -198,7 +204,7 @@ class ModelServer:
 
     def _next(self, body: Json, dialect: Dialect) -> Step:
         """The step whose text occurs in the conversation, else the next of the script."""
-        text = json.dumps(body["messages"], ensure_ascii=False)
+        text = json.dumps(body[dialect.turns], ensure_ascii=False)
         queue = next((q for key, q in self.by_text.items() if key in text and q), self.steps)
         step: Step = queue.pop(0) if queue else Say(f"ack {dialect.last_user(body)}")
         while callable(step):

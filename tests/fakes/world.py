@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request, TextDelta
-from agent_core.orchestration.executor import Brief, Hands, Result, react
+from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Mode, Verdict
 from agent_core.questions import Decision, Input
 from agent_core.scope import Scope
@@ -25,6 +26,7 @@ from gateway.agent import Circumstances
 from gateway.messages import (
     Attachment,
     ButtonPressed,
+    CommandGiven,
     Conversation,
     Inbound,
     MessageReceived,
@@ -229,7 +231,7 @@ class ScriptedAgent:
         self, scope: Scope, brief: Brief, hands: Hands,
         history: tuple[Message, ...], past: tuple[Message, ...],
     ) -> Result:  # fmt: skip
-        return await react(scope, brief, hands, history, past)
+        return await work(scope, brief, hands, history, past)
 
     async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
         self._points.hit("model")
@@ -375,6 +377,14 @@ class Life:
             await raw.close()
 
     # ---- what people do ------------------------------------------------------------------
+
+    async def command(self, event: str, line: str) -> None:
+        name, _, arguments = line.partition(" ")
+        given = CommandGiven(
+            conversation=ROOM, sender=ANN, event=event, message=event, name=name,
+            arguments=arguments,
+        )  # fmt: skip
+        await self.host.accept([given])
 
     async def say(
         self, event: str, text: str, sender: Sender = ANN, where: Conversation = ROOM

@@ -164,9 +164,12 @@ class Rig:
         return [message["text"] for message in self.telegram.chats[chat]]
 
     def cards(self, chat: int = PERSON) -> list[Json]:
-        """The messages of the chat that bear buttons."""
-        found = self.telegram.chats[chat]
-        return [m for m in found if m.get("reply_markup", {}).get("inline_keyboard")]
+        """The messages of the chat that ask something with buttons."""
+        return [m for m in self.telegram.chats[chat] if _tokens(m, "q:")]
+
+    def plan(self, chat: int = PERSON) -> Json:
+        """The newest message of the chat that bears a plan's buttons."""
+        return [m for m in self.telegram.chats[chat] if _tokens(m, "p:")][-1]
 
     async def shows(self, text: str, chat: int = PERSON) -> Json:
         return await self.telegram.wait_text(chat, text, PATIENCE)
@@ -201,6 +204,11 @@ def token(card: Json, label: str) -> str:
     """What the card's button carries whose label begins with `label`."""
     rows = card["reply_markup"]["inline_keyboard"]
     return next(b["callback_data"] for row in rows for b in row if b["text"].startswith(label))
+
+
+def _tokens(message: Json, kind: str) -> list[str]:
+    rows = message.get("reply_markup", {}).get("inline_keyboard", ())
+    return [b["callback_data"] for row in rows for b in row if b["callback_data"].startswith(kind)]
 
 
 def labels(card: Json) -> list[str]:

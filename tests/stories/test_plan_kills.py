@@ -12,9 +12,7 @@ from msgspec.structs import replace
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.executor import Brief, Hands, Result
-from agent_core.orchestration.orchestrator import work
-from agent_core.scope import Scope
+from agent_core.orchestration.executor import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard, PlanView
@@ -48,12 +46,6 @@ class PlannedAgent(ScriptedAgent):
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         return replace(super().brief(conversation, settings, text), route="planned")
-
-    async def code(
-        self, scope: Scope, brief: Brief, hands: Hands,
-        history: tuple[Message, ...], past: tuple[Message, ...],
-    ) -> Result:  # fmt: skip
-        return await work(scope, brief, hands, history, past)
 
     async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
         self._ledger.note("thought", of=purpose(request.messages), n=len(request.messages))

@@ -26,6 +26,10 @@ FINISH: dict[str, Finish] = {
 }
 
 
+FIELDS = ("reasoning_content", "reasoning")
+"""Where providers put reasoning; a part's signature names the second one."""
+
+
 class _Function(Struct):
     name: str | None = None
     arguments: object = None
@@ -62,6 +66,7 @@ class _Choice(Struct):
 
 class _Details(Struct):
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
@@ -212,4 +217,5 @@ def _usage(usage: _Usage) -> Usage:
         output_tokens=usage.completion_tokens or 0,
         cached_tokens=(read.cached_tokens or 0) if read else 0,
         reasoning_tokens=(written.reasoning_tokens or 0) if written else 0,
+        written_tokens=(read.cache_write_tokens or 0) if read else 0,
     )

@@ -202,12 +202,13 @@ class Answer:
 
     def _used(self) -> Usage:
         counts = self._usage
-        read = counts.get("read", 0)
+        read, written = counts.get("read", 0), counts.get("written", 0)
         return Usage(
-            input_tokens=counts.get("new", 0) + read + counts.get("written", 0),
+            input_tokens=counts.get("new", 0) + read + written,
             output_tokens=counts.get("out", 0),
             cached_tokens=read,
             reasoning_tokens=counts.get("thinking", 0),
+            written_tokens=written,
         )
 
     def _parts(self) -> Iterator[Part]:

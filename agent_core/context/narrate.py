@@ -4,6 +4,7 @@ from agent_core.events import (
     AgentEvent,
     Completed,
     ErrorMet,
+    FellBack,
     InterruptAnswered,
     Interrupted,
     ToolAnswered,
@@ -34,7 +35,11 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
                 for part in reply.parts
                 if isinstance(part, ToolCall)
             )
-            return (*calls, UsageCounted(model=reply.model, usage=reply.usage))
+            usage = UsageCounted(model=reply.model, usage=reply.usage)
+            if not reply.instead_of:
+                return (*calls, usage)
+            answered = f"{reply.provider}/{reply.model}"
+            return (FellBack(model=answered, instead_of=reply.instead_of), *calls, usage)
         case ToolFinished():
             failed = record.outcome != "ok"
             return (

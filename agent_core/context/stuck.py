@@ -1,0 +1,78 @@
+"""Notices when a model goes in circles: the same calls, the same words, one error after another.
+
+It looks at nothing but the turn's own messages, so that a replay sees the same.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from agent_core.messages import ToolCall, ToolResult
+
+SAME_CALLS = 3
+"""Identical batches in a row after which another way is asked for."""
+HOPELESS = 6
+SAME_WORDS = 2
+"""Identical answers within a turn that count as stuck."""
+ERRORS = 5
+"""Errors in a row after which the plan has to change."""
+
+VARY = (
+    "[Going in circles]\nThe same was done or said before and gave nothing new. Do something else: "
+    "other arguments, another tool, or answer with what is known and say what is missing."
+)
+
+
+class Watch:
+    """What one loop did so far."""
+
+    def __init__(self) -> None:
+        self._batch = ""
+        self._same = 0
+        self._said: dict[str, int] = {}
+        self._errors: list[str] = []
+
+    def note(
+        self, text: str, calls: Iterable[ToolCall], results: Iterable[ToolResult]
+    ) -> Literal["", "vary", "stuck"]:
+        """Take in one round; whether another way has to be asked for, or the loop is stuck.
+        `calls` without those that are made again by nature."""
+        known = tuple(calls)
+        batch = _digest(known)
+        self._same = self._same + 1 if known and batch == self._batch else 1
+        self._batch = batch
+        for result in results:
+            if not result.error:
+                self._errors.clear()
+            else:
+                self._errors.append(result.content)
+        words = text.strip()
+        if words:
+            self._said[words] = self._said.get(words, 0) + 1
+        if len(self._errors) >= ERRORS or self._same >= HOPELESS:
+            return "stuck"
+        again = self._same >= SAME_CALLS or (words and self._said[words] >= SAME_WORDS)
+        return "vary" if again else ""
+
+    @property
+    def why(self) -> str:
+        """What was wrong, in one line."""
+        if len(self._errors) >= ERRORS:
+            return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
+        return f"the same calls {self._same} times in a row"
+
+
+def _digest(calls: Iterable[ToolCall]) -> str:
+    """The batch, whatever the order of its arguments."""
+    rows = sorted(f"{call.name}\0{_sorted(call.arguments)}" for call in calls)
+    return hashlib.sha256("\1".join(rows).encode()).hexdigest()
+
+
+def _sorted(arguments: str) -> str:
+    try:
+        value = msgspec.json.decode(arguments or "{}")
+    except msgspec.DecodeError:
+        return arguments
+    return msgspec.json.encode(value, order="sorted").decode()

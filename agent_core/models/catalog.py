@@ -1,0 +1,178 @@
+"""What models cost and how much they hold: figures of the providers' own pages (November 2026).
+
+US dollars per million tokens. A price that is not known is None, never a guess; MODEL_PRICES and
+MODEL_WINDOWS say what is missing here or has changed.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from agent_core.models.providers import SettingsError
+
+if TYPE_CHECKING:
+    from agent_core.models.port import Usage
+
+T = TypeVar("T")
+
+WINDOW = 128_000
+"""Tokens that a model holds of which nothing is known."""
+MILLION = 1_000_000
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """Dollars per million tokens. `cached`: input read from the provider's cache, `written`: input
+    stored there; None: as other input. A request of more than `beyond` input tokens (0: of any
+    size) pays `input_times` and `output_times` the price for all of its tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+    beyond: int = 0
+    input_times: float = 1.0
+    output_times: float = 1.0
+
+    def __post_init__(self) -> None:
+        numbers = (self.input, self.output, self.cached or 0.0, self.written or 0.0)
+        if min(*numbers, self.beyond, self.input_times, self.output_times) < 0:
+            raise ValueError("a price is never below 0")
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """A model of the catalogue."""
+
+    window: int
+    price: Price | None = None
+
+
+def _openai(read: float, cached: float, said: float) -> Known:
+    """OpenAI's: a write to the cache costs a quarter more; long requests cost more as a whole."""
+    price = Price(
+        input=read,
+        cached=cached,
+        written=read * 1.25,
+        output=said,
+        beyond=272_000,
+        input_times=2.0,
+        output_times=1.5,
+    )
+    return Known(window=1_050_000, price=price)
+
+
+def _claude(read: float, cached: float, said: float) -> Known:
+    """Anthropic's: a write for five minutes costs a quarter more."""
+    price = Price(input=read, cached=cached, written=read * 1.25, output=said)
+    return Known(window=MILLION, price=price)
+
+
+_HAIKU = Price(
+    input=0.10,
+    cached=0.01,
+    written=0.125,
+    output=0.50,
+    beyond=100_000,
+    input_times=5.0,
+    output_times=5.0,
+)
+_GEMINI_PRO = Price(
+    input=2.00, output=12.00, beyond=200_000, input_times=2.0, output_times=1.5
+)  # no figure for its cached input was found
+
+MODELS: dict[str, Known] = {
+    "openai/gpt-5.6-sol": _openai(4.00, 0.40, 20.00),
+    "openai/gpt-5.6-terra": _openai(2.00, 0.20, 12.00),
+    "openai/gpt-5.6-luna": _openai(0.20, 0.02, 1.20),
+    "openai/gpt-6-astra": _openai(10.00, 1.00, 50.00),
+    "openai/gpt-6-sol": _openai(2.00, 0.20, 10.00),
+    "openai/gpt-6-luna": _openai(0.10, 0.01, 0.50),
+    "openai/gpt-6.1-sol": _openai(2.00, 0.10, 10.00),
+    "anthropic/claude-opus-5-5": _claude(4.00, 0.20, 20.00),
+    "anthropic/claude-sonnet-5-5": _claude(2.00, 0.10, 10.00),
+    "anthropic/claude-haiku-5-5": Known(window=MILLION, price=_HAIKU),
+    "anthropic/claude-fable-5-1": _claude(10.00, 0.25, 50.00),
+    "anthropic/claude-opus-5": _claude(5.00, 0.50, 25.00),
+    "anthropic/claude-haiku-4-5": Known(window=200_000, price=Price(input=1.00, output=5.00)),
+    "gemini/gemini-3.1-pro-preview": Known(window=1_048_576, price=_GEMINI_PRO),
+    "gemini/gemini-3.8-flash": Known(
+        window=1_048_576, price=Price(input=0.75, cached=0.075, output=3.75)
+    ),
+    "gemini/gemini-3.5-flash": Known(
+        window=1_048_576, price=Price(input=1.50, cached=0.15, output=9.00)
+    ),
+    "gemini/gemini-3.5-flash-lite": Known(
+        window=1_048_576, price=Price(input=0.30, cached=0.03, output=2.50)
+    ),
+}
+"""By provider/model. gemini-3.8-flash: half its price, as until the end of 2026."""
+
+
+class Catalog:
+    """The figures of this module, with those of the settings before them."""
+
+    def __init__(
+        self, prices: Mapping[str, Price] | None = None, windows: Mapping[str, int] | None = None
+    ) -> None:
+        self._prices = prices or {}
+        self._windows = windows or {}
+
+    def price(self, provider: str, model: str) -> Price | None:
+        """What the model costs; None where nobody said."""
+        name = f"{provider}/{model}"
+        if name in self._prices:
+            return self._prices[name]
+        known = MODELS.get(name)
+        return known.price if known else None
+
+    def window(self, provider: str, model: str) -> int:
+        """Tokens that a request and its answer may have together."""
+        name = f"{provider}/{model}"
+        if name in self._windows:
+            return self._windows[name]
+        known = MODELS.get(name)
+        return known.window if known else WINDOW
+
+
+def cost(usage: "Usage", price: Price) -> float:
+    """Dollars that a call cost."""
+    long = bool(price.beyond) and usage.input_tokens > price.beyond
+    cached = price.input if price.cached is None else price.cached
+    written = price.input if price.written is None else price.written
+    fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
+    read = fresh * price.input + usage.cached_tokens * cached + usage.written_tokens * written
+    said = usage.output_tokens * price.output
+    if long:
+        read, said = read * price.input_times, said * price.output_times
+    return (read + said) / MILLION
+
+
+def parse_prices(setting: str, text: str) -> dict[str, Price]:
+    """The JSON object `text` of prices by provider/model; raises SettingsError."""
+    example = '{"provider/model": {"input": 1.0, "cached": 0.1, "output": 5.0}}'
+    return _parsed(setting, text, dict[str, Price], example)
+
+
+def parse_windows(setting: str, text: str) -> dict[str, int]:
+    """The JSON object `text` of windows by provider/model; raises SettingsError."""
+    example = '{"provider/model": 128000}'
+    found = _parsed(setting, text, dict[str, int], example)
+    for name, window in found.items():
+        if window < 1:
+            raise SettingsError(setting, f"{name}: {window}", "a window has at least one token.")
+    return found
+
+
+def _parsed(setting: str, text: str, kind: type[dict[str, T]], example: str) -> dict[str, T]:
+    try:
+        found = msgspec.convert(json.loads(text or "{}"), kind)
+    except (ValueError, msgspec.ValidationError) as error:
+        why = str(error) if isinstance(error, msgspec.ValidationError) else "it is not valid JSON"
+        raise SettingsError(setting, "", f"{why}; write {example}.") from None
+    for name in found:
+        provider, slash, model = name.partition("/")
+        if not (provider and slash and model):
+            raise SettingsError(setting, name, "name it as provider/model.")
+    return found

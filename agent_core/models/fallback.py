@@ -1,0 +1,198 @@
+"""Goes on elsewhere when a provider fails: with its next key, then with the next of the list.
+
+A refused key is read anew from the settings once, then rests. What the provider did not accept
+(400, a content policy) is the same everywhere and never goes on. The places before the last one
+try once, so that waiting does not add up. People see the answer begin anew; the log says why.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.errors import ModelFailed
+from agent_core.models.port import Delta, Model, OnDelta, Reply, Request, Restarted
+from agent_core.models.providers import Endpoint, SettingsError
+
+log = logging.getLogger("turnkeeper.models")
+
+REST = 600.0
+"""Seconds that a refused key rests. One that is over its rate rests as long as was asked for."""
+
+
+class Keys:
+    """A provider's keys in their order, with a client for each that was used. Safe to make
+    clients in a thread: that may import an SDK."""
+
+    def __init__(
+        self,
+        endpoints: tuple[Endpoint, ...],
+        connect: Callable[[Endpoint], Model],
+        reread: Callable[[], tuple[Endpoint, ...]],
+    ) -> None:
+        self.endpoints = endpoints
+        self.provider = endpoints[0].provider
+        self._connect = connect
+        self._reread = reread
+        self._clients: dict[str, Model] = {}
+        self._rests: dict[str, float] = {}
+        self._making = threading.Lock()
+
+    def client(self, endpoint: Endpoint) -> Model:
+        """The client with this key; made and kept when first asked for."""
+        known = self._clients.get(endpoint.api_key)
+        if known is not None:
+            return known
+        with self._making:
+            if endpoint.api_key not in self._clients:
+                self._clients[endpoint.api_key] = self._connect(endpoint)
+            return self._clients[endpoint.api_key]
+
+    def made(self, endpoint: Endpoint) -> bool:
+        """True if the client with this key is there."""
+        return endpoint.api_key in self._clients
+
+    def rest(self, endpoint: Endpoint, seconds: float) -> None:
+        """Use this key only where there is no other one for so long."""
+        self._rests[endpoint.api_key] = ambient.monotonic() + min(seconds, REST)
+
+    def rests(self, endpoint: Endpoint) -> bool:
+        """True if this key is better left alone for now."""
+        return bool(self._rests) and self._rests.get(endpoint.api_key, 0.0) > ambient.monotonic()
+
+    def reread(self) -> tuple[Endpoint, ...]:
+        """Take the keys from the settings as they are now; those that were not there before.
+        Reads files."""
+        before = {endpoint.api_key for endpoint in self.endpoints}
+        try:
+            found = self._reread()
+        except SettingsError as error:
+            log.warning("keys_not_reread", extra={"provider": self.provider, "why": str(error)})
+            return ()
+        self.endpoints = found
+        return tuple(endpoint for endpoint in found if endpoint.api_key not in before)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+
+class Route(NamedTuple):
+    """A model at a provider; "": the one that the request names."""
+
+    keys: Keys
+    model: str
+
+
+class _Place(NamedTuple):
+    """A route with one of its keys."""
+
+    route: Route
+    endpoint: Endpoint
+
+
+class Chain:
+    """A Model over several routes: the first one that can answers."""
+
+    def __init__(self, routes: tuple[Route, ...]) -> None:
+        self.provider = routes[0].keys.provider
+        self._routes = routes
+
+    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+        """The whole answer to `request`; raises ModelFailed."""
+        shown = False
+
+        def show(delta: Delta) -> None:
+            nonlocal shown
+            shown = True
+            on_delta(delta)
+
+        failures: list[ModelFailed] = []
+        reread: set[str] = set()
+        left = self._places()
+        while True:
+            place, *left = left
+            try:
+                reply = await self._ask(place, request, show, bool(left))
+            except ModelFailed as failed:
+                failures.append(failed)
+                left = await self._after(place, failed, left, reread)
+                if not left:
+                    raise _together(failures) from None
+                _tell(_name(place, request), _name(left[0], request), failed)
+                if shown:
+                    shown = False
+                    on_delta(Restarted())
+            else:
+                if place.route is self._routes[0]:
+                    return reply
+                return replace(reply, instead_of=f"{self.provider}/{request.model}")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for route in self._routes:
+            await route.keys.close()
+
+    def _places(self) -> list[_Place]:
+        """Where to ask, in order; keys that rest only where there is nothing else."""
+        every = [_Place(route, end) for route in self._routes for end in route.keys.endpoints]
+        if len(every) == 1:
+            return every
+        return [place for place in every if not place.route.keys.rests(place.endpoint)] or every
+
+    async def _ask(self, place: _Place, request: Request, show: OnDelta, more: bool) -> Reply:
+        route, endpoint = place
+        client = (
+            route.keys.client(endpoint)
+            if route.keys.made(endpoint)
+            else await asyncio.to_thread(route.keys.client, endpoint)
+        )
+        if more or route.model:
+            retries = 0 if more else request.retries
+            request = replace(request, model=route.model or request.model, retries=retries)
+        return await client.complete(request, show)
+
+    async def _after(
+        self, place: _Place, failed: ModelFailed, left: list[_Place], reread: set[str]
+    ) -> list[_Place]:
+        """Where to go on after a failure."""
+        keys = place.route.keys
+        match failed.fault:
+            case "rejected":
+                return []
+            case "auth":
+                keys.rest(place.endpoint, REST)
+                if keys.provider in reread:
+                    return left
+                reread.add(keys.provider)
+                new = await asyncio.to_thread(keys.reread)
+                return [*(_Place(place.route, endpoint) for endpoint in new), *left]
+            case "rate_limited":
+                if failed.retry_after:
+                    keys.rest(place.endpoint, failed.retry_after)
+                return left
+            case _:
+                elsewhere = [other for other in left if other.route is not place.route]
+                return elsewhere or ([] if failed.fault == "timeout" else left)
+
+
+def _name(place: _Place, request: Request) -> str:
+    return f"{place.route.keys.provider}/{place.route.model or request.model}"
+
+
+def _tell(model: str, after: str, failed: ModelFailed) -> None:
+    fields = {"model": model, "next": after, "fault": failed.fault, "why": str(failed)}
+    log.warning("model_fell_back", extra=fields)
+
+
+def _together(failures: list[ModelFailed]) -> ModelFailed:
+    """One failure that says what each place said; it counts as the last one."""
+    last = failures[-1]
+    texts = dict.fromkeys(str(failed) for failed in failures)
+    return last if len(texts) == 1 else ModelFailed(" ".join(texts), last.fault, last.retry_after)

@@ -1,0 +1,158 @@
+"""OpenAI's Responses API, at OpenAI or at any address that speaks it (`codex_responses`).
+
+Nothing is stored there (`store: false`): each request holds the whole conversation, and reasoning
+goes back as the encrypted items that came with it. The low-level call is that of chat completions.
+"""
+
+import httpx2
+import msgspec
+import openai
+
+from agent_core.errors import ModelFailed
+from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, text_of
+from agent_core.models.answers.openai_responses import MARK, Answer
+from agent_core.models.openai_chat import CONTINUED, Calls
+from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
+from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed
+from agent_core.settings import Endpoint
+
+ENCRYPTED = ["reasoning.encrypted_content"]
+
+
+class OpenAIResponses:
+    """One provider that speaks responses."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.provider = endpoint.provider
+        self._endpoint = endpoint
+        self._line = Line(endpoint)
+        self._calls = Calls(endpoint, self._line, "responses")
+        self._tools = ToolSheet(_tool)
+        self._without_reasoning: set[str] = set()
+
+    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+        """The whole answer to `request`; raises ModelFailed."""
+
+        async def send(retries: int) -> httpx2.Response:
+            return await self._send(request, retries)
+
+        async def read(response: httpx2.Response, show: OnDelta) -> Reply:
+            answer = Answer(request, self.provider, show)
+            await feed(response, answer)
+            return answer.reply()
+
+        return await self._line.ask(send, read, on_delta, request.retries)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._calls.close()
+
+    async def _send(self, request: Request, retries: int) -> httpx2.Response:
+        try:
+            return await self._calls.post(self._body(request), retries)
+        except openai.APIStatusError as error:
+            if self._learn(request, error):
+                return await self._send(request, retries)
+            raise self._line.refused(error.response) from None
+
+    def _learn(self, request: Request, error: openai.APIStatusError) -> bool:
+        """True if the model turns out to be one that does not reason: it refuses `include`."""
+        about = (error.param or "").partition(".")[0]
+        if request.model in self._without_reasoning or about not in ("include", "reasoning"):
+            return False
+        self._without_reasoning.add(request.model)
+        return True
+
+    def _body(self, request: Request) -> bytes:
+        endpoint = self._endpoint
+        body: dict[str, object] = {"model": request.model, "stream": True, "store": False}
+        if request.model not in self._without_reasoning:
+            body["include"] = ENCRYPTED
+            if endpoint.thinking:
+                body["reasoning"] = {"summary": "auto"}
+        if request.cache_key and (
+            self._calls.own if endpoint.cache_key is None else endpoint.cache_key
+        ):
+            body["prompt_cache_key"] = request.cache_key
+        if request.system:
+            body["instructions"] = request.system
+        if request.tools:
+            body["tools"] = self._tools.render(request.tools)
+        body["input"] = _items(request.messages, self.provider)
+        if request.tools and request.tool_choice != "auto":
+            body["tool_choice"] = request.tool_choice
+        if request.max_tokens:
+            body["max_output_tokens"] = request.max_tokens
+        try:
+            return msgspec.json.encode(body)
+        except UnicodeEncodeError:
+            raise ModelFailed("The conversation holds broken characters.", "rejected") from None
+
+
+def _tool(tool: ToolSpec) -> dict[str, object]:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": False,
+    }
+
+
+def _items(history: tuple[Message, ...], provider: str) -> list[dict[str, object]]:
+    """The history as items: every call is answered before the next message begins."""
+    out: list[dict[str, object]] = []
+    waiting: dict[str, None] = {}
+    for message in history:
+        if message.role == "tool":
+            for part in message.parts:
+                if isinstance(part, ToolResult):
+                    waiting.pop(part.call_id, None)
+                    out.append(_output(part.call_id, part.content))
+            continue
+        out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
+        waiting.clear()
+        if message.role == "user":
+            out.append({"role": "user", "content": text_of(message)})
+            continue
+        for index, part in enumerate(message.parts):
+            item = _item(part, message.parts[index + 1 :], provider)
+            if item:
+                out.append(item)
+            if isinstance(part, ToolCall):
+                waiting[part.id] = None
+    out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
+    return out or [{"role": "user", "content": CONTINUED}]
+
+
+def _output(call_id: str, content: str) -> dict[str, object]:
+    return {"type": "function_call_output", "call_id": call_id, "output": content}
+
+
+def _item(part: Part, behind: tuple[Part, ...], provider: str) -> dict[str, object] | None:
+    """What a part of an answer is sent as. Reasoning must have what it led to behind it."""
+    match part:
+        case Text(text=text) if text:
+            return {"role": "assistant", "content": text}
+        case Thinking(provider=maker) if maker == provider:
+            led = any(_item(other, (), "") for other in behind)
+            return _reasoning(part) if led else None
+        case ToolCall():
+            return {
+                "type": "function_call",
+                "call_id": part.id,
+                "name": part.name,
+                "arguments": part.arguments,
+            }
+        case _:
+            return None
+
+
+def _reasoning(part: Thinking) -> dict[str, object] | None:
+    """A reasoning item as it came; one without its encrypted content is known to nobody."""
+    mark, _, rest = (part.signature or "").partition(":")
+    name, _, encrypted = rest.partition(":")
+    if f"{mark}:" != MARK or not encrypted:
+        return None
+    summary = [{"type": "summary_text", "text": part.text}] if part.text else []
+    return {"type": "reasoning", "id": name, "summary": summary, "encrypted_content": encrypted}

@@ -1,0 +1,124 @@
+"""What a person may change of a plan, also while it is worked off. Values and a pure function."""
+
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.orchestration.plan import MOST_STEPS, Plan, Step, moved, problem
+
+Action = Literal["skip", "retry", "drop", "add", "move"]
+Why = Literal["no_step", "begun", "not_over", "circle", "too_many"]
+"""Why an edit cannot be made: there is no such step; it has begun; it has not ended; steps would
+wait for each other; the plan is long enough."""
+_OVER = ("done", "failed", "skipped")
+
+
+class PlanEdit(Struct, frozen=True, kw_only=True):
+    """One change. `step` is an id, `text` what an added step is to do; an added or a moved step
+    comes before the step `before`, "" = at the end."""
+
+    action: Action
+    step: str = ""
+    text: str = ""
+    before: str = ""
+
+
+def edited(plan: Plan, edit: PlanEdit) -> Plan | Why:
+    """`plan` after `edit`, or why that cannot be."""
+    known = {step.id: step for step in plan.steps}
+    if edit.action == "add":
+        return _added(plan, edit)
+    step = known.get(edit.step)
+    if step is None or (edit.before and edit.before not in known):
+        return "no_step"
+    match edit.action:
+        case "skip":
+            return "begun" if step.state in _OVER else moved(plan, step.id, "skipped")
+        case "retry":
+            return _again(plan, step) if step.state in ("failed", "skipped") else "not_over"
+        case "drop":
+            return "begun" if step.state != "pending" else _dropped(plan, step)
+        case "move":
+            return _moved(plan, step, edit.before)
+
+
+def apply(plan: Plan, edits: tuple[PlanEdit, ...]) -> Plan:
+    """`plan` after those of `edits` that can still be made."""
+    for edit in edits:
+        after = edited(plan, edit)
+        plan = after if isinstance(after, Plan) else plan
+    return plan
+
+
+def _again(plan: Plan, step: Step) -> Plan:
+    fresh = replace(step, state="pending", note="", tries=step.tries + 1)
+    return _swap(plan, fresh)
+
+
+def _swap(plan: Plan, new: Step) -> Plan:
+    return replace(plan, steps=tuple(new if one.id == new.id else one for one in plan.steps))
+
+
+def _added(plan: Plan, edit: PlanEdit) -> Plan | Why:
+    if len(plan.steps) >= MOST_STEPS:
+        return "too_many"
+    names = {step.id for step in plan.steps}
+    n = next(n for n in range(1, MOST_STEPS + 2) if f"own{n}" not in names)
+    later = next((step for step in plan.steps if step.id == edit.before), None)
+    if later is None:
+        if edit.before:
+            return "no_step"
+        needs = tuple(step.id for step in plan.of("pending", "running"))
+        new = Step(id=f"own{n}", description=edit.text, needs=needs, own=True)
+        return replace(plan, steps=(*plan.steps, new))
+    if later.state != "pending":
+        return "begun"
+    new = Step(id=f"own{n}", description=edit.text, needs=later.needs, own=True)
+    plan = _swap(plan, replace(later, needs=(*later.needs, new.id)))
+    at = [step.id for step in plan.steps].index(later.id)
+    return replace(plan, steps=(*plan.steps[:at], new, *plan.steps[at:]))
+
+
+def _dropped(plan: Plan, gone: Step) -> Plan:
+    """Who needed it needs what it needed."""
+    steps = tuple(
+        replace(step, needs=_instead(step.needs, gone)) for step in plan.steps if step.id != gone.id
+    )
+    return replace(plan, steps=steps)
+
+
+def _instead(needs: tuple[str, ...], gone: Step) -> tuple[str, ...]:
+    more = gone.needs if gone.id in needs else ()
+    return tuple(dict.fromkeys(need for need in (*needs, *more) if need != gone.id))
+
+
+def _moved(plan: Plan, step: Step, before: str) -> Plan | Why:
+    """The order is kept: what comes later waits for what was put before it."""
+    if step.state != "pending" or step.id == before:
+        return "begun"
+    rest = [one for one in plan.steps if one.id != step.id]
+    at = next((n for n, one in enumerate(rest) if one.id == before), len(rest))
+    if at < len(rest) and rest[at].state != "pending":
+        return "begun"
+    if at < len(rest):
+        rest[at] = replace(rest[at], needs=_and(rest[at].needs, (step.id,)))
+    else:
+        pending = tuple(one.id for one in rest if one.state == "pending")
+        step = replace(step, needs=_and(step.needs, pending))
+    rest.insert(at, step)
+    plan = replace(plan, steps=tuple(rest))
+    return "circle" if problem(_unbegun(plan)) else plan
+
+
+def _and(needs: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*needs, *more)))
+
+
+def _unbegun(plan: Plan) -> Plan:
+    """`plan` as if all that has begun were over, to look at what is left."""
+    begun = ("running", "skipped", "failed")
+    steps = tuple(
+        replace(step, state="done") if step.state in begun else step for step in plan.steps
+    )
+    return replace(plan, steps=steps)

@@ -1,0 +1,48 @@
+"""What research works with, and how much of it: the one table of depths."""
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from agent_core.tools.send import Kept
+from agent_core.tools.web.tools import Web
+
+Kind = Literal["academic", "market", "technical", "news"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+DepthName = Literal["quick", "standard", "deep"]
+
+
+class Means(Struct, frozen=True, kw_only=True):
+    """The web, and where the copies of reports are kept that people are given."""
+
+    web: Web
+    kept: Kept
+
+
+class Depth(Struct, frozen=True, kw_only=True):
+    """`rounds` of searching with at most `queries` each; `sources` are read at most, and with
+    fewer than `least` the report says that it is thin."""
+
+    rounds: int
+    queries: int
+    sources: int
+    least: int
+
+
+DEPTHS: dict[DepthName, Depth] = {
+    "quick": Depth(rounds=1, queries=3, sources=4, least=2),
+    "standard": Depth(rounds=2, queries=4, sources=8, least=4),
+    "deep": Depth(rounds=3, queries=6, sources=16, least=10),
+}
+
+FOCUS: dict[Kind, str] = {
+    "academic": "Prefer papers, preprints, universities and standards. Note method, sample and "
+    "year; keep apart what was measured and what was concluded.",
+    "market": "Prefer filings, statistics offices, analysts and the companies' own pages. Note "
+    "figures with their year, currency and who counted.",
+    "technical": "Prefer specifications, official documentation, source repositories, release "
+    "notes and measurements. Note versions.",
+    "news": "Prefer recent reports of first-hand sources and several outlets. Note dates, and what "
+    "is confirmed and what is only claimed.",
+}
+"""What a kind of research looks for."""

@@ -1,0 +1,53 @@
+"""The report as a file: written into the workspace, and given to the people as a copy."""
+
+import asyncio
+import hashlib
+import re
+import unicodedata
+from pathlib import Path
+
+import msgspec
+
+from agent_core.messages import GivenFile, Output, ToolCall
+from agent_core.orchestration.executor import Brief
+from agent_core.scope import Scope
+from agent_core.tools import backups, paths
+from agent_core.tools.send import Kept
+
+FOLDER = "reports"
+NAME = 50
+LIMIT = 60.0
+
+
+async def give(
+    scope: Scope, brief: Brief, kept: Kept, title: str, report: str
+) -> tuple[str, GivenFile | None]:
+    """Write the report and give it; its path in the workspace, and the copy. None where it could
+    not be written: the answer stands without it."""
+    path = f"{FOLDER}/{_slug(title)}-{hashlib.sha256(report.encode()).hexdigest()[:8]}.md"
+    arguments = msgspec.json.encode({"path": path}).decode()
+    call = ToolCall(id=f"give_report-{path[-11:-3]}", name="give_report", arguments=arguments)
+
+    async def run(_: str) -> Output:
+        file = await asyncio.to_thread(_written, Path(brief.workspace), kept, path, report)
+        return Output(text=msgspec.json.encode(file).decode(), files=(file,))
+
+    result = await scope.tool(call, "idempotent", run, LIMIT)
+    if result.error:
+        return "", None
+    return path, msgspec.json.decode(result.content, type=GivenFile)
+
+
+def _written(workspace: Path, kept: Kept, path: str, report: str) -> GivenFile:
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+        real = paths.resolve(workspace, path, write=True)
+        backups.store(workspace, real, report.encode("utf-8", "replace"), 0o644)
+    except OSError as error:
+        raise paths.failed(path, error) from None
+    return kept.keep(workspace, path)
+
+
+def _slug(title: str) -> str:
+    plain = unicodedata.normalize("NFKC", title).casefold()
+    return re.sub(r"[^\w]+", "-", plain)[:NAME].strip("-_") or "report"

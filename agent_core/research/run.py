@@ -1,0 +1,243 @@
+"""The research: init_config, search_loop, analyze, synthesize, write_report. Plain code over a
+scope: after a crash it goes on behind the last search, page or answer that was recorded.
+
+Its thread with the model only grows; sources are judged beside it, each by itself.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.events import ResearchMoved, ResearchStage, SourceFound
+from agent_core.messages import GivenFile, Message, user
+from agent_core.models.port import Request
+from agent_core.orchestration.asides import consult, tier
+from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.plan import title
+from agent_core.research import prompts
+from agent_core.research.evidence import Finding, analyze
+from agent_core.research.means import DEPTHS, FOCUS, Depth, Means
+from agent_core.research.report import give
+from agent_core.research.sources import (
+    AT_ONCE,
+    Shelf,
+    Skipped,
+    Source,
+    digest_of,
+    read,
+    search,
+    unseen,
+)
+from agent_core.research.stages import (
+    Frame,
+    Wish,
+    plain_frame,
+    read_frame,
+    read_queries,
+    read_themes,
+)
+from agent_core.research.writing import Gathered, Written, check, written
+from agent_core.scope import Scope
+
+LIMIT = 300.0
+"""Seconds of one call of the model."""
+BEGINNING = 300
+"""Characters of a source that the model sees while it searches."""
+
+T = TypeVar("T")
+
+
+class Researched(Struct, frozen=True, kw_only=True):
+    """How a research ended: what goes into the chat, the whole report ("" if nothing was found),
+    its file, and what was said with the model."""
+
+    answer: str
+    messages: tuple[Message, ...]
+    report: str = ""
+    path: str = ""
+    file: GivenFile | None = None
+
+
+class Research:
+    """A research under way. `steers`: it takes in what people say meanwhile."""
+
+    def __init__(
+        self, scope: Scope, brief: Brief, hands: Hands, means: Means, steers: bool = False
+    ) -> None:
+        self._scope = scope
+        self._brief = brief
+        self._hands = hands
+        self._means = means
+        self._steers = steers
+        self._history: tuple[Message, ...] = ()
+        self._thread: tuple[Message, ...] = ()
+        self._said: tuple[str, ...] = ()
+        self._shelf = Shelf()
+        self._skipped: tuple[Skipped, ...] = ()
+
+    async def run(self, history: tuple[Message, ...] = (), wish: Wish | None = None) -> Researched:
+        """Research what the brief asks. Raises what a call of the model raises."""
+        self._history = history
+        frame = await self._init_config(wish or Wish())
+        depth = DEPTHS[frame.depth]
+        await self._search_loop(frame, depth)
+        findings = await self._analyze(frame) if len(self._shelf) else ()
+        if not findings:
+            return await self._nothing()
+        await self._synthesize(findings)
+        return await self._write_report(frame, depth, findings)
+
+    async def _init_config(self, wish: Wish) -> Frame:
+        await self._enter("init_config")
+        most = max(depth.queries for depth in DEPTHS.values())
+        ask = f"{self._brief.text}\n\n{prompts.INIT.format(queries=most)}"
+        text = self._brief.said or self._brief.text
+        frame = await self._consult("init", ask, lambda said: read_frame(said, text, wish))
+        frame = frame or plain_frame(text, wish)
+        self._leave("init_config", len(frame.queries), frame.title)
+        return frame
+
+    async def _search_loop(self, frame: Frame, depth: Depth) -> None:
+        await self._enter("search_loop")
+        queries, asked, seen = frame.queries, set[str](), set[str]()
+        for n in range(1, depth.rounds + 1):
+            await self._search(self._scope.child(f"round-{n}"), queries, seen, depth.sources)
+            asked.update(queries)
+            if self._steers:
+                self._said = (*self._said, *await self._scope.child(f"round-{n}").steer())
+            if n == depth.rounds or len(self._shelf) >= depth.sources:
+                break
+            more = await self._more(n, depth)
+            queries = tuple(query for query in more if query not in asked)
+            if not queries:
+                break
+        self._leave("search_loop", len(self._shelf))
+
+    async def _search(
+        self, scope: Scope, queries: tuple[str, ...], seen: set[str], most: int
+    ) -> None:
+        """Search once, then read what is new until there are `most` sources in all."""
+        hits, failed = await search(scope, self._means.web, queries)
+        self._skipped = (*self._skipped, *failed)
+        waiting = unseen(hits, seen)
+        while waiting and (room := most - len(self._shelf)) > 0:
+            wave, waiting = waiting[: min(room, AT_ONCE)], waiting[min(room, AT_ONCE) :]
+            for hit, got in zip(wave, await read(scope, self._means.web, wave), strict=True):
+                self._take(scope, hit.url, got)
+            await self._scope.show()
+
+    def _take(self, scope: Scope, url: str, got: Source | Skipped) -> None:
+        """Count a page as a source, unless it cannot be or another says the same."""
+        if isinstance(got, Source):
+            twin = self._shelf.take(got)
+            if twin is None:
+                scope.emit(SourceFound(url=got.url, title=got.title), f"source:{digest_of(url)}")
+                return
+            got = Skipped(what=url, why=f"It says the same as {twin.url}")
+        self._skipped = (*self._skipped, got)
+        scope.emit(SourceFound(url=url, why=got.why), f"source:{digest_of(url)}")
+
+    async def _more(self, n: int, depth: Depth) -> tuple[str, ...]:
+        """What to search for next."""
+        known = "\n".join(
+            f"- {one.title} ({one.url}): {' '.join(one.text[:BEGINNING].split())}"
+            for one in self._shelf.sources
+        )
+        ask = prompts.MORE.format(sources=known or "(nothing yet)", queries=depth.queries)
+        found = await self._consult(f"more-{n}", ask, read_queries)
+        return (found or ())[: depth.queries]
+
+    async def _analyze(self, frame: Frame) -> tuple[Finding, ...]:
+        await self._enter("analyze")
+        brief = self._brief
+        if self._said:
+            brief = replace(brief, text="\n".join((brief.text, *self._said)))
+        scope = self._scope.child("analyze")
+        findings = await analyze(scope, brief, self._hands, frame.kind, self._shelf.sources)
+        self._leave("analyze", len(findings))
+        return findings
+
+    async def _synthesize(self, findings: tuple[Finding, ...]) -> None:
+        await self._enter("synthesize")
+        rows = "\n".join(
+            f'{f.id} (source {f.source + 1}): {f.claim} | "{f.quote}"' for f in findings
+        )
+        said = "\n".join((*("The person said meanwhile:" for _ in self._said[:1]), *self._said, ""))
+        ask = prompts.SYNTHESIZE.format(
+            said=said.lstrip("\n"), count=len({f.source for f in findings}), findings=rows
+        )
+        await self._consult("synthesis", ask, read_themes)
+        self._leave("synthesize")
+
+    async def _write_report(
+        self, frame: Frame, depth: Depth, findings: tuple[Finding, ...]
+    ) -> Researched:
+        await self._enter("write_report")
+        ask = prompts.REPORT.format(focus=FOCUS[frame.kind])
+        draft = await self._consult("report", ask, lambda said: check(said, findings))
+        gathered = Gathered(
+            title=frame.title,
+            sources=self._shelf.sources,
+            findings=findings,
+            skipped=self._skipped,
+            labels=frame.labels,
+            thin=len(self._shelf) < depth.least,
+        )
+        made = written(draft or _listed(findings, frame.title), gathered)
+        path, file = await give(
+            self._scope.child("report"), self._brief, self._means.kept, frame.title, made.report
+        )
+        self._leave("write_report", made.cited)
+        return self._ended(made, frame, path, file)
+
+    def _ended(self, made: Written, frame: Frame, path: str, file: GivenFile | None) -> Researched:
+        where = f"\n\n{frame.labels.whole}: {file.name}" if file is not None else ""
+        answer = f"{made.summary}{where}"
+        kept = Message(role="assistant", parts=user(f"{answer}\n({path})").parts)
+        return Researched(
+            answer=answer,
+            messages=(*self._thread[:-1], kept),
+            report=made.report,
+            path=path,
+            file=file,
+        )
+
+    async def _nothing(self) -> Researched:
+        """Nothing can be reported; the model says so."""
+        why = "\n".join(f"- {one.what}: {one.why}" for one in self._skipped)
+        ask = prompts.NOTHING.format(why=why or "- No source says anything about it.")
+        said = await self._consult("nothing", ask, lambda text: text.strip())
+        return Researched(answer=said or "", messages=self._thread)
+
+    async def _consult(self, name: str, ask: str, use: Callable[[str], T]) -> T | None:
+        """One more turn of the thread: what `use` makes of the answer, None if it is no use."""
+        thread = (*self._thread, user(ask))
+        request = Request(
+            model=tier(self._brief.model, "pro"),
+            system=self._brief.system,
+            messages=(*self._history, *thread),
+            tools=self._hands.toolbox.specs(self._brief.tools),
+            tool_choice="none",
+            cache_key=self._brief.cache_key,
+        )
+        limit = min(self._brief.limit, LIMIT)
+        made, said = await consult(self._scope.child(name), self._hands, request, use, limit)
+        self._thread = (*thread, *said)
+        return made
+
+    async def _enter(self, stage: ResearchStage) -> None:
+        name = title(self._brief.said or self._brief.text) if stage == "init_config" else ""
+        moved = ResearchMoved(stage=stage, state="running", title=name)
+        self._scope.emit(moved, f"{stage}:began")
+        await self._scope.show()
+
+    def _leave(self, stage: ResearchStage, count: int = 0, name: str = "") -> None:
+        moved = ResearchMoved(stage=stage, state="done", title=name, count=count)
+        self._scope.emit(moved, f"{stage}:ended")
+
+
+def _listed(findings: tuple[Finding, ...], name: str) -> str:
+    """A report that needs no model: the findings one after another."""
+    return "\n".join((f"## {name}", *(f"- {one.claim} [{one.id}]" for one in findings)))

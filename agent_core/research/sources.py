@@ -1,0 +1,149 @@
+"""The sources of a research: found, read once each, and counted once where they say the same."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import partial
+from itertools import islice
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import ToolCall
+from agent_core.scope import Scope
+from agent_core.tools.web import pages
+from agent_core.tools.web.search import Hit
+from agent_core.tools.web.tools import Web
+
+HITS = 8
+"""Results of one search."""
+TEXT = 20_000
+"""Characters of a source that are kept, quoted from and shown to the model."""
+AT_ONCE = 6
+LIMIT = 40.0
+ALIKE = 0.8
+"""Share of the word groups of the shorter of two texts that makes them the same."""
+WORDS = 1_000
+"""Words of a text that are compared."""
+
+_TRACKING = re.compile(r"utm_\w+|fbclid|gclid|mc_[ce]id|ref|ref_src|igshid")
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A page that was read."""
+
+    url: str
+    title: str
+    text: str
+
+
+class Skipped(Struct, frozen=True, kw_only=True):
+    """A page that is no source, or a search that failed (`what` is its query), and why."""
+
+    what: str
+    why: str
+
+
+async def search(scope: Scope, web: Web, queries: Iterable[str]) -> tuple[list[Hit], list[Skipped]]:
+    """What all queries find: the best of each first. Each is asked once in the turn's life."""
+
+    async def one(query: str, branch: Scope) -> tuple[list[Hit], list[Skipped]]:
+        async def run(_: str) -> str:
+            return msgspec.json.encode(await web.search.find(query, HITS)).decode()
+
+        call = _call("web_search", "query", query)
+        result = await branch.tool(call, "pure", run, LIMIT)
+        if result.error:
+            return [], [Skipped(what=query, why=result.content)]
+        return msgspec.json.decode(result.content, type=list[Hit]), []
+
+    branches = {f"search-{digest_of(query)}": partial(one, query) for query in queries}
+    done = (await scope.parallel(branches)).values()
+    ranked = (hits[n] for n in range(HITS) for hits, _ in done if n < len(hits))
+    return list(ranked), [failed for _, failures in done for failed in failures]
+
+
+async def read(scope: Scope, web: Web, hits: Iterable[Hit]) -> list[Source | Skipped]:
+    """Read the pages, at once; in the order of `hits`. Each is fetched once in the turn's life."""
+
+    async def one(hit: Hit, branch: Scope) -> Source | Skipped:
+        async def run(_: str) -> str:
+            page = await pages.read(web.fetch, hit.url, links=False)
+            if len(page.text.split()) < 20:
+                raise ToolFailed("The page holds next to no text.")
+            source = Source(url=page.url, title=hit.title or page.title, text=page.text[:TEXT])
+            return msgspec.json.encode(source).decode()
+
+        result = await branch.tool(_call("read_page", "url", hit.url), "pure", run, LIMIT)
+        if result.error:
+            return Skipped(what=hit.url, why=result.content)
+        return msgspec.json.decode(result.content, type=Source)
+
+    branches = {f"read-{digest_of(hit.url)}": partial(one, hit) for hit in hits}
+    return list((await scope.parallel(branches)).values())
+
+
+def canonical(url: str) -> str:
+    """The same for URLs that lead to the same page: without scheme, www, tracking, fragment."""
+    parts = urlsplit(url)
+    asked = [pair for pair in parse_qsl(parts.query) if not _TRACKING.fullmatch(pair[0])]
+    host = (parts.hostname or "").removeprefix("www.")
+    port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    return f"{host}{port}{parts.path.rstrip('/')}?{urlencode(sorted(asked))}"
+
+
+def unseen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
+    """Those whose page is not in `seen`, which they are added to."""
+    new = []
+    for hit in hits:
+        try:
+            page = canonical(hit.url)
+        except ValueError:
+            continue
+        if page not in seen:
+            seen.add(page)
+            new.append(hit)
+    return new
+
+
+class Shelf:
+    """The sources taken so far, none of them twice."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Source, frozenset[str]]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """In the order in which they were taken."""
+        return tuple(source for source, _ in self._rows)
+
+    def take(self, source: Source) -> Source | None:
+        """Take it in; not if it is there already, or another says nearly the same: that one."""
+        page, groups = canonical(source.url), _groups(source.text)
+        for known, said in self._rows:
+            least = min(len(said), len(groups))
+            if canonical(known.url) == page or len(said & groups) >= ALIKE * least:
+                return known
+        self._rows.append((source, groups))
+        return None
+
+
+def _groups(text: str) -> frozenset[str]:
+    """The groups of five words that follow each other at its beginning."""
+    words = [found[0] for found in islice(re.finditer(r"\w+", text.casefold()), WORDS)]
+    return frozenset(" ".join(words[n : n + 5]) for n in range(max(1, len(words) - 4)))
+
+
+def _call(tool: str, name: str, value: str) -> ToolCall:
+    arguments = msgspec.json.encode({name: value}).decode()
+    return ToolCall(id=f"{tool}-{digest_of(value)}", name=tool, arguments=arguments)
+
+
+def digest_of(text: str) -> str:
+    """A short name for `text` that keys may hold."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

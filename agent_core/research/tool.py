@@ -1,0 +1,128 @@
+"""The ways into a research: the turn's own (route `research`), and the tool delegate_to_research.
+
+The tool is a turn tool (`Tool.over`): it gets the scope of its call. Each search, page and answer
+of the model is a record of its own in there, so a call that a crash cut off goes on where it was,
+instead of being one effect whose outcome nobody knows. What it returns rides on the next commit.
+"""
+
+import msgspec
+from msgspec.structs import replace
+from pydantic import BaseModel, Field
+
+from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
+from agent_core.events import ErrorMet, Routed
+from agent_core.messages import Message, ToolCall, user
+from agent_core.models.port import Request
+from agent_core.orchestration.asides import consult, tier
+from agent_core.orchestration.executor import Brief, Hands, Result, act
+from agent_core.policy import Verdict
+from agent_core.research.means import DepthName, Kind, Means
+from agent_core.research.prompts import REFUSED
+from agent_core.research.run import Research
+from agent_core.research.stages import Wish
+from agent_core.scope import Scope
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.toolbox import Prepared, Toolbox
+
+NAME = "delegate_to_research"
+MOST = 9_000
+"""Characters of a report in a result; the whole is in the file."""
+
+
+class Delegate(BaseModel):
+    """Arguments of delegate_to_research."""
+
+    question: str = Field(min_length=1, max_length=4_000)
+    kind: Kind | None = None
+    depth: DepthName | None = None
+
+
+async def research(
+    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], means: Means
+) -> Result:
+    """Answer `brief.text` with a research. The person asked for it by the mode, so only a rule
+    against it, a hook or PERMISSION_ASK_ALL stands in between."""
+    scope.emit(Routed(route="research"))
+    try:
+        if why := await _refusal(scope.child("may"), brief, hands):
+            return await _told(scope.child("refused"), brief, hands, history, why)
+        work = Research(scope.child("research"), brief, hands, means, steers=True)
+        made = await work.run(history)
+    except (ModelFailed, TimedOut, BudgetExceeded) as error:
+        scope.emit(ErrorMet(text=str(error)))
+        return Result(text="", messages=(user(brief.text),), finish="error")
+    return Result(text=made.answer, messages=made.messages)
+
+
+def research_tool(means: Means) -> Tool:
+    """delegate_to_research over `means`."""
+
+    async def over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
+        wanted = Delegate.model_validate(arguments, from_attributes=True)
+        own = replace(brief, text=wanted.question, said="")
+        wish = Wish(kind=wanted.kind, depth=wanted.depth)
+        made = await Research(scope.child("research"), own, hands, means).run(wish=wish)
+        if not made.report:
+            raise ToolFailed(made.answer or "Nothing was found.")
+        where = f"[The whole report was given to the person; it is in {made.path}.]"
+        text = made.report if len(made.report) <= MOST else f"{made.report[:MOST]}\n[…]"
+        return f"{text}\n{where}" if made.file is not None else text
+
+    return Tool(
+        name=NAME,
+        description="Hand a question to the research agent: it searches the web in several "
+        "rounds, reads the sources and returns a report with citations. quick: 4 sources, "
+        "standard: 8, deep: 10 or more.",
+        arguments=Delegate,
+        repetition="idempotent",
+        access="network",
+        call=_call,
+        over=over,
+        rule=lambda arguments: "any research of the web",
+    )
+
+
+async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:
+    """Why the research may not be, "" if it may: hooks and policy judge it as a call."""
+
+    def judge(item: Prepared) -> Verdict:
+        verdict = hands.judge(item)
+        return replace(verdict, ruling="allow") if verdict.rule == "network" else verdict
+
+    gate = Tool(
+        name=NAME,
+        description="",
+        arguments=Delegate,
+        repetition="pure",
+        access="network",
+        call=_may,
+    )
+    arguments = msgspec.json.encode({"question": brief.text[:4_000]}).decode()
+    call = ToolCall(id=f"may-{scope.turn_id[-8:]}", name=NAME, arguments=arguments)
+    asked = replace(hands, toolbox=Toolbox((gate,)), judge=judge)
+    (result,) = await act(scope, replace(brief, tools=(NAME,)), asked, (call,))
+    return result.content if result.error else ""
+
+
+async def _told(
+    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], why: str
+) -> Result:
+    ask = user(f"{brief.text}\n\n{REFUSED.format(why=why)}")
+    request = Request(
+        model=tier(brief.model, "pro"),
+        system=brief.system,
+        messages=(*history, ask),
+        tools=hands.toolbox.specs(brief.tools),
+        tool_choice="none",
+        cache_key=brief.cache_key,
+    )
+    text, said = await consult(scope, hands, request, str.strip, brief.limit)
+    return Result(text=text or why, messages=(ask, *said))
+
+
+async def _may(arguments: BaseModel, context: ToolContext) -> str:
+    return "It may."
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("A research runs over its call's scope, never alone.")

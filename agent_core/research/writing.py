@@ -1,0 +1,126 @@
+"""From what a model wrote with marks (`[f3]`) to a report with numbered citations. Only marks of
+known findings become citations; numbers and links that a model made up are taken out."""
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from agent_core.orchestration.asides import Unusable
+from agent_core.research.evidence import Finding
+from agent_core.research.sources import Skipped, Source
+
+TITLE = 120
+_MARK = re.compile(r"\[\s*(f\d+(?:\s*[,;]\s*f\d+)*)\s*\]", re.IGNORECASE)
+_FOREIGN = re.compile(r"\[\^?\d+(?:\s*[,;–-]\s*\d+)*\](?!\()")
+_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_REFERENCE = re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$", re.MULTILINE)
+_URL = re.compile(r"<?(?:https?://|www\.)[^\s<>)\]]+>?", re.IGNORECASE)
+_HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
+
+
+class Labels(Struct, frozen=True, kw_only=True):
+    """The report's fixed words, in the language of the question."""
+
+    sources: str = "Sources"
+    not_read: str = "Not used"
+    whole: str = "The whole report is in the file"
+    few: str = "This rests on few sources"
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """A report: as a whole, and what of it goes into the chat. `cited`: how many sources."""
+
+    report: str
+    summary: str
+    cited: int
+
+
+class Gathered(Struct, frozen=True, kw_only=True):
+    """What a report is made of. `thin`: fewer sources than its depth asks for."""
+
+    title: str
+    sources: tuple[Source, ...]
+    findings: tuple[Finding, ...]
+    skipped: tuple[Skipped, ...]
+    labels: Labels = Labels()
+    thin: bool = False
+
+
+def check(text: str, findings: Iterable[Finding]) -> str:
+    """A draft of a report as it is, if it cites anything that is known. Raises Unusable."""
+    known = {finding.id for finding in findings}
+    cited = {mark for found in _MARK.findall(text) for mark in _ids(found)}
+    if not cited & known:
+        raise Unusable("It cites no finding. Put marks such as [f1] behind what they bear.")
+    if not _HEADING.search(text):
+        raise Unusable("It has no headings. Begin with the heading of the summary.")
+    return text.strip()
+
+
+def written(draft: str, gathered: Gathered) -> Written:
+    """The report and its summary out of a draft with marks."""
+    body = _own_words(draft)
+    by_id = {finding.id: finding for finding in gathered.findings}
+    cited = [by_id[mark] for found in _MARK.findall(body) for mark in _ids(found) if mark in by_id]
+    order = list(dict.fromkeys(finding.source for finding in cited))
+    numbers = {source: n for n, source in enumerate(order, 1)}
+
+    def citation(found: re.Match[str]) -> str:
+        known = (by_id[mark].source for mark in _ids(found[1]) if mark in by_id)
+        return "".join(f"[{n}]" for n in sorted({numbers[source] for source in known}))
+
+    body = re.sub(r"[ \t]+([.,;:])", r"\1", _MARK.sub(citation, body))
+    body = re.sub(r"(\[\d+\])(?:\s*\1)+", r"\1", body).strip()
+    listed = [
+        _reference(n, gathered.sources[source], [f for f in cited if f.source == source])
+        for source, n in numbers.items()
+    ]
+    labels = gathered.labels
+    parts = [f"# {gathered.title}", body, f"## {labels.sources}", "\n".join(listed)]
+    if gathered.skipped:
+        why = "\n".join(f"- {_line(one.what)}: {_line(one.why)}" for one in gathered.skipped)
+        parts += [f"## {labels.not_read}", why]
+    if gathered.thin:
+        parts.insert(1, f"*{labels.few} ({len(order)}).*")
+    links = "\n".join(f"[{n}] {_link(gathered.sources[source])}  " for source, n in numbers.items())
+    thin = f"\n\n*{labels.few} ({len(order)}).*" if gathered.thin else ""
+    summary = f"{_first_section(body)}{thin}\n\n**{labels.sources}**\n{links}"
+    return Written(report="\n\n".join(parts) + "\n", summary=summary, cited=len(order))
+
+
+def _reference(n: int, source: Source, findings: Iterable[Finding]) -> str:
+    """A numbered source with the words of it that bear what was said."""
+    quotes = dict.fromkeys(finding.quote for finding in findings)
+    return "\n".join((f"{n}. {_link(source)}", *(f"   - “{quote}”" for quote in quotes)))
+
+
+def _link(source: Source) -> str:
+    title = re.sub(r"[\[\]<>`*_|\\]", " ", source.title)
+    url = source.url.replace("(", "%28").replace(")", "%29")
+    return f"[{_line(title)[:TITLE] or url}]({url})"
+
+
+def _own_words(draft: str) -> str:
+    """The draft without titles above its headings, and without numbers and links of its own."""
+    text = _REFERENCE.sub("", draft)
+    text = _IMAGE.sub(r"\1", text)
+    text = _LINK.sub(lambda found: found[0] if _MARK.fullmatch(found[0]) else found[1], text)
+    text = _URL.sub("", _FOREIGN.sub("", text))
+    first = _HEADING.search(text)
+    return re.sub(r"^#\s+", "## ", text[first.start() if first else 0 :], flags=re.MULTILINE)
+
+
+def _first_section(body: str) -> str:
+    """What stands under the first heading."""
+    _, *sections = _HEADING.split(body)
+    return sections[0].partition("\n")[2].strip() if sections else body
+
+
+def _ids(found: str) -> list[str]:
+    return [mark.strip().lower() for mark in re.split(r"[,;]", found)]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,191 @@
+"""The tool str_replace_editor: looks at files and folders, makes one exact change at a time, and
+takes it back. Over the same paths and kept states as write_file and rollback."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.tools import backups, files, paths
+from agent_core.tools.contract import Tool, ToolContext
+
+Command = Literal["view", "create", "str_replace", "insert", "undo_edit"]
+AROUND = 4
+"""Lines shown before and after a change."""
+WHOLE = 1_000_000
+"""Lines of a view without a range; the page's limit of characters cuts it."""
+
+
+class Edit(BaseModel):
+    """Arguments of str_replace_editor."""
+
+    command: Command
+    path: str
+    file_text: str | None = Field(default=None, description="create: the whole new file.")
+    old_str: str | None = Field(default=None, description="str_replace: occurs exactly once.")
+    new_str: str | None = Field(default=None, description="str_replace, insert: the new text.")
+    insert_line: int | None = Field(default=None, ge=0, description="insert: after this line.")
+    view_range: list[int] | None = Field(
+        default=None, min_length=2, max_length=2, description="view: first line, last (-1: end)."
+    )
+
+
+def editor_tool() -> Tool:
+    """str_replace_editor. To view is no write; an approval holds for the file as it was."""
+    return Tool(
+        name="str_replace_editor",
+        description="View a file or folder, create a file, replace a text that occurs exactly "
+        "once, insert lines, undo the last change of a file.",
+        arguments=Edit,
+        repetition="effect",
+        access="write",
+        call=_call,
+        bind=bind,
+        preview=preview,
+        looks=looks,
+    )
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str:
+    wanted = Edit.model_validate(arguments, from_attributes=True)
+    return await asyncio.to_thread(edit, wanted, context.workspace)
+
+
+def edit(wanted: Edit, workspace: Path) -> str:
+    """Do what is wanted; ToolFailed with what to do instead."""
+    match wanted.command:
+        case "view":
+            return _view(wanted, workspace)
+        case "undo_edit":
+            return backups.roll_back(backups.Back(path=wanted.path), workspace)
+        case _:
+            content, line = _changed(wanted, workspace)
+            said = files.write(files.Write(path=wanted.path, content=content), workspace)
+            return said if wanted.command == "create" else f"{said}\n{_around(content, line)}"
+
+
+def looks(arguments: BaseModel) -> bool:
+    """True for a view."""
+    return Edit.model_validate(arguments, from_attributes=True).command == "view"
+
+
+def preview(arguments: BaseModel, workspace: Path) -> str:
+    """The diff that the change would make, for the approval card; "" where it would fail."""
+    wanted = Edit.model_validate(arguments, from_attributes=True)
+    try:
+        match wanted.command:
+            case "view":
+                return ""
+            case "undo_edit":
+                return backups.preview(backups.Back(path=wanted.path), workspace)
+            case _:
+                content, _ = _changed(wanted, workspace)
+    except ToolFailed:
+        return ""
+    return files.preview(files.Write(path=wanted.path, content=content), workspace)
+
+
+def bind(arguments: BaseModel, workspace: Path) -> str:
+    """The file as it is: once it has changed, the same words are another change."""
+    wanted = Edit.model_validate(arguments, from_attributes=True)
+    try:
+        if wanted.command == "undo_edit":
+            step = backups.bind(backups.Back(path=wanted.path), workspace)
+            return f"{step} {_digest(workspace, wanted.path)}"
+        return "" if wanted.command == "view" else _digest(workspace, wanted.path)
+    except ToolFailed:
+        return ""
+
+
+def _digest(workspace: Path, path: str) -> str:
+    if not paths.resolve(workspace, path).exists():
+        return ""
+    return hashlib.sha256(backups.content(workspace, path)[0]).hexdigest()
+
+
+def _view(wanted: Edit, workspace: Path) -> str:
+    if paths.resolve(workspace, wanted.path).is_dir():
+        return files.entries(files.List(path=wanted.path, pattern="*"), workspace)
+    first, last = wanted.view_range or (1, -1)
+    if first < 1 or (last != -1 and last < first):
+        raise ToolFailed("view_range is [first line, last line], from 1; -1 is the end.")
+    lines = WHOLE if last == -1 else last - first + 1
+    return files.read(files.Read(path=wanted.path, offset=first, limit=lines), workspace)
+
+
+def _changed(wanted: Edit, workspace: Path) -> tuple[str, int]:
+    """The file's new content, and the first line that is new."""
+    how: dict[str, Callable[[Edit, Path], tuple[str, int]]]
+    how = {"create": _created, "str_replace": _replaced, "insert": _inserted}
+    return how[wanted.command](wanted, workspace)
+
+
+def _created(wanted: Edit, workspace: Path) -> tuple[str, int]:
+    if wanted.file_text is None:
+        raise ToolFailed("create needs file_text.")
+    if paths.resolve(workspace, wanted.path, write=True).exists():
+        raise ToolFailed(f"{wanted.path} is there already. Use str_replace, or write_file.")
+    return wanted.file_text, 1
+
+
+def _replaced(wanted: Edit, workspace: Path) -> tuple[str, int]:
+    old, new = wanted.old_str, wanted.new_str or ""
+    if not old:
+        raise ToolFailed("str_replace needs old_str: the text that is to be replaced.")
+    if old == new:
+        raise ToolFailed("old_str and new_str are the same: nothing would change.")
+    content = _text(wanted.path, workspace)
+    at = content.find(old)
+    if at < 0:
+        hint = " It is there with other spaces or line ends." if _loosely(old, content) else ""
+        raise ToolFailed(f"old_str is not in {wanted.path}.{hint} View it, copy it exactly.")
+    if content.find(old, at + 1) >= 0:
+        lines = ", ".join(str(n) for n in _places(content, old))
+        raise ToolFailed(f"old_str stands at lines {lines}. Take more of the text around it.")
+    return content[:at] + new + content[at + len(old) :], content.count("\n", 0, at) + 1
+
+
+def _inserted(wanted: Edit, workspace: Path) -> tuple[str, int]:
+    if wanted.insert_line is None or wanted.new_str is None:
+        raise ToolFailed("insert needs insert_line (0: at the beginning) and new_str.")
+    lines = _text(wanted.path, workspace).splitlines(keepends=True)
+    if wanted.insert_line > len(lines):
+        raise ToolFailed(f"{wanted.path} has {len(lines)} lines: no line {wanted.insert_line}.")
+    before, after = lines[: wanted.insert_line], lines[wanted.insert_line :]
+    if before and not before[-1].endswith("\n"):
+        before[-1] += "\n"
+    new = wanted.new_str if not after or wanted.new_str.endswith("\n") else f"{wanted.new_str}\n"
+    return "".join((*before, new, *after)), wanted.insert_line + 1
+
+
+def _text(path: str, workspace: Path) -> str:
+    try:
+        return backups.content(workspace, path)[0].decode()
+    except UnicodeDecodeError:
+        raise ToolFailed(f"{path} is not UTF-8 text and cannot be edited here.") from None
+
+
+def _loosely(old: str, content: str) -> bool:
+    return " ".join(old.split()) in " ".join(content.split())
+
+
+def _places(content: str, old: str) -> list[int]:
+    """The first few lines where `old` begins; places that overlap count too."""
+    found: list[int] = []
+    at = content.find(old)
+    while at >= 0 and len(found) < 5:
+        found.append(content.count("\n", 0, at) + 1)
+        at = content.find(old, at + 1)
+    return found
+
+
+def _around(content: str, line: int) -> str:
+    """Numbered lines around the change."""
+    lines = content.splitlines()
+    first = max(0, line - 1 - AROUND)
+    shown = lines[first : line + AROUND]
+    return "\n".join(f"{n:>5}  {text[:300]}" for n, text in enumerate(shown, first + 1))

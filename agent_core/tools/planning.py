@@ -1,0 +1,75 @@
+"""task_planning: the model sees that a request takes several steps, and makes a plan of it."""
+
+from collections.abc import Iterable
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import ToolCall, ToolResult
+from agent_core.orchestration.plan import Plan, Step, problem
+from agent_core.tools.contract import Tool, ToolContext
+
+NAME = "task_planning"
+WITHIN = "This is a step of a plan already. Do it without another plan."
+
+
+class PlannedStep(BaseModel):
+    """A step; `needs` are ids of steps whose results it takes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str = Field(pattern=r"^[\w-]{1,20}$")
+    description: str = Field(min_length=1)
+    outcome: str = ""
+    needs: list[str] = []
+
+
+class Planning(BaseModel):
+    """Arguments of task_planning."""
+
+    steps: list[PlannedStep] = Field(min_length=2)
+
+
+def planning_tool() -> Tool:
+    """task_planning. What is made of its steps is the orchestrator's business."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> str:
+        wanted = Planning.model_validate(arguments, from_attributes=True)
+        if why := problem(Plan(title="", steps=_steps(wanted))):
+            raise ToolFailed(why)
+        return "The plan stands. It is worked off step by step now."
+
+    return Tool(
+        name=NAME,
+        description="Call it first, alone, when a request takes several steps: people see them as "
+        "a checklist, and each is then worked off and checked.",
+        arguments=Planning,
+        repetition="pure",
+        access="read",
+        call=call,
+    )
+
+
+def planned(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
+    """The steps of a plan that was made in this round, () if none was."""
+    went = {result.call_id for result in results if not result.error}
+    for call in calls:
+        if call.name == NAME and call.id in went:
+            try:
+                return _steps(Planning.model_validate(msgspec.json.decode(call.arguments)))
+            except (msgspec.DecodeError, ValidationError):
+                continue
+    return ()
+
+
+def _steps(wanted: Planning) -> tuple[Step, ...]:
+    return tuple(
+        Step(
+            id=step.id,
+            description=step.description,
+            outcome=step.outcome,
+            needs=tuple(step.needs),
+        )
+        for step in wanted.steps
+    )

@@ -1,0 +1,51 @@
+"""The tool terminate: the model says that it is done, and the loop ends with its answer."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+from pydantic import BaseModel
+
+from agent_core.messages import Message, Text, ToolCall, ToolResult
+from agent_core.tools.contract import Tool, ToolContext
+
+ENDS = frozenset({"terminate"})
+"""Tools after whose results no more is thought."""
+
+
+class End(BaseModel):
+    """Arguments of terminate."""
+
+    status: Literal["success", "failure"]
+    answer: str = ""
+
+
+def terminate_tool() -> Tool:
+    """terminate; it touches nothing, so nobody is asked."""
+    return Tool(
+        name="terminate",
+        description="End the work now, with the answer for the person. Not needed where you "
+        "simply answer.",
+        arguments=End,
+        repetition="pure",
+        access="person",
+        call=_call,
+    )
+
+
+def ending(
+    calls: Iterable[ToolCall], results: Iterable[ToolResult], words: str
+) -> tuple[Message, ...]:
+    """What the assistant says last, where one of `calls` ended the loop; `words`: what it said
+    with them, for a call without an answer. () where none did."""
+    for call, result in zip(calls, results, strict=True):
+        if call.name in ENDS and not result.error:
+            given = End.model_validate(msgspec.json.decode(call.arguments))
+            said = given.answer.strip() or words.strip() or f"({given.status})"
+            return (Message(role="assistant", parts=(Text(text=said),)),)
+    return ()
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str:
+    given = End.model_validate(arguments, from_attributes=True)
+    return f"The work ends here: {given.status}."

@@ -1,0 +1,126 @@
+"""Which addresses the agent may reach: a strict reading of URLs, and a table of networks.
+
+The text of a URL decides nothing about where it leads (`0x7f.1`, names that resolve to a private
+address): `public` is asked about the address of each connection, just before it is made.
+"""
+
+import ipaddress
+import re
+import unicodedata
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+MOST_URL = 4_000
+
+_NETWORKS = (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
+    "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+)  # fmt: skip
+_CLOSED = tuple(map(ipaddress.ip_network, _NETWORKS))
+"""What `is_global` gets wrong, or right only in some Python versions, stands here as well."""
+
+_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
+_NUMBER = re.compile(r"(0[xo])?[0-9a-f]*")
+_ODD = re.compile(r"[\x00-\x20\x7f\\<>^`{|}\"]")
+
+
+class Unreachable(ValueError):
+    """The URL is not one that may be read; the text says why."""
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """Where a URL leads, as read strictly. `url` is as it was written, without its fragment."""
+
+    url: str
+    host: str
+    port: int
+
+    @property
+    def place(self) -> str:
+        """`host:port`, as an operator's list has it."""
+        return f"{self.host}:{self.port}"
+
+
+def public(text: str) -> bool:
+    """True if the address belongs to the public internet; what is wrapped into it counts too."""
+    try:
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return all(
+        one.is_global and not one.is_multicast and not any(one in net for net in _CLOSED)
+        for one in (_unwrapped(address), *_hidden(address))
+    )
+
+
+def _unwrapped(address: Address) -> Address:
+    """An IPv4 address written as an IPv6 one (mapped, or made by NAT64), as what it is."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in ipaddress.ip_network("64:ff9b::/96"):
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _hidden(address: Address) -> tuple[Address, ...]:
+    """Addresses that a tunnel's address leads to (6to4, Teredo)."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return ()
+    return (*filter(None, (address.sixtofour,)), *(address.teredo or ()))
+
+
+def read_url(text: str) -> Target:
+    """`text` as a URL of the web. Raises Unreachable where its grammar is not plain: what one
+    parser takes for a host, another takes for something else."""
+    if len(text) > MOST_URL or _ODD.search(text) or any(map(_invisible, text)):
+        raise Unreachable("The URL is too long or has characters that no URL has.")
+    if not re.match(r"https?://[^/?#]", text, re.IGNORECASE):
+        raise Unreachable("Only http:// and https:// URLs can be read.")
+    try:
+        parts = urlsplit(text)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise Unreachable("The URL cannot be read.") from None
+    if "@" in parts.netloc or "%" in parts.netloc:
+        raise Unreachable("A URL with a user name, a password or an encoded host is not read.")
+    host = _host(parts.hostname or "", parts.netloc)
+    return Target(url=text.partition("#")[0], host=host, port=port)
+
+
+def _host(host: str, netloc: str) -> str:
+    if netloc.startswith("["):
+        try:
+            return str(ipaddress.IPv6Address(host))
+        except ValueError:
+            raise Unreachable("The URL's host is not an address.") from None
+    if unicodedata.normalize("NFKC", host) != host:
+        raise Unreachable("The URL's host has letters that stand for others.")
+    try:
+        plain = host.lower() if host.isascii() else host.encode("idna").decode().lower()
+    except UnicodeError:
+        raise Unreachable("The URL's host is no name.") from None
+    if not _NAME.fullmatch(plain) or len(plain) > 253:
+        raise Unreachable("The URL's host is no name.")
+    plain = plain.rstrip(".")
+    if _NUMBER.fullmatch(plain.rpartition(".")[2]) and not _dotted(plain):
+        last = plain.rpartition(".")[2]
+        if last.isdigit() or last.startswith(("0x", "0o")):
+            raise Unreachable("The URL's host is a number; write the address plainly.")
+    return plain
+
+
+def _dotted(host: str) -> bool:
+    try:
+        return str(ipaddress.IPv4Address(host)) == host
+    except ValueError:
+        return False
+
+
+def _invisible(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")

@@ -1,0 +1,146 @@
+"""The guarded fetch: reads what stands at a public URL, within limits of size, time and hops.
+
+The guard sees the address of each connection after the name was resolved, so neither a name that
+leads inside, nor an answer that changes, nor a redirect gets past it. The environment's proxies
+are not used: one of them would see the address in the guard's place.
+"""
+
+import socket
+from collections.abc import Callable
+from typing import TypeAlias
+from urllib.parse import urljoin
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
+
+MOST_BYTES = 10_000_000
+SECONDS = 20.0
+HOPS = 5
+PIECE = 1 << 16
+AGENT = "Mozilla/5.0 (compatible; Turnkeeper/1.0)"
+TYPES = (
+    "text/", "application/xhtml+xml", "application/json", "application/ld+json", "application/xml",
+    "application/rss+xml", "application/atom+xml",
+)  # fmt: skip
+
+AddressInfo: TypeAlias = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple]  # type: ignore[type-arg]  # noqa: E501  # as aiohttp has it
+Sockets: TypeAlias = Callable[[AddressInfo], socket.socket]
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """What stood at `url`, where the redirects ended. `mime` without parameters, `charset` as the
+    server named it. `moved`: the URL on another host that was not followed."""
+
+    url: str
+    mime: str
+    charset: str
+    body: bytes
+    moved: str = ""
+
+
+class _Refused(OSError):
+    """The guard let no connection be made."""
+
+
+class Fetcher:
+    """Reads public URLs. `allowed`: places (`host:port`) that may be anywhere, as the operator
+    said. `resolver` is the machine's where none is given."""
+
+    def __init__(
+        self, allowed: frozenset[str] = frozenset(), resolver: AbstractResolver | None = None
+    ) -> None:
+        self._allowed = allowed
+        self._resolver = resolver
+
+    async def get(self, url: str, stay: bool = False) -> Fetched:
+        """What stands at `url`; ToolFailed with the reason. `stay`: a redirect to another host
+        is told, not followed."""
+        try:
+            async with ambient.limit(SECONDS):
+                return await self._follow(url, stay)
+        except TimeoutError:
+            raise ToolFailed(f"{url} gave no answer within {SECONDS:g} s.") from None
+        except Unreachable as error:
+            raise ToolFailed(f"{url} is not read. {error}") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise ToolFailed(_why(url, error)) from None
+
+    async def _follow(self, url: str, stay: bool) -> Fetched:
+        first = target = read_url(url)
+        for _ in range(HOPS + 1):
+            found = await self._once(target)
+            if not found.moved:
+                return found
+            target = read_url(urljoin(target.url, found.moved))
+            if stay and _site(target) != _site(first):
+                return Fetched(url=first.url, mime="", charset="", body=b"", moved=target.url)
+        raise ToolFailed(f"{url} was redirected more than {HOPS} times.")
+
+    async def _once(self, target: Target) -> Fetched:
+        """One request, no redirect followed."""
+        opener: Sockets = _open if target.place in self._allowed else _guarded
+        connector = aiohttp.TCPConnector(
+            socket_factory=opener, resolver=self._resolver, force_close=True, use_dns_cache=False
+        )
+        headers = {"User-Agent": AGENT, "Accept": "text/html,text/*;q=0.9,*/*;q=0.5"}
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                headers=headers,
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            ) as session,
+            session.get(target.url, allow_redirects=False) as answer,
+        ):
+            moved = answer.headers.get("Location", "")
+            if answer.status in (301, 302, 303, 307, 308) and moved:
+                return Fetched(url=target.url, mime="", charset="", body=b"", moved=moved)
+            if answer.status != 200:
+                raise ToolFailed(f"{target.url} answered {answer.status} {answer.reason or ''}.")
+            mime = answer.content_type.lower()
+            if not mime.startswith(TYPES):
+                raise ToolFailed(f"{target.url} is {mime}: only text and web pages can be read.")
+            body = await _body(answer)
+        return Fetched(url=target.url, mime=mime, charset=answer.charset or "", body=body)
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    """All of it, unpacked; what is too large is left off early."""
+    pieces, size = [], 0
+    async for piece in answer.content.iter_chunked(PIECE):
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise ToolFailed(f"{answer.url} is larger than {MOST_BYTES // 1_000_000} MB.")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _open(info: AddressInfo) -> socket.socket:
+    family, kind, protocol, _, _ = info
+    return socket.socket(family, kind, protocol)
+
+
+def _guarded(info: AddressInfo) -> socket.socket:
+    """A socket for a connection to this very address, if it is a public one."""
+    address = str(info[4][0])
+    if not public(address):
+        raise _Refused(f"{address} is no public address")
+    return _open(info)
+
+
+def _site(target: Target) -> str:
+    return target.host.removeprefix("www.")
+
+
+def _why(url: str, error: Exception) -> str:
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, _Refused) or "is no public address" in str(cause):
+        return f"{url} is not read: it leads to an address that is not public."
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"{url} cannot be reached: there is no such host."
+    return f"{url} cannot be read: {str(error) or type(error).__name__}."

@@ -1,0 +1,80 @@
+"""Pages as text: what a fetched page says, without what stands around it."""
+
+import asyncio
+import re
+from typing import Protocol
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.tools.web.fetch import Fetched
+
+MARKUP = ("text/html", "application/xhtml+xml")
+MOST_TEXT = 400_000
+"""Characters of a page that are kept at all."""
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A page that was read. `text` is markdown without links' targets where `plain` was asked.
+    `moved`: it stands on another host, at this URL."""
+
+    url: str
+    title: str
+    text: str
+    moved: str = ""
+
+
+class Fetch(Protocol):
+    """Reads a public URL."""
+
+    async def get(self, url: str, stay: bool = False) -> Fetched:
+        """What stands there; ToolFailed with the reason."""
+
+
+async def read(fetch: Fetch, url: str, links: bool = True, stay: bool = False) -> Page:
+    """The page at `url`; ToolFailed if it cannot be read or holds no text."""
+    found = await fetch.get(url, stay)
+    if found.moved:
+        return Page(url=found.url, title="", text="", moved=found.moved)
+    if found.mime in MARKUP:
+        title, text = await asyncio.to_thread(_extract, found, links)
+    else:
+        title, text = "", _decoded(found)
+    if not text.strip():
+        raise ToolFailed(f"{found.url} holds no text that can be read; it may need a browser.")
+    return Page(url=found.url, title=title or found.url, text=_tidy(text)[:MOST_TEXT])
+
+
+def _extract(found: Fetched, links: bool) -> tuple[str, str]:
+    """Title and main text of a web page. Imported here: it is large, and seldom needed."""
+    import trafilatura
+
+    content = _decoded(found) if found.charset else found.body
+    try:
+        about = trafilatura.extract_metadata(content, default_url=found.url)
+        text = trafilatura.extract(
+            content,
+            url=found.url,
+            output_format="markdown",
+            include_links=links,
+            include_tables=True,
+            include_comments=False,
+            favor_recall=True,
+        )
+    except Exception as error:  # the border: hostile markup may break any parser
+        raise ToolFailed(f"{found.url} cannot be parsed: {type(error).__name__}.") from error
+    title = (about.title or "") if about is not None else ""
+    return " ".join(title.split())[:200], text or ""
+
+
+def _decoded(found: Fetched) -> str:
+    try:
+        return found.body.decode(found.charset or "utf-8", "replace")
+    except LookupError:
+        return found.body.decode("utf-8", "replace")
+
+
+def _tidy(text: str) -> str:
+    """Without control characters and without more than one empty line at a time."""
+    plain = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", "", text.replace("\r\n", "\n"))
+    return re.sub(r"\n{3,}", "\n\n", plain).strip()

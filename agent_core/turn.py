@@ -1,0 +1,110 @@
+"""One run of a turn in memory: its journal, its branches, and why it stopped."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from agent_core import ambient
+from agent_core.errors import Misuse, Parked, Suspend
+from agent_core.events import AgentEvent
+from agent_core.journal import Amended, Journal, Replied
+from agent_core.questions import Answer
+
+
+class Company(Protocol):
+    """Who runs the turn: sees live events and hands over what people said meanwhile."""
+
+    def live(self, event: AgentEvent) -> None:
+        """An event that is not recorded."""
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        """(inbox row, text) of messages that came in for the running turn; each is handed
+        over once."""
+
+
+class Turn:
+    """One run of a turn in memory: its journal, its branches and why it stopped.
+
+    The *first* suspend reason decides; once it is set, every scope call of every branch
+    raises it.
+    """
+
+    def __init__(self, turn_id: str, journal: Journal, company: Company, most: int = 0) -> None:
+        self.id = turn_id
+        self.most = most
+        """Model calls it may make, 0 = any number."""
+        self.calls = sum(isinstance(record, Replied) for record in journal.records)
+        self.journal = journal
+        self.company = company
+        self.dead: Suspend | None = None
+        self.branches = 1
+        self.tasks: set[asyncio.Task[object] | None] = set()
+        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self._cuts = {r.cut for r in journal.records if isinstance(r, Amended) and r.cut}
+        self._limits: dict[str, asyncio.Timeout] = {}
+
+    def suspend(self, reason: Suspend) -> None:
+        """Close the turn for `reason`, unless it is closed already."""
+        if self.dead is not None:
+            return
+        self.dead = reason
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(reason)
+
+    def answered(self, asked: str, answer: Answer) -> None:
+        """Let the branch that waits under `asked` go on, if one does."""
+        future = self._waiting.get(asked)
+        if future is not None and not future.done():
+            self.branches += 1
+            future.set_result(answer)
+
+    async def wait(self, key: str) -> Answer:
+        """Wait in memory for the answer; when all branches wait, the turn parks."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        self.rest()
+        answer = await future
+        del self._waiting[key]
+        return answer
+
+    def cut(self, branch: str) -> None:
+        """End what runs in `branch`, and let nothing new begin there: a person skipped it."""
+        self._cuts.add(branch)
+        for key, limit in self._limits.items():
+            if self.is_cut(key):
+                limit.reschedule(asyncio.get_running_loop().time())
+
+    def is_cut(self, key: str) -> bool:
+        """A person skipped what `key` belongs to."""
+        return any(f"/{branch}/" in f"/{key}" for branch in self._cuts)
+
+    @asynccontextmanager
+    async def limited(self, key: str, seconds: float | None) -> AsyncIterator[None]:
+        """A time limit that `cut` may bring forward; TimeoutError in the body."""
+        async with ambient.limit(seconds) as limit:
+            self._limits[key] = limit
+            try:
+                yield
+            finally:
+                del self._limits[key]
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Keys of the questions that branches wait under."""
+        return tuple(self._waiting)
+
+    def rest(self) -> None:
+        """One branch fewer works."""
+        self.branches -= 1
+        if self.branches == 0:
+            self.suspend(Parked())
+
+    def check(self) -> None:
+        """Raise why the turn is closed, if it is; refuse callers that the turn did not start."""
+        if self.dead is not None:
+            raise self.dead
+        task = asyncio.current_task()
+        if task not in self.tasks:
+            raise Misuse("a scope was called from a task that it did not start: use scope.parallel")

@@ -1,0 +1,149 @@
+"""What the model sees of a conversation, as its session holds it, and how that changes.
+
+The transcript only grows: a row for each ended turn, and a row for each change of what is seen
+(nothing after /new, less after /undo, a summary in place of what it tells). What is seen is kept
+in one document too, the thread, so that a turn begins with one read however long it all is.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.messages import Message
+from gateway.history.spans import grown, length, without_first
+from gateway.sessions.turns import OpenTurn, size
+from gateway.store.rows import Changes, Spans, Thread, TranscriptRow, TurnRow
+
+if TYPE_CHECKING:
+    from gateway.sessions.commits import Commits
+
+MOST_HISTORY = 2_000_000
+"""Characters that are held of a conversation; beyond it the older half is left behind."""
+
+
+class History:
+    """One conversation's transcript and thread. A change is staged and leaves with the commit
+    that is queued next, in the same step."""
+
+    def __init__(self, session: "Commits") -> None:
+        self._session = session
+        self._rows: list[tuple[Message, ...]] | None = None
+        self._staged: tuple[TranscriptRow, ...] = ()
+
+    # ---- reading -------------------------------------------------------------------------
+
+    async def rows(self) -> Thread:
+        """What the model sees, a tuple of messages a row."""
+        if self._rows is None:
+            self._rows = list(await self._load())
+        self._shorten(self._rows)
+        return tuple(self._rows)
+
+    async def of(self, open_turn: OpenTurn) -> tuple[Message, ...]:
+        """What the turn began with: the same at each resume, whatever happened meanwhile."""
+        spans = open_turn.row.history
+        same = spans == self._session.row.shows
+        rows = await self.rows() if same else await self.read(spans)
+        return tuple(message for row in rows for message in row)
+
+    async def read(self, spans: Spans) -> Thread:
+        """The messages of the rows `spans`."""
+        rows: list[tuple[Message, ...]] = []
+        for start, end in spans:
+            found = await self._session.services.store.transcript(
+                self._session.lease.conversation, start, end
+            )
+            rows += (row.messages for row in found)
+        return tuple(rows)
+
+    async def _load(self) -> Thread:
+        shows = self._session.row.shows
+        if not shows:
+            return ()
+        thread = await self._session.services.store.thread(self._session.lease.conversation)
+        return thread if len(thread) == length(shows) else await self.read(shows)
+
+    def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
+        if size(rows) <= MOST_HISTORY:
+            return
+        while size(rows) > MOST_HISTORY // 2 and len(rows) > 1:
+            del rows[: max(1, len(rows) // 8)]
+        row = self._session.row
+        shows = without_first(row.shows, length(row.shows) - len(rows))
+        self._session.row = replace(row, shows=shows)
+
+    # ---- changes -------------------------------------------------------------------------
+
+    def ended(self, open_turn: OpenTurn) -> None:
+        """The turn's facts join the transcript. What it saw in place of its history stays in
+        that place, unless something else came in between."""
+        if open_turn.ending is None:
+            return
+        row, turn = self._session.row, open_turn.row
+        entry = TranscriptRow(
+            n=row.end, turn=turn.id, messages=open_turn.ending, person=turn.sender, at=ambient.now()
+        )
+        self._stage(entry, grown(row.shows, row.end))
+        if self._rows is not None:
+            self._rows.append(open_turn.ending)
+        if open_turn.seen and row.shows == turn.history:
+            self.put("summary", open_turn.seen, turn)
+
+    def put(
+        self,
+        kind: Literal["summary", "resumed"],
+        messages: tuple[Message, ...],
+        turn: TurnRow | None,
+    ) -> None:
+        """From here on the model sees `messages`, in a row of their own, and nothing before.
+        `turn`: the one that made them."""
+        n = self._session.row.end
+        entry = TranscriptRow(
+            n=n,
+            turn=turn.id if turn is not None else "",
+            messages=messages,
+            kind=kind,
+            shows=((n, n + 1),),
+            person=turn.sender if turn is not None else "",
+            at=ambient.now(),
+        )
+        self._stage(entry, entry.shows)
+        self._rows = [messages]
+
+    def show(
+        self, kind: Literal["new", "undone", "resumed"], shows: Spans, rows: Thread, turn: str = ""
+    ) -> None:
+        """From here on the model sees the rows `shows`, whose messages are `rows`. `turn`: the
+        one that is undone."""
+        entry = TranscriptRow(
+            n=self._session.row.end,
+            turn=turn,
+            messages=(),
+            kind=kind,
+            shows=shows,
+            at=ambient.now(),
+        )
+        self._stage(entry, shows)
+        self._rows = list(rows)
+
+    def forget(self) -> None:
+        """/new: nothing of it is seen any more; rules for this conversation end."""
+        row = self._session.row
+        kept = tuple(rule for rule in row.settings.rules if rule.lasting)
+        self._session.configure(replace(row.settings, rules=kept))
+        if row.shows:
+            self.show("new", (), ())
+
+    def _stage(self, entry: TranscriptRow, shows: Spans) -> None:
+        self._staged = (*self._staged, entry)
+        self._session.row = replace(self._session.row, end=entry.n + 1, shows=shows)
+
+    def take(self, changes: Changes) -> Changes:
+        """`changes` with what is staged. A thread that is not known here is left empty: it is
+        put together again from its rows when it is needed."""
+        if not self._staged:
+            return changes
+        staged, self._staged = self._staged, ()
+        thread = tuple(self._rows) if self._rows is not None else ()
+        return replace(changes, transcript=staged, thread=thread, row=self._session.row)

@@ -1,0 +1,198 @@
+"""People change a plan: by its buttons and by /todo, before it runs and while it does.
+
+An edit is one record in the turn's journal, written like an answer: with the inbox row that
+brought it, in one commit, so that it is seen at once and made once. The turn's code takes it up
+where it looks next; a step that is skipped while it runs is ended by the scope.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.journal import Amended, Answered, Stopped
+from agent_core.orchestration.edits import PlanEdit, Why, edited
+from agent_core.orchestration.plan import Plan
+from agent_core.questions import Answer
+from gateway.access import Role
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    MessageReceived,
+    Sender,
+    dedupe_keys,
+    read_plan_token,
+)
+from gateway.people.roles import at_least
+from gateway.plans.present import Course
+from gateway.sessions.turns import OpenTurn
+from gateway.store.rows import InboxRow
+from gateway.texts import Key, say
+
+if TYPE_CHECKING:
+    from gateway.sessions.intake import Intake
+    from gateway.sessions.session import Session
+
+REFUSED: dict[Why, Key] = {
+    "no_step": "plan_no_step",
+    "begun": "plan_begun",
+    "not_over": "plan_not_over",
+    "circle": "plan_circle",
+    "too_many": "plan_too_many",
+}
+
+
+async def planned_turn(session: "Session") -> OpenTurn | None:
+    """The turn whose plan people mean: the one that runs, else the newest that waits."""
+    rows = sorted(session.turns.values(), key=lambda row: (row.status == "running", row.begun))
+    for row in reversed(rows):
+        open_turn = await session.open_turn(row.id)
+        if not open_turn.closed and open_turn.fold.course is not None:
+            return open_turn
+        rest(session, open_turn)
+    return None
+
+
+def rest(session: "Session", open_turn: OpenTurn) -> None:
+    """Drop from memory a turn that waits for people and was only looked at."""
+    if open_turn.row.status == "parked":
+        session.loaded.pop(open_turn.id, None)
+        session.outbox.forget(open_turn.id)
+
+
+def amend(
+    session: "Session", open_turn: OpenTurn, edit: PlanEdit, by: Sender, seq: int
+) -> Key | Literal[""]:
+    """Make one edit; "" and the row `seq` is done, or why it cannot be."""
+    course = open_turn.fold.course
+    if course is None or open_turn.closed:
+        return "plan_none"
+    after = edited(course.plan, edit)
+    if not isinstance(after, Plan):
+        return REFUSED[after]
+    cut = _cut(course, edit)
+    open_turn.done += (seq,)
+    key = f"amend-{seq}"
+    open_turn.journal.put(
+        Amended(key=key, edit=edit, cut=cut, by=by.key), *_withdrawn(open_turn, cut, by)
+    )
+    session.turns[open_turn.id] = open_turn.row
+    if open_turn.turn is not None and cut:
+        open_turn.turn.cut(cut)
+    rest(session, open_turn)
+    return ""
+
+
+def _cut(course: Course, edit: PlanEdit) -> str:
+    """The branch that a skip ends."""
+    running = (step for step in course.plan.of("running") if step.id == edit.step)
+    return next((step.branch for step in running), "") if edit.action == "skip" else ""
+
+
+def _withdrawn(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...]:
+    """Questions of a step that is skipped need no answer any more."""
+    if not cut:
+        return ()
+    answer = Answer(choice="cancelled", by=by.key, name=by.name, at=ambient.now())
+    return tuple(
+        Answered(key=f"{asked.key}#answer", asked=asked.key, answer=answer)
+        for asked in open_turn.open_questions()
+        if f"/{cut}/" in f"/{asked.key}"
+    )
+
+
+async def press(
+    session: "Session", intake: "Intake", row: InboxRow, press: ButtonPressed | FormSubmitted
+) -> None:
+    """A button: of a plan, else of a question."""
+    token = read_plan_token(press.token)
+    if token is None:
+        await session.decisions.press(row, press)
+        return
+    turn_id, action, step = token
+    sender, language = press.sender, press.sender.language
+    role = session.services.access.role(sender)
+    known = session.turns.get(turn_id)
+    if role is None or not at_least(role, "user"):
+        session.decisions.done(row.seq, press.press, say("not_allowed", language))
+    elif known is None:
+        await _press_late(session, row, press, token)
+    elif not await _may(session, known.sender, sender, role):
+        session.decisions.done(row.seq, press.press, say("not_yours", language))
+    elif action == "stop":
+        await stop(session, intake, turn_id, sender, row.seq)
+        session.decisions.tell(press.press, "")
+    elif action == "edit":
+        open_turn = await session.open_turn(turn_id)
+        session.notice(row.seq, listed(open_turn.fold.course, language))
+        session.decisions.tell(press.press, "")
+        rest(session, open_turn)
+    elif action in ("skip", "retry"):
+        edit = PlanEdit(action=action, step=step)  # type: ignore[arg-type]  # one of the two
+        why = amend(session, await session.open_turn(turn_id), edit, sender, row.seq)
+        if why:
+            session.decisions.done(row.seq, press.press, say(why, language))
+        else:
+            session.decisions.tell(press.press, "")
+    else:
+        session.decisions.done(row.seq, press.press, say("unknown_button", language))
+
+
+async def _may(session: "Session", owner: str, sender: Sender, role: Role) -> bool:
+    return role == "admin" or owner in await session.services.access.accounts(sender.key)
+
+
+async def stop(session: "Session", intake: "Intake", turn_id: str, by: Sender, seq: int) -> None:
+    """End the turn, also one that waits for people."""
+    active = session.active
+    if active is not None and active.id == turn_id:
+        if not await intake.stop(by, "stop", (seq,)):
+            session.decisions.done(seq, "", "")
+        return
+    open_turn = await session.open_turn(turn_id)
+    session.close_turn(open_turn, Stopped(key="stopped", reason="stop", by=by.key), (seq,))
+
+
+async def _press_late(
+    session: "Session",
+    row: InboxRow,
+    press: ButtonPressed | FormSubmitted,
+    token: tuple[str, str, str],
+) -> None:
+    """The turn is over: what failed can be asked for anew, by who asked for it."""
+    turn_id, action, step = token
+    sender, language = press.sender, press.sender.language
+    turn = await session.services.store.turn(turn_id) if action == "retry" else None
+    mine = turn is not None and turn.sender in await session.services.access.accounts(sender.key)
+    if turn is None or not mine:
+        session.decisions.done(row.seq, press.press, say("plan_over", language))
+        return
+    fold = session.fold(turn)
+    for record in await session.services.store.records(turn_id):
+        fold.add(record)
+    steps = fold.course.plan.steps if fold.course is not None else ()
+    failed = next((one for one in steps if one.id == step), None)
+    if failed is None:
+        session.decisions.done(row.seq, press.press, say("plan_over", language))
+        return
+    asked = MessageReceived(
+        conversation=press.conversation,
+        sender=sender,
+        event=dedupe_keys(press)[0],
+        message="",
+        text=say("plan_again", language, step=failed.description, why=failed.note or "—"),
+    )
+    session.queue.append(replace(row, inbound=asked))
+    session.decisions.tell(press.press, "")
+
+
+def listed(course: Course | None, language: str) -> str:
+    """The steps with their numbers, and how to change them."""
+    if course is None:
+        return say("plan_none", language)
+    marks = {"pending": "☐", "running": "◐", "done": "☑", "failed": "✕", "skipped": "✕"}
+    lines = (
+        f"{n}. {marks[step.state]} {step.description}"
+        for n, step in enumerate(course.plan.steps, 1)
+    )
+    return "\n".join((*lines, "", say("todo_usage", language)))

@@ -1,0 +1,115 @@
+"""A turn's plan as people see it: the plan's events and its edits, folded into one PlanView with
+the buttons that make sense now. Pure."""
+
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.events import PlanMade, StageEntered, StepBegan, StepEnded
+from agent_core.orchestration.edits import PlanEdit, apply
+from agent_core.orchestration.plan import Plan, moved
+from gateway.messages import button_token, plan_token
+from gateway.texts import say
+from gateway.views import Button, PlanState, PlanStep, PlanView
+
+PlanEvent: TypeAlias = PlanMade | StepBegan | StepEnded | StageEntered
+MOST_BUTTONS = 3
+"""Of one kind: steps that can be skipped, or tried again."""
+
+
+class Course(Struct, frozen=True, kw_only=True):
+    """A plan under way. `asking`: the id of the question whether it shall run, "" if none is
+    open; `outcome`: a word on what was decided."""
+
+    plan: Plan
+    state: PlanState = "running"
+    asking: str = ""
+    outcome: str = ""
+
+
+def planned(course: Course | None, event: PlanEvent) -> Course | None:
+    """`course` after `event`; None while there is no plan."""
+    if isinstance(event, PlanMade):
+        plan = Plan(title=event.title, steps=event.steps, revision=event.revision)
+        return replace(course, plan=plan) if course is not None else Course(plan=plan)
+    if course is None:
+        return None
+    match event:
+        case StepBegan():
+            return replace(course, plan=moved(course.plan, event.id, "running"))
+        case StepEnded():
+            return replace(course, plan=moved(course.plan, event.id, event.state, event.note))
+        case StageEntered():
+            return replace(course, state="failed") if event.name == "giving_up" else course
+    assert_never(event)
+
+
+def amended(course: Course, edit: PlanEdit) -> Course:
+    """`course` after a person's edit."""
+    return replace(course, plan=apply(course.plan, (edit,)))
+
+
+def ended(course: Course, state: Literal["done", "failed", "stopped"]) -> Course:
+    """`course` when its turn is over: nothing of it runs any more, what never ran was skipped. A
+    plan that the turn left on its way is stopped, whatever became of the turn."""
+    steps = tuple(
+        replace(step, state="skipped") if step.state in ("pending", "running") else step
+        for step in course.plan.steps
+    )
+    left, final = steps != course.plan.steps, state
+    if course.state == "failed":
+        final = "failed"
+    elif state == "done" and left:
+        final = "stopped"
+    return replace(course, plan=replace(course.plan, steps=steps), state=final, asking="")
+
+
+def shown(course: Course, turn: str, language: str) -> PlanView:
+    """What people see of it."""
+    steps = tuple(
+        PlanStep(id=step.id, text=step.description, state=step.state, note=step.note)
+        for step in course.plan.steps
+    )
+    return PlanView(
+        title=course.plan.title,
+        steps=steps,
+        state="open" if course.asking else course.state,
+        buttons=_review(course, language) if course.asking else _buttons(course, turn, language),
+        outcome=course.outcome,
+        language=language,
+    )
+
+
+def _review(course: Course, language: str) -> tuple[Button, ...]:
+    """Before anything runs."""
+    offers: tuple[tuple[str, Literal["plain", "good", "bad"]], ...] = (
+        ("once", "good"),
+        ("edit", "plain"),
+        ("deny", "bad"),
+    )
+    labels = (say("plan_go", language), say("plan_edit", language), say("plan_cancel", language))
+    return tuple(
+        Button(label=label, token=button_token(course.asking, choice), style=style)
+        for label, (choice, style) in zip(labels, offers, strict=True)
+    )
+
+
+def _buttons(course: Course, turn: str, language: str) -> tuple[Button, ...]:
+    """While it runs, and what can be tried again afterwards."""
+    numbered = [(str(n), step) for n, step in enumerate(course.plan.steps, 1)]
+    failed = [(n, step.id) for n, step in numbered if step.state == "failed"]
+    retry = tuple(
+        Button(label=say("plan_retry", language, n=n), token=plan_token(turn, "retry", step))
+        for n, step in failed[:MOST_BUTTONS]
+    )
+    if course.state != "running":
+        return retry
+    running = [(n, step.id) for n, step in numbered if step.state == "running"]
+    skip = tuple(
+        Button(label=say("plan_skip", language, n=n), token=plan_token(turn, "skip", step))
+        for n, step in running[:MOST_BUTTONS]
+    )
+    edit = Button(label=say("plan_edit", language), token=plan_token(turn, "edit"))
+    stop = Button(label=say("plan_stop", language), token=plan_token(turn, "stop"), style="bad")
+    return (*skip, *retry, edit, stop)

@@ -1,0 +1,51 @@
+"""/usage: tokens, cached share and money, of the last turn, of today, of all."""
+
+from typing import TYPE_CHECKING
+
+from agent_core import ambient
+from gateway.spending.ledger import dollars
+from gateway.spending.tally import Tally
+from gateway.texts import Key, say
+
+if TYPE_CHECKING:
+    from gateway.commands.registry import Call
+
+
+async def usage(call: "Call") -> str:
+    """What this conversation's model calls took."""
+    spent = call.session.row.spent
+    if not spent.total.calls:
+        return say("usage_none", call.language)
+    today = spent.today if spent.day == day() else Tally()
+    lines = [
+        _line("usage_turn", spent.last, call.language),
+        _line("usage_today", today, call.language),
+        _line("usage_all", spent.total, call.language),
+    ]
+    ledger = call.session.services.ledger
+    if ledger is not None and call.role == "admin":
+        known = await ledger.today()
+        lines.append(say("usage_gateway", call.language, cost=dollars(known.get("all", 0.0))))
+    return "\n".join(lines)
+
+
+def day() -> str:
+    """Today in UTC."""
+    return f"{ambient.utc(ambient.now()):%Y-%m-%d}"
+
+
+def _line(what: Key, tally: Tally, language: str) -> str:
+    price = dollars(tally.cost)
+    if tally.unpriced:
+        unknown = say("usage_unpriced", language, n=tally.unpriced)
+        price = unknown if tally.unpriced == tally.calls else f"{price} + {unknown}"
+    return say(
+        "usage_line",
+        language,
+        what=say(what, language),
+        calls=tally.calls,
+        read=f"{tally.read:,}",
+        share=tally.share,
+        written=f"{tally.written:,}",
+        cost=price,
+    )

@@ -1,0 +1,56 @@
+"""What a conversation's model calls took: counted with the record of each answer, so once."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.models.port import Usage
+
+
+class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Calls, tokens and US dollars. `read` counts the cached ones too; `unpriced`: calls whose
+    price is not known."""
+
+    calls: int = 0
+    read: int = 0
+    cached: int = 0
+    written: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def share(self) -> int:
+        """Percent of what was read that came from the provider's cache."""
+        return round(100 * self.cached / self.read) if self.read else 0
+
+
+class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of one conversation: its last turn, the day `day` (UTC), and all its days."""
+
+    turn: str = ""
+    last: Tally = Tally()
+    day: str = ""
+    today: Tally = Tally()
+    total: Tally = Tally()
+
+
+def counted(spent: Spent, turn: str, day: str, usage: Usage) -> Spent:
+    """`spent` after one more answer in `turn` on `day`."""
+    return Spent(
+        turn=turn,
+        last=_more(spent.last if spent.turn == turn else Tally(), usage),
+        day=day,
+        today=_more(spent.today if spent.day == day else Tally(), usage),
+        total=_more(spent.total, usage),
+    )
+
+
+def _more(tally: Tally, usage: Usage) -> Tally:
+    return replace(
+        tally,
+        calls=tally.calls + 1,
+        read=tally.read + usage.input_tokens,
+        cached=tally.cached + usage.cached_tokens,
+        written=tally.written + usage.output_tokens,
+        cost=tally.cost + (usage.cost or 0.0),
+        unpriced=tally.unpriced + (usage.cost is None),
+    )

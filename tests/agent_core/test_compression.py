@@ -1,0 +1,189 @@
+"""What a model sees of a long conversation: cut where a provider accepts it, and only added to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.context.compression import Asking, Window, border, joined, turn_border
+from agent_core.context.room import Room
+from agent_core.context.settings import ContextSettings
+from agent_core.errors import ModelFailed
+from agent_core.events import Compressed
+from agent_core.journal import Emitted, Journal, Record
+from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
+from agent_core.models.port import OnDelta, Reply, Request, Usage
+from agent_core.models.providers import SettingsError
+from agent_core.scope import Scope, Turn
+from tests.fakes.world import check_order
+
+LONG = "w" * 400
+
+
+def said(text: str) -> Message:
+    return Message(role="assistant", parts=(Text(text=text),))
+
+
+def round_(n: int) -> tuple[Message, Message]:
+    call = ToolCall(id=f"c{n}", name="look", arguments="{}")
+    result = ToolResult(call_id=f"c{n}", name="look", content=f"{n} {LONG}")
+    return Message(role="assistant", parts=(call,)), Message(role="tool", parts=(result,))
+
+
+class Company:
+    def live(self, event: object) -> None:
+        raise AssertionError("a summary is not shown while it comes")
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        return ()
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *_: ()
+
+
+class World:
+    """A model that summarises, and a journal that is kept from one life to the next."""
+
+    def __init__(self, *answers: str | ModelFailed) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+        self.records: list[Record] = []
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        self.asked.append(text_of(request.messages[0]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, ModelFailed):
+            raise answer
+        return Reply(parts=(Text(text=answer),), model=name, provider="p")
+
+    def live(self, code: Callable[[Scope], Awaitable[None]]) -> None:
+        """Run `code` over what the journal holds."""
+
+        async def main() -> None:
+            async def write(batch: tuple[Record, ...]) -> None:
+                self.records += batch
+
+            journal = Journal(self.records, write)
+            turn = Turn("t", journal, Company())
+            turn.tasks.add(asyncio.current_task())
+            await code(Scope(turn))
+            await journal.barrier()
+
+        asyncio.run(main())
+
+    @property
+    def asking(self) -> Asking:
+        return Asking(complete=self.complete, limit=5.0)
+
+
+def growing(world: World, rounds: int, seen: list[tuple[Message, ...]], room: Room) -> None:
+    async def code(scope: Scope) -> None:
+        window, messages = Window(room), (user("find it"),)
+        for n in range(rounds):
+            seen.append(await window.fit(scope.child(f"r{n}"), messages, world.asking))
+            messages = (*messages, *round_(n))
+
+    world.live(code)
+
+
+ROOM = Room(limit=1_000, keep=4)
+
+
+def test_rounds_are_never_split_and_earlier_summaries_are_folded_in() -> None:
+    world, seen = World("first", "second", "third"), []
+    growing(world, 20, seen, ROOM)
+    assert len(world.asked) == 3 and "first" in world.asked[1] and "second" in world.asked[2]
+    for messages in seen:
+        check_order(messages)
+    steps = [b[: len(a)] == a for a, b in zip(seen, seen[1:], strict=False)]
+    assert steps.count(False) == 3, "between two compressions it is only added to"
+    assert "find it" in text_of(seen[-1][0]), "the request is kept word for word"
+    events = [r.event for r in world.records if isinstance(r, Emitted)]
+    assert len(events) == 3 and all(isinstance(one, Compressed) for one in events)
+
+
+def test_a_replay_sees_the_same_and_asks_nobody() -> None:
+    world, first, again = World("first", "second", "third"), [], []
+    growing(world, 20, first, ROOM)
+    growing(world, 20, again, ROOM)
+    assert again == first and len(world.asked) == 3
+
+
+def test_without_a_summary_the_oldest_is_left_out() -> None:
+    world, seen = World(*[ModelFailed("down")] * 9), []
+    growing(world, 12, seen, ROOM)
+    assert "left out here" in text_of(seen[-1][0]) and "find it" in text_of(seen[-1][0])
+    check_order(seen[-1])
+
+
+def test_switched_off_it_is_cut_only_where_the_window_ends() -> None:
+    world, seen = World(), []
+    growing(world, 12, seen, Room(limit=0, most=1_000, keep=4))
+    assert world.asked == [] and "left out here" in text_of(seen[-1][0])
+    seen.clear()
+    growing(World(), 12, seen, Room())
+    assert len(seen[-1]) == 23
+
+
+def test_the_real_count_of_tokens_decides_where_it_is_known() -> None:
+    world = World("summary")
+
+    async def code(scope: Scope) -> None:
+        window, messages = Window(ROOM), tuple(user(f"m{n} {LONG}") for n in range(6))
+        reply = Reply(parts=(), model="m", provider="p", usage=Usage(input_tokens=990))
+        window.count(reply, len(messages))
+        assert await window.fit(scope.child("a"), messages, world.asking) == messages
+        messages = (*messages, said("x" * 100))
+        assert len(await window.fit(scope.child("b"), messages, world.asking)) < 6
+
+    world.live(code)
+
+
+def test_what_shall_be_remembered_is_asked_for_first() -> None:
+    world, flushed = World("summary"), []
+
+    async def flush(scope: Scope, messages: tuple[Message, ...]) -> None:
+        assert not world.asked
+        flushed.extend(messages)
+
+    async def code(scope: Scope) -> None:
+        messages = tuple(user(f"m{n} {LONG}{LONG}") for n in range(9))
+        asking = Asking(complete=world.complete, limit=5.0, flush=flush)
+        await Window(ROOM).fit(scope, messages, asking)
+
+    world.live(code)
+    assert len(flushed) == 5
+
+
+@given(st.lists(st.sampled_from(["user", "assistant", "tool"])), st.integers(-5, 30))
+def test_borders(roles: list, wanted: int) -> None:
+    messages = tuple(Message(role=role, parts=()) for role in ["user", *roles])
+    at = border(messages, wanted)
+    assert 0 <= at <= max(0, wanted) and messages[at].role != "tool"
+    if at:
+        assert 0 < turn_border(messages, at, 0) <= at
+
+
+def test_a_person_never_speaks_twice_in_a_row() -> None:
+    one = joined((user("summary"),), (user("next"), said("yes")))
+    assert [m.role for m in one] == ["user", "assistant"]
+    assert text_of(one[0]) == "summary\nnext"
+
+
+def test_settings() -> None:
+    plain = ContextSettings.read({})
+    assert plain.room(128_000, "flash") == Room(limit=60_000, most=108_800, keep=10, by="flash")
+    assert plain.room(32_000, "flash").limit == 16_000
+    own = ContextSettings.read(
+        {
+            "CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "20000",
+            "CONTEXT_COMPRESSION_PRESERVE_RECENT": "6",
+            "COMPRESSION_PROTECT_LAST_N": "20",
+        }
+    )
+    assert own.room(128_000, "flash").limit == 20_000 and own.keep == 20
+    assert ContextSettings.read({"CONTEXT_COMPRESSION_ENABLED": "false"}).room(9, "m").limit == 0
+    with pytest.raises(SettingsError, match="CONTEXT_COMPRESSION_TOKEN_THRESHOLD"):
+        ContextSettings.read({"CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "many"})

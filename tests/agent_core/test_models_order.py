@@ -1,0 +1,219 @@
+"""Whatever a conversation went through, each provider gets it in the order that it demands, in the
+form that its SDK publishes."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from anthropic.types import MessageParam as AnthropicMessage
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
+
+from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, user
+from agent_core.models.anthropic_messages import AnthropicMessages
+from agent_core.models.openai_chat import UNSIGNED, OpenAIChat
+from agent_core.models.openai_responses import OpenAIResponses
+from agent_core.settings import Endpoint
+from tests.agent_core.asking import ask, assistant
+from tests.fakes.model_anthropic import Anthropic
+from tests.fakes.model_openai import OpenAI
+from tests.fakes.model_responses import Responses
+
+Json = dict[str, Any]
+MAKERS = ("openai", "anthropic", "gemini", "house")
+SIGNATURES = (None, "reasoning", "sig", "redacted:x", "responses:rs_1:enc")
+
+words = st.sampled_from(["", " ", "yes", "look at this", "ü\n\n“x”"])
+thinking = st.builds(
+    lambda text, maker, signature: Thinking(text=text, provider=maker, signature=signature),
+    words,
+    st.sampled_from(MAKERS),
+    st.sampled_from(SIGNATURES),
+)
+arguments = st.sampled_from(["{}", '{"a": 1}', "[1]", '{"a": ', ""])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Message, ...]:
+    """Conversations as turns leave them: steered (users in a row), stopped in the middle of calls,
+    resumed, begun by the agent, with thinking of any provider."""
+    out: list[Message] = []
+    number = 0
+    for _ in range(draw(st.integers(1, 8))):
+        kind = draw(st.sampled_from(["user", "user", "says", "calls", "calls"]))
+        if kind == "user":
+            out.append(user(draw(words)))
+            continue
+        parts: list[Part] = list(draw(st.lists(thinking, max_size=2)))
+        parts += [Text(text=text) for text in draw(st.lists(words, max_size=2))]
+        ids: list[str] = []
+        if kind == "calls":
+            for _ in range(draw(st.integers(1, 3))):
+                parts += draw(st.lists(thinking, max_size=1))
+                number += 1
+                ids.append(f"c{number}")
+                call = ToolCall(id=ids[-1], name="look", arguments=draw(arguments))
+                parts.append(call)
+        out.append(assistant(*parts))
+        answered = draw(st.permutations(ids))[: draw(st.integers(0, len(ids)))]
+        results: list[Part] = [
+            ToolResult(call_id=name, name="look", content=draw(words), error=draw(st.booleans()))
+            for name in answered
+        ]
+        if results and draw(st.booleans()):
+            out.append(Message(role="tool", parts=tuple(results)))
+        else:
+            out += [Message(role="tool", parts=(one,)) for one in results]
+    return tuple(out)
+
+
+def endpoint(provider: str, url: str = "http://127.0.0.1:1/v1", **more: Any) -> Endpoint:
+    return Endpoint(provider=provider, base_url=url, api_key="k", **more)
+
+
+@cache
+def openai(provider: str, url: str = "http://127.0.0.1:1/v1") -> OpenAIChat:
+    return OpenAIChat(endpoint(provider, url))
+
+
+@cache
+def anthropic() -> AnthropicMessages:
+    return AnthropicMessages(endpoint("anthropic"))
+
+
+@cache
+def responses() -> OpenAIResponses:
+    return OpenAIResponses(endpoint("openai"))
+
+
+@cache
+def form(kind: object) -> TypeAdapter[Any]:
+    """The SDK's published form, taken at its word: a list where it says iterable."""
+    return TypeAdapter(kind)
+
+
+def validated(kind: object, messages: list[Json]) -> None:
+    adapter = form(kind)
+    for message in messages:
+        found = adapter.validate_python(message)
+        assert set(message) >= {"role"} or found["type"]
+
+
+def foreign(history: tuple[Message, ...], provider: str) -> set[str]:
+    """Thinking that is not the provider's, as it would be seen in a request."""
+    marked = (part for message in history for part in message.parts if isinstance(part, Thinking))
+    return {part.provider for part in marked if part.provider != provider}
+
+
+def marked(history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The history with the maker's name in each piece of thinking."""
+    return tuple(
+        Message(
+            role=message.role,
+            parts=tuple(
+                Thinking(
+                    text=f"by-{part.provider}" if part.text else "",
+                    provider=part.provider,
+                    signature=part.signature and f"{part.signature}-by-{part.provider}"
+                    if part.signature not in ("reasoning", None)
+                    else part.signature,
+                )
+                if isinstance(part, Thinking)
+                else part
+                for part in message.parts
+            ),
+        )
+        for message in history
+    )
+
+
+def no_foreign(raw: bytes, history: tuple[Message, ...], provider: str) -> None:
+    for maker in foreign(history, provider):
+        assert f"by-{maker}".encode() not in raw
+
+
+@pytest.mark.parametrize("provider", ["openai", "house"])
+@given(history=histories())
+def test_chat_completions(provider: str, history: tuple[Message, ...]) -> None:
+    own = provider == "openai"
+    model = openai(provider, "https://api.openai.com/v1" if own else "http://127.0.0.1:1/v1")
+    history = marked(history)
+    raw = model._body(ask(*history))
+    body = json.loads(raw)
+    OpenAI(set()).check(body)
+    validated(ChatCompletionMessageParam, body["messages"])
+    no_foreign(raw, history, provider)
+    if own:
+        return
+    roles = [one["role"] for one in body["messages"] if one["role"] not in ("tool", "system")]
+    calls = [bool(one.get("tool_calls")) for one in body["messages"] if one["role"] != "tool"]
+    assert roles[0] == "user"
+    for index, (before, after) in enumerate(zip(roles, roles[1:], strict=False)):
+        assert before != after or calls[index + 1], "only calls may be followed by an assistant"
+
+
+@given(history=histories())
+def test_gemini(history: tuple[Message, ...]) -> None:
+    history = marked(history)
+    raw = openai("gemini")._body(ask(*history, model="gemini-3.8-flash"))
+    body = json.loads(raw)
+    OpenAI(set()).check(body)
+    no_foreign(raw, history, "gemini")
+    for message in body["messages"]:
+        if calls := message.get("tool_calls"):
+            assert calls[0]["extra_content"]["google"]["thought_signature"]
+
+
+@given(history=histories())
+def test_anthropics_messages(history: tuple[Message, ...]) -> None:
+    history = marked(history)
+    raw = anthropic()._body(ask(*history), forget=False)
+    body = json.loads(raw)
+    Anthropic(set()).check(body)
+    validated(AnthropicMessage, body["messages"])
+    no_foreign(raw, history, "anthropic")
+    assert b"by-" not in anthropic()._body(ask(*history), forget=True)
+
+
+@given(history=histories())
+def test_openais_responses(history: tuple[Message, ...]) -> None:
+    history = marked(history)
+    raw = responses()._body(ask(*history))
+    body = json.loads(raw)
+    Responses(set()).check(body)
+    validated(ResponseInputItemParam, body["input"])
+    no_foreign(raw, history, "openai")
+
+
+def test_two_messages_of_a_person_are_one_where_templates_want_it() -> None:
+    history = (user("first"), user("steered"), assistant(Text(text="a")), assistant())
+    house = json.loads(openai("house")._body(ask(*history)))["messages"]
+    assert house[1:] == [
+        {"role": "user", "content": "first\n\nsteered"},
+        {"role": "assistant", "content": "a"},
+    ]
+    own = openai("openai", "https://api.openai.com/v1")
+    assert [one["role"] for one in json.loads(own._body(ask(*history)))["messages"]] == [
+        "system",
+        "user",
+        "user",
+        "assistant",
+        "assistant",
+    ]
+
+
+def test_gemini_takes_calls_that_another_model_made() -> None:
+    """A fallback in the middle of a turn: without a signature it would refuse the request."""
+    call = ToolCall(id="c", name="look", arguments="{}")
+    history = (user("x"), assistant(call), Message(role="tool", parts=()))
+    sent = json.loads(openai("gemini")._body(ask(*history, model="gemini-3.1-pro-preview")))
+    extra = sent["messages"][2]["tool_calls"][0]["extra_content"]
+    assert extra == {"google": {"thought_signature": UNSIGNED}}
+    older = json.loads(openai("gemini")._body(ask(*history, model="gemini-2.5-flash")))
+    assert "extra_content" not in older["messages"][2]["tool_calls"][0]
+    other = json.loads(openai("house")._body(ask(*history)))
+    assert "extra_content" not in other["messages"][2]["tool_calls"][0]

@@ -1,0 +1,139 @@
+"""Killed at every point: a turn that is compressed in its middle, and a /retry."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agent_core.context.room import Room
+from agent_core.messages import Message, Text, ToolCall, text_of
+from agent_core.orchestration.executor import Brief
+from gateway.messages import Conversation
+from gateway.store.rows import ConversationSettings
+from gateway.views import ApprovalCard, Notice, Reply
+from tests.fakes.lives import Story, count_points, killed_at
+from tests.fakes.world import ROOM, Ledger, Life, ScriptedAgent, _view
+from tests.stories.test_kills import assert_clean
+
+ROUNDS = ("note", "look", "add", "deploy", "look")
+
+
+class ShortAgent(ScriptedAgent):
+    """Sees little at once. Its summary says how many rounds are done."""
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        room = Room(limit=800, keep=3)
+        return replace(super().brief(conversation, settings, text), room=room)
+
+    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
+        words = "\n".join(map(text_of, messages))
+        counted = [int(n) for n in re.findall(r"rounds done: (\d+)", words)]
+        if words.startswith("user: "):
+            self._ledger.note("summary", of=words)
+            done = len(re.findall(r"^result of", words, re.M)) + max(counted, default=0)
+            return [Text(text=f"rounds done: {done} " + "s" * 200)]
+        if "work" not in words:
+            return [Text(text="hi " + "h" * 300)]
+        done = sum(m.role == "tool" for m in messages) + max(counted, default=0)
+        if done == len(ROUNDS):
+            return [Text(text="all is done")]
+        name = ROUNDS[done]
+        arguments = json.dumps({"text": f"{name} {'x' * 600}"})
+        return [ToolCall(id=f"c{done}", name=name, arguments=arguments)]
+
+
+def shortly(life: Life) -> None:
+    life.agent = ShortAgent(life.ledger, life.points, life.folder)
+
+
+def open_card(life: Life) -> ApprovalCard | None:
+    cards = [c for c in life.cards() if isinstance(c, ApprovalCard) and c.state == "open"]
+    return cards[0] if cards else None
+
+
+def finals(life: Life, text: str) -> list[Reply]:
+    views = life.screen().values()
+    return [
+        v for v in views if isinstance(v, Reply) and v.state == "final" and v.text.startswith(text)
+    ]
+
+
+async def long_story(life: Life) -> None:
+    await life.say("m1", "hello")
+    await life.say("m2", "work")
+    await life.until(lambda: open_card(life) or finals(life, "all is done"))
+    if (card := open_card(life)) is not None:
+        await life.press("p1", card.buttons[0].token)
+    await life.until(lambda: finals(life, "all is done"))
+    await life.quiet()
+    await assert_clean(life, 3)
+    _, whole, kept = await life.store.transcript(ROOM.id, 0, 3)
+    assert (whole.kind, kept.kind, kept.shows) == ("turn", "summary", ((2, 3),))
+    assert len([m for m in whole.messages if m.role == "tool"]) == len(ROUNDS)
+    assert text_of(kept.messages[0]).startswith("[Earlier messages, summarised]\nrounds done")
+    assert await life.store.thread(ROOM.id) == (kept.messages,)
+
+
+def look_at_long(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    tools = Counter(line["name"] for line in ledger.all("tool"))
+    assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
+    asked = Counter(line["of"] for line in ledger.all("summary"))
+    assert len(asked) >= 2, f"{label}: earlier summaries are folded in: {asked}"
+    assert sum(asked.values()) <= len(asked) + 1, f"{label}: only what was under way: {asked}"
+    screen = {
+        line["id"]: _view(json.dumps(line["view"]).encode())
+        for line in ledger.all()
+        if line["what"] in ("send", "edit")
+    }
+    told = [v for v in screen.values() if isinstance(v, Notice) and "summarised" in v.text]
+    assert len([one for one in told if "twice" not in one.text]) <= 1 <= len(told) <= 2, label
+
+
+async def retry_story(life: Life) -> None:
+    await life.say("m1", "hello")
+    await life.say("m2", "do note")
+    await life.until(lambda: finals(life, "done note: "))
+    await life.quiet()
+    await life.command("r1", "retry")
+    await life.quiet()
+    await assert_clean(life, 4)
+    rows = await life.store.transcript(ROOM.id, 0, 4)
+    assert [row.kind for row in rows] == ["turn", "turn", "undone", "turn"]
+    assert rows[2].turn == rows[1].turn and rows[2].shows == ((0, 1),)
+    assert rows[3].messages[0] == rows[1].messages[0]
+    first, last = await life.store.thread(ROOM.id)
+    assert (first, last) == (rows[0].messages, rows[3].messages)
+
+
+def look_at_retry(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    notes = Counter(line["key"] for line in ledger.all("tool"))
+    assert len(notes) == sum(notes.values()) <= 2, f"{label}: once a turn: {notes}"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 7])
+@pytest.mark.parametrize(
+    ("story", "look", "prepare"),
+    [(long_story, look_at_long, shortly), (retry_story, look_at_retry, None)],
+    ids=["compressed", "retried"],
+)
+def test_killed_at_every_point(
+    story: Story,
+    look: Callable[[Path, str], None],
+    prepare: Callable[[Life], None] | None,
+    every: int,
+) -> None:
+    points = count_points(story, prepare)
+    assert points["count"] > 40, points
+    chosen = range(1, points["count"] + 1, every)
+    killed = 0
+    for k in chosen:
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, look, label, prepare)
+    assert killed >= len(chosen) * 0.9

@@ -1,0 +1,286 @@
+"""What people do with the history of a conversation: /undo, /retry, /resume, and what happens to
+one that has grown long."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.tools.files import Write
+from agent_core.tools.files import write as write_now
+from tests.fakes.model_server import Call, Calls, Fail, Json, Say
+from tests.fakes.model_steps import Step
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, living, mention, quick, write
+
+AUTO = {"TELEGRAM_ADMIN_USERS": f"{ADMIN},{PERSON}"}
+"""The person is an admin, whose own writes need no approval."""
+GROUPS = {"TELEGRAM_ALLOWED_CHATS": str(GROUP)}
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+async def ask(rig: Rig, text: str, answer: str, *steps: Step, chat: int = PERSON) -> None:
+    """Say `text`, and see `answer` after `steps`."""
+    rig.model.script(*steps, Say(answer))
+    rig.telegram.say(chat, text)
+    await rig.shows(answer, chat)
+    await rig.quiet()
+
+
+def users(rig: Rig, n: int = -1) -> list[str]:
+    return rig.seen(n, "user")
+
+
+# ---- /undo -------------------------------------------------------------------------------
+
+
+async def test_undo_takes_the_turn_and_its_files_back_step_by_step(rig: Rig) -> None:
+    await rig.start(**AUTO)
+    await ask(rig, "hello", "hi")
+    await ask(rig, "make it", "made", write("a.txt", "one"))
+    again = Calls([write("a.txt", "two"), write("b.txt", "new")])
+    await ask(rig, "change it", "changed", again, write("a.txt", "three"))
+    rig.telegram.say(PERSON, "/undo")
+    told = await rig.shows("As they were before it: a.txt, b.txt")
+    assert "no longer see" in told["text"]
+    assert (rig.workspace() / "a.txt").read_text() == "one"
+    assert not (rig.workspace() / "b.txt").exists()
+    await rig.quiet()
+    assert "changed" in rig.said(), "what people saw stays"
+    await ask(rig, "what is there?", "a file")
+    assert users(rig) == ["hello", "make it", "what is there?"]
+    rig.telegram.say(PERSON, "/undo")
+    await rig.telegram.wait(lambda: len(undone(rig)) == 2)
+    rig.telegram.say(PERSON, "/undo")
+    await rig.telegram.wait(lambda: len(undone(rig)) == 3)
+    assert not (rig.workspace() / "a.txt").exists()
+    await rig.quiet()
+    await ask(rig, "again", "yes")
+    assert users(rig) == ["hello", "again"]
+
+
+def undone(rig: Rig, chat: int = PERSON) -> list[str]:
+    return [text for text in rig.said(chat) if text.startswith("The last turn is taken back")]
+
+
+async def test_undo_says_what_it_could_not_put_back(rig: Rig) -> None:
+    await rig.start(**AUTO)
+    command = Call("run_command", json.dumps({"command": "echo x > c.txt"}))
+    rig.model.script(write("a.txt", "one"), command, Say("made"))
+    rig.telegram.say(PERSON, "make it")
+    rig.press(await rig.card(), "Approve")
+    await rig.shows("made")
+    await rig.quiet()
+    write_now(Write(path="a.txt", content="another's"), rig.workspace())
+    rig.telegram.say(PERSON, "/undo")
+    told = (await rig.shows("The last turn is taken back"))["text"]
+    assert "Could not be put back: a.txt" in told
+    assert "What these did stays: run_command" in told
+    assert (rig.workspace() / "a.txt").read_text() == "another's"
+    await rig.quiet()
+
+
+async def test_without_a_turn_there_is_nothing_to_undo_or_retry(rig: Rig) -> None:
+    await rig.start()
+    for n, command in enumerate(("/undo", "/retry"), 1):
+        rig.telegram.say(PERSON, command)
+        await rig.telegram.wait(lambda n=n: sum("no turn here" in text for text in rig.said()) == n)
+    await rig.quiet()
+
+
+async def test_in_a_group_only_the_asker_or_an_admin_undoes(rig: Rig) -> None:
+    await rig.start(**GROUPS)
+    rig.model.script(Say("hi Ann"))
+    rig.telegram.say(GROUP, "@test_bot hello", PERSON, True, **mention(""))
+    await rig.shows("hi Ann", GROUP)
+    await rig.quiet()
+    rig.telegram.say(GROUP, "/undo@test_bot", FRIEND, True)
+    await rig.shows("Only the person who asked", GROUP)
+    assert not undone(rig, GROUP)
+    rig.telegram.say(GROUP, "/undo@test_bot", ADMIN, True)
+    await rig.shows("The last turn is taken back", GROUP)
+    await rig.quiet()
+
+
+# ---- /retry ------------------------------------------------------------------------------
+
+
+async def test_retry_asks_the_last_message_anew(rig: Rig) -> None:
+    await rig.start(**AUTO)
+    await ask(rig, "hello", "hi")
+    await ask(rig, "write a poem", "bad poem", write("poem.txt", "bad"))
+    rig.model.script(write("poem.txt", "good"), Say("good poem"))
+    rig.telegram.say(PERSON, "/retry")
+    await rig.shows("good poem")
+    await rig.quiet()
+    assert users(rig) == ["hello", "write a poem"]
+    assert "Created poem.txt" in rig.seen(role="tool")[-1], "the bad one was taken back first"
+    rig.telegram.say(PERSON, "/undo")
+    await rig.shows("The last turn is taken back")
+    await rig.quiet()
+    await ask(rig, "and now", "fine")
+    assert users(rig) == ["hello", "and now"]
+
+
+async def test_while_a_turn_runs_neither_undo_nor_retry(rig: Rig) -> None:
+    await rig.start()
+    await ask(rig, "hello", "hi")
+    rig.model.script(Call("ask_user", json.dumps({"question": "which?"})), Say("done"))
+    rig.telegram.say(PERSON, "wait for me")
+    await rig.shows("which?")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/undo")
+    await rig.shows("The last turn is taken back")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "this one")
+    await rig.shows("done")
+    await rig.quiet()
+    assert users(rig)[:2] == ["hello", "wait for me"], "it goes on with what it began with"
+    await ask(rig, "next", "ok")
+    assert users(rig) == ["wait for me", "next"], "the undone one stays undone"
+
+
+# ---- /resume -----------------------------------------------------------------------------
+
+
+async def test_resume_finds_an_earlier_part_and_goes_on_from_it(rig: Rig) -> None:
+    await rig.start()
+    await ask(rig, "plan the garden", "tulips and a pond")
+    await ask(rig, "how deep", "the pond is one metre deep")
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    await rig.quiet()
+    await ask(rig, "fix the bike", "the chain is loose")
+    rig.telegram.say(PERSON, "/new")
+    await rig.telegram.wait(lambda: sum("New conv" in one for one in rig.said()) == 2)
+    await rig.quiet()
+    await ask(rig, "what now", "nothing")
+    rig.telegram.say(PERSON, "/resume pond METRE")
+    told = (await rig.shows("Found in earlier"))["text"]
+    assert "1. plan the garden" in told and "one metre deep" in told and "2." not in told
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/resume 2")
+    await rig.shows("no such number")
+    rig.telegram.say(PERSON, "/resume 1")
+    await rig.shows("We go on from 'plan the garden'")
+    await rig.quiet()
+    await ask(rig, "and the fish", "three")
+    assert users(rig) == ["plan the garden", "how deep", "and the fish"]
+    rig.telegram.say(PERSON, "/resume")
+    told = (await rig.shows("Your latest"))["text"]
+    titles = re.findall(r"^\d+\. (.*), ", told, re.M)
+    assert titles[:2] == ["what now", "fix the bike"]
+    await rig.quiet()
+
+
+async def test_a_person_resumes_only_what_they_may_see(rig: Rig) -> None:
+    await rig.start(**GROUPS)
+    await ask(rig, "the secret is tulip", "tulip, noted")
+    await ask(rig, "my own is tulip", "tulip too", chat=FRIEND)
+    rig.telegram.say(FRIEND, "/resume tulip")
+    await rig.shows("Nothing found", FRIEND)
+    rig.telegram.say(GROUP, "/resume@test_bot tulip", PERSON, True)
+    await rig.shows("Nothing found", GROUP)
+    rig.telegram.say(FRIEND, "/new")
+    await rig.shows("New conversation", FRIEND)
+    rig.telegram.say(FRIEND, "/resume tulip")
+    told = (await rig.shows("Found in earlier", FRIEND))["text"]
+    assert "my own" in told and "secret" not in told
+    await rig.quiet()
+
+
+# ---- long conversations ------------------------------------------------------------------
+
+SHORT = {
+    "CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "9000",
+    "CONTEXT_COMPRESSION_PRESERVE_RECENT": "4",
+    "FLASH_MODEL": "openai/fake-flash",
+}
+LONG = "word " * 700
+
+
+def summaries(rig: Rig) -> list[Json]:
+    """Requests for a summary."""
+    found = (one.body for one in rig.model.requests if one.body["model"] == "fake-flash")
+    return list(found)
+
+
+def told(body: Json) -> str:
+    return json.dumps(body["messages"])
+
+
+async def until_long(rig: Rig, summary: Step) -> int:
+    """Ask long questions until a summary is asked for; how many it took."""
+
+    def answer(body: Json) -> Step:
+        return summary if body["model"] == "fake-flash" else Say("answered")
+
+    rig.model.script(*[answer] * 50)
+    for n in range(15):
+        before = len(rig.said())
+        rig.telegram.say(PERSON, f"question {n} {LONG}")
+        await rig.telegram.wait(lambda before=before: len(rig.said()) > before)
+        await rig.quiet()
+        if summaries(rig):
+            rig.model.steps.clear()
+            return n
+    raise AssertionError("it was never too long")
+
+
+async def test_a_long_conversation_goes_on_from_a_summary(rig: Rig) -> None:
+    await rig.start(**SHORT)
+    n = await until_long(rig, Say("They spoke of words."))
+    await rig.shows("Earlier messages were summarised.")
+    (asked,) = summaries(rig)
+    assert "question 0" in told(asked) and f"question {n}" not in told(asked)
+    first = rig.model.requests[-1].body
+    assert "They spoke of words" in told(first) and "question 0" not in told(first)
+    assert f"question {n}" in told(first) and f"question {n - 1}" in told(first)
+    await rig.stop()
+    await rig.start(**SHORT)
+    await ask(rig, "short one", "short answer")
+    second = rig.model.requests[-1].body["messages"]
+    assert second[: len(first["messages"])] == first["messages"], "it is only added to"
+    assert len(summaries(rig)) == 1
+    for count in (1, 2):
+        rig.telegram.say(PERSON, "/undo")
+        await rig.telegram.wait(lambda count=count: len(undone(rig)) == count)
+        await rig.quiet()
+    short = {"role": "user", "content": "once more"}
+    rig.model.script(
+        *[lambda body: Say("summary" if body["model"] == "fake-flash" else "fine")] * 2
+    )
+    rig.telegram.say(PERSON, "once more")
+    await rig.shows("fine")
+    await rig.quiet()
+    rig.model.steps.clear()
+    last = rig.model.requests[-1].body
+    assert last["messages"][-1] == short and f"question {n}" not in told(last)
+    again = told(last) + "".join(map(told, summaries(rig)[1:]))
+    assert "question 0" in again, "undone with the turn that was summarised in"
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    rig.telegram.say(PERSON, "/resume question")
+    assert "1. question 0" in (await rig.shows("Found in earlier"))["text"], "all of it is kept"
+    await rig.quiet()
+
+
+async def test_where_no_summary_is_to_be_had_the_oldest_is_left_out(rig: Rig) -> None:
+    await rig.start(**SHORT)
+    n = await until_long(rig, Fail(400))
+    said = told(rig.model.requests[-1].body)
+    assert "left out here" in said and "question 0" not in said and f"question {n}" in said
+
+
+async def test_switched_off_everything_is_sent(rig: Rig) -> None:
+    await rig.start(**SHORT, CONTEXT_COMPRESSION_ENABLED="false")
+    with pytest.raises(AssertionError, match="never too long"):
+        await until_long(rig, Say("none"))
+    assert "question 0" in told(rig.model.requests[-1].body)

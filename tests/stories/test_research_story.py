@@ -1,0 +1,288 @@
+"""Research in the chat: through Telegram, the real gateway, the real model SDK, and a little web on
+loopback. Then the same, killed at every point."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agent_core.events import ResearchMoved
+from agent_core.messages import Message, Text, ToolCall, text_of
+from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.orchestration.executor import Brief, Hands
+from agent_core.policy import Verdict
+from agent_core.research.means import Means
+from agent_core.tools.send import Kept
+from agent_core.tools.web.fetch import Fetched
+from agent_core.tools.web.search import Hit
+from agent_core.tools.web.tools import Web
+from gateway.agent import Circumstances
+from gateway.messages import Conversation
+from gateway.plans.research import closed, staged
+from gateway.store.rows import ConversationSettings
+from gateway.views import Media, PlanView
+from gateway.views import Reply as Answer
+from gateway.wiring.agent_default import TurnkeeperAgent
+from tests.fakes.lives import count_points, killed_at
+from tests.fakes.model_server import Call, Json, Say
+from tests.fakes.model_steps import Step
+from tests.fakes.web_pages import WebPages, html, served
+from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
+from tests.stories.rig import PERSON, Rig, living, quick
+from tests.stories.test_kills import assert_clean
+
+FRAME = {
+    "title": "Cheap hosts", "kind": "market", "depth": "quick", "queries": ["cheap hosts", "prices"],
+}  # fmt: skip
+FACT = re.compile(r"Host \w+ costs \d+ euros a month, as its own price list says\.")
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[WebPages]:
+    async with served() as made:
+        for n, name in enumerate(("Alpha", "Beta", "Gamma")):
+            words = " ".join(f"{name.lower()}{word}" for word in ("one", "two", "three", "four"))
+            made.put(f"/{name}", name, f"{words}. " * 6, fact(name, n))
+        made.found.append("/gone")
+        yield made
+
+
+def fact(name: str, n: int) -> str:
+    return f"Host {name} costs {n + 5} euros a month, as its own price list says."
+
+
+def thinks(shown: str, before: str) -> str:
+    """What a good model answers in a research. `before`: what it was shown before the last."""
+    if "[Research]" in shown:
+        return json.dumps(FRAME)
+    if "[Synthesis]" in shown:
+        return '{"themes": []}'
+    if "[Report]" in shown:
+        marks = re.findall(r"^(f\d+) ", before, re.MULTILINE)
+        return "## Summary\n" + " ".join(f"One host [{mark}]." for mark in marks) + "\n\n## More\nx"
+    found = FACT.search(shown)
+    assert found, shown
+    return json.dumps({"findings": [{"claim": found[0], "quote": found[0]}]})
+
+
+def answer(body: Json) -> Step:
+    messages = [str(message["content"]) for message in body["messages"]]
+    if body["messages"][-1]["role"] == "tool":
+        return Say("The report says it all.")
+    if messages[-1] == "look it up":
+        arguments = {"question": "Which hosts are cheap?", "depth": "quick"}
+        return Call("delegate_to_research", json.dumps(arguments))
+    earlier = [message for message in messages[:-1] if "[Synthesis]" in message]
+    return Say(thinks(messages[-1], earlier[-1] if earlier else ""), words=50)
+
+
+def web_of(site: WebPages) -> dict[str, str]:
+    return {
+        "SEARXNG_URL": site.url,
+        "WEB_ALLOWED_HOSTS": site.place,
+        "FLASH_MODEL": "openai/fake-model",
+    }
+
+
+def in_research_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = TurnkeeperAgent.brief
+
+    def brief(
+        self: TurnkeeperAgent, where: Conversation, settings: ConversationSettings, text: str
+    ) -> Brief:
+        return replace(plain(self, where, settings, text), route="research")
+
+    monkeypatch.setattr(TurnkeeperAgent, "brief", brief)
+
+
+def documents(rig: Rig) -> list[Json]:
+    return [m for m in rig.telegram.chats[PERSON] if m.get("shows") == "document"]
+
+
+async def test_a_research_ticks_and_ends_in_an_answer_and_a_file(
+    rig: Rig, site: WebPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_research_mode(monkeypatch)
+    await rig.start(**web_of(site))
+    rig.model.script(*[answer] * 20)
+    rig.telegram.say(PERSON, "Which hosts are cheap?")
+    await rig.shows("One host [1]. One host [2]. One host [3].")
+    await rig.quiet()
+    said = rig.said()
+    plan = next(text for text in said if "Search and read" in text)
+    for stage in ("Set the frame", "Search and read", "Examine the sources", "Write the report"):
+        assert f"☑ {stage}" in plan
+    assert "3 sources" in plan and "3 findings" in plan and "Cheap hosts" in plan
+    activity = next(text for text in said if "About Beta" in text)
+    assert "/gone" in activity
+    final = next(text for text in said if "One host [1]" in text)
+    assert "Sources" in final and "About Gamma" in final and "## " not in final
+    assert len(documents(rig)) == 1 and not rig.cards()
+    assert all(site.fetched[path] == 1 for path in ("/Alpha", "/Beta", "/Gamma", "/gone"))
+    (report,) = (rig.workspace() / "reports").iterdir()
+    for n, name in enumerate(("Alpha", "Beta", "Gamma")):
+        assert f"“{fact(name, n)}”" in report.read_text()
+
+
+async def test_the_loop_asks_before_it_hands_over(rig: Rig, site: WebPages) -> None:
+    await rig.start(**web_of(site))
+    rig.model.script(*[answer] * 20)
+    rig.telegram.say(PERSON, "look it up")
+    card = await rig.card()
+    assert "delegate_to_research" in card["text"] and not site.asked
+    rig.press(card, "Always")
+    await rig.shows("The report says it all.")
+    await rig.quiet()
+    assert len(documents(rig)) == 1
+    rig.telegram.say(PERSON, "look it up")
+    await rig.until(lambda: len(documents(rig)) == 2, "nobody is asked again")
+    await rig.quiet()
+    shown = next(
+        r.body for r in reversed(rig.model.requests) if r.body["messages"][-1]["role"] == "tool"
+    )
+    told = str(shown["messages"][-1]["content"])
+    assert told.startswith("# Cheap hosts") and "[1]" in told and "reports/cheap-hosts" in told
+
+
+def test_what_is_shown_of_a_research_is_a_fold() -> None:
+    began = ResearchMoved(stage="init_config", state="running", title="Was kostet das?")
+    framed = ResearchMoved(stage="init_config", state="done", title="Preise", count=2)
+    searching = ResearchMoved(stage="search_loop", state="running")
+    view = None
+    for event in (began, framed, searching):
+        view = staged(view, event, "de")
+    assert view is not None and view.title == "Preise" and view.state == "running"
+    shown = [(step.text, step.state) for step in view.steps[:3]]
+    assert shown == [
+        ("Den Rahmen abstecken", "done"), ("Suchen und lesen", "running"),
+        ("Die Quellen prüfen", "pending"),
+    ]  # fmt: skip
+    over = closed(view, "stopped")
+    assert over is not None and over.state == "stopped"
+    assert [step.state for step in over.steps] == ["done", *["skipped"] * 4]
+    assert closed(None, "done") is None
+    assert staged(view, began, "de").steps[1].state == "pending", "the next one begins anew"
+
+
+# ---- killed ----------------------------------------------------------------------------------
+
+
+class ResearchAgent(ScriptedAgent):
+    """Every turn is a research; the web is in its own folder's ledger."""
+
+    def __init__(self, ledger: Ledger, points: Points, folder: Path) -> None:
+        super().__init__(ledger, points, folder)
+        web = Web(search=self, fetch=self)
+        self._means = Means(web=web, kept=Kept(folder / "kept"))
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        return replace(super().brief(conversation, settings, text), route="research")
+
+    def hands(self, circumstances: Circumstances) -> Hands:
+        verdict = Verdict(ruling="ask", rule="network", reason="outside")
+        hands = super().hands(circumstances)
+        return replace(hands, research=self._means, judge=lambda item: verdict)
+
+    async def find(self, query: str, count: int) -> tuple[Hit, ...]:
+        self._points.hit("search")
+        self._ledger.note("found", of=query)
+        return tuple(Hit(url=f"https://x.example/{n}", title=f"T{n}") for n in ("a", "b", "c"))
+
+    async def get(self, url: str, stay: bool = False) -> Fetched:
+        self._points.hit("fetch")
+        self._ledger.note("fetched", of=url)
+        name = url[-1]
+        words = " ".join(f"{name}{word}" for word in ("one", "two", "three", "four"))
+        page = html(name, f"{words}. " * 9, fact(name, ord(name)))
+        return Fetched(url=url, mime="text/html", charset="utf-8", body=page.encode())
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        self._ledger.note("thought", of=purpose(text_of(request.messages[-1])))
+        return await super().complete(name, request, on_delta)
+
+    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
+        before = text_of(messages[-3]) if len(messages) > 2 else ""
+        return [Text(text=thinks(text_of(messages[-1]), before))]
+
+
+def prepare(life: Life) -> None:
+    life.agent = ResearchAgent(life.ledger, life.points, life.folder)
+
+
+async def story(life: Life) -> None:
+    await life.say("m1", "Which hosts are cheap?")
+    await life.until(
+        lambda: any(isinstance(v, Answer) and v.state == "final" for v in life.screen().values())
+    )
+    await life.quiet()
+    await assert_clean(life, 1)
+
+
+def check(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    screen = {
+        line["id"]: _view(json.dumps(line["view"]).encode())
+        for line in ledger.all()
+        if line["what"] in ("send", "edit")
+    }
+    final = [v for v in screen.values() if isinstance(v, Answer)]
+    assert len([v for v in final if not v.note]) <= 1 <= len(final), f"{label}: {final}"
+    assert "One host [1]. One host [2]. One host [3]." in final[-1].text, f"{label}: {final}"
+    media = [v for v in screen.values() if isinstance(v, Media)]
+    assert len({v.files[0].ref for v in media}) == 1, f"{label}: one report: {media}"
+    assert len([v for v in media if not v.caption]) <= 1 <= len(media), f"{label}: {media}"
+    plans = [v for v in screen.values() if isinstance(v, PlanView)]
+    assert {step.state for step in plans[-1].steps} == {"done"}, f"{label}: {plans}"
+    for what, at_once in (("found", 2), ("fetched", 3), ("thought", 3)):
+        times = Counter(line["of"] for line in ledger.all(what))
+        again = {of for of, count in times.items() if count > 1}
+        assert max(times.values()) <= 2 and len(again) <= at_once, f"{label}: {what}: {times}"
+    assert not backwards(ledger), f"{label}: {backwards(ledger)}"
+
+
+def purpose(shown: str) -> str:
+    """What a call of the model is for."""
+    for mark in ("[Research]", "[Synthesis]", "[Report]"):
+        if mark in shown:
+            return mark
+    return "analyze " + shown.partition("Source: ")[2].partition("\n")[0]
+
+
+def backwards(ledger: Ledger) -> list[str]:
+    """Work of a stage after a later one had begun."""
+    after = {"[Research]": 0, "found": 1, "fetched": 2, "[Synthesis]": 4, "[Report]": 5}
+    order = [
+        (after.get(line["what"], after.get(line["of"], 3)), line["of"])
+        for line in ledger.all()
+        if line["what"] in ("found", "fetched", "thought")
+    ]
+    return [
+        f"{one[1]} after {later[1]}"
+        for n, one in enumerate(order)
+        for later in order[:n]
+        if later[0] > one[0]
+    ]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 9])
+def test_a_kill_at_any_point_of_a_research(every: int) -> None:
+    points = count_points(story, prepare)
+    assert points["count"] > 50, points
+    kills = range(1, points["count"] + 1, every)
+    killed = 0
+    for k in kills:
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, check, label, prepare)
+    assert killed >= len(kills) * 0.9
