@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from agent_core.memory.documents import Action, Target
 from agent_core.models.port import Usage
 from agent_core.orchestration.plan import Step
 
@@ -182,6 +183,22 @@ class Compressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="compr
     summarised: bool = True
 
 
+class MemorySaved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="memory_saved"):
+    """Something is remembered from now on, or is not any more: the entry `text`."""
+
+    action: Action
+    target: Target
+    text: str
+
+
+class HandedOff(Struct, frozen=True, kw_only=True, tag_field="kind", tag="handoff"):
+    """Work went to another agent, with these files of the workspace."""
+
+    to: str
+    task: str
+    files: tuple[str, ...] = ()
+
+
 class FellBack(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fallback"):
     """Another model answered than the one that was asked first."""
 
@@ -228,7 +245,9 @@ AgentEvent: TypeAlias = (
     | UsageCounted
     | BudgetWarned
     | Compressed
+    | MemorySaved
     | FellBack
+    | HandedOff
     | ReplayDiverged
     | Completed
 )

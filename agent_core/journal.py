@@ -202,6 +202,13 @@ class Journal:
             raise Diverged(f"{key!r} holds {type(record).__name__}, not {wanted}")
         return record
 
+    def count(self, kind: type[R], name: str) -> int:
+        """Records of this kind whose key ends with `name`."""
+        return sum(
+            isinstance(record, kind) and record.key.rpartition("/")[2] == name
+            for record in self.records
+        )
+
     def claim(self, key: str) -> None:
         """Note that the code asked for `key`; a second time in one run is a bug."""
         if key in self._used:

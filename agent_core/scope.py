@@ -98,6 +98,11 @@ class Scope:
             return cast(T, msgspec.json.decode(record.value))
         return msgspec.json.decode(record.value, type=kind)
 
+    async def nth(self, name: str) -> int:
+        """Which time it is in this turn, over all branches, that something called `name` is."""
+        known = self._turn.journal.count(Noted, f"nth-{name}")
+        return await self.once(f"nth-{name}", lambda: known + 1, kind=int)
+
     def emit(self, event: AgentEvent, name: str = "") -> None:
         """Record an event that people may see; on replay it is there already."""
         key = self._claim(f"event:{name or type(event).__name__}")

@@ -10,6 +10,7 @@ from typing import Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_core.context.settings import ContextSettings
+from agent_core.memory.settings import MemorySettings
 from agent_core.models.catalog import Price, parse_prices, parse_windows
 from agent_core.models.providers import (
     API_MODES,
@@ -95,6 +96,7 @@ class ModelSettings(BaseModel):
     transcription: str = ""
     tools: ToolSettings = ToolSettings()
     context: ContextSettings = ContextSettings()
+    memory: MemorySettings = MemorySettings()
     agent: AgentSettings = AgentSettings()
 
     @classmethod
@@ -118,6 +120,7 @@ class ModelSettings(BaseModel):
             transcription=_read(env, "transcription_model"),
             tools=ToolSettings.read(env),
             context=ContextSettings.read(env),
+            memory=MemorySettings.read(env),
             agent=AgentSettings.read(env),
         )
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace as with_
 
 from agent_core import ambient
-from agent_core.events import Compressed, ErrorMet, ResearchMoved, SourceFound
+from agent_core.events import Compressed, ErrorMet, MemorySaved, ResearchMoved, SourceFound
 from agent_core.journal import (
     Amended,
     Answered,
@@ -31,6 +31,7 @@ from agent_core.journal import (
 )
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
+from gateway.memory.present import saved
 from gateway.messages import button_token
 from gateway.plans.present import Course, PlanEvent, amended, ended, planned, shown
 from gateway.plans.research import closed, sourced, staged
@@ -58,8 +59,8 @@ SUMMARY = 120
 OUTPUT = 2_000
 HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
-_QUESTIONS = frozenset({"ask_user"})
-"""Tools whose card is all there is to see."""
+_SHOWN = frozenset({"ask_user", "memory"})
+"""Tools whose card, or whose notice, is all there is to see."""
 _SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
 """An output that says nothing but success."""
 _LINE: dict[Outcome, LineState] = {
@@ -132,6 +133,8 @@ class Fold:
             case Compressed() if "compressed" not in self.shapes:
                 told = Notice(text=say("compressed", self.language), quiet=True)
                 return self._set("compressed", told, True)
+            case MemorySaved() as event:
+                return self._set(f"memory:{record.key}", saved(event, self.language), True)
             case ResearchMoved() as moved:
                 return self._set("research", staged(self._now("research"), moved, self.language))
             case SourceFound() as found:
@@ -167,7 +170,7 @@ class Fold:
 
     def _replied(self, message: Message) -> tuple[str, ...]:
         called = calls_of(message)
-        calls = [call for call in called if call.name not in _QUESTIONS]
+        calls = [call for call in called if call.name not in _SHOWN]
         if not calls and not (called and text_of(message)):
             return ()
         activity = self._activity()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
+from gateway.known import KNOWN, PLATFORMS
 from gateway.people.policy import Policy, read_policy
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ Env: TypeAlias = Mapping[str, str]
 T = TypeVar("T")
 
 VERSION = "0.1.0"
-PLATFORMS = ("telegram", "discord", "slack", "web")
 LATER = {"discord": "DISCORD_BOT_TOKEN", "slack": "SLACK_BOT_TOKEN"}
 """Platforms whose adapter is not in this version, by the setting that would start them."""
 FILE = "turnkeeper.toml"
@@ -37,28 +37,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
 TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
-
-_OWN = (
-    *("TURNKEEPER_HOME", "TURNKEEPER_HOST", "TURNKEEPER_PORT", "TURNKEEPER_TOKEN", "WEB_NAMES"),
-    *("TELEGRAM_BOT_TOKEN", "TELEGRAM_WEBHOOK_URL", "TELEGRAM_WEBHOOK_SECRET"),
-    *("TELEGRAM_API_BASE_URL", "DISCORD_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
-    *("REDIS_URL", "SANDBOX_PROVIDER", "REPLICA_ID", "QUESTION_EXPIRES", "PERMISSION_ASK_ALL"),
-    *("LOCAL_MODEL_DISCOVERY", "LOG_LEVEL", "LOG_FORMAT", "QUESTION_REMINDER", "APPROVERS"),
-    *("GROUP_POLICY", "GROUP_SCOPE", "COMMAND_RIGHTS", "APPROVERS_CHAT", "QUOTA_TURNS_PER_HOUR"),
-    *(f"{p.upper()}_{who}_USERS" for p in PLATFORMS for who in ("ALLOWED", "ADMIN", "VIEWER")),
-    *("WEB_ALLOWED_HOSTS", *(f"{p.upper()}_ALLOWED_CHATS" for p in PLATFORMS)),
-)
-_REACHED = ("OPENAI", "ANTHROPIC", "GEMINI", "TAVILY", "BRAVE", "EXA")
-_MODELS = (
-    *(f"{tier}_MODEL{end}" for tier in ("MAX", "PRO", "FLASH") for end in ("", "_PROVIDER")),
-    *(f"{p}_{what}" for p in _REACHED for what in ("API_KEY", "BASE_URL")),
-    *("LITE_MODEL_PROVIDER", "TRANSCRIPTION_MODEL", "OPENAI_COMPATIBLE_PROVIDERS"),
-    *("FALLBACK_PROVIDERS", "OPENAI_API_MODE", "MODEL_TIMEOUT", "MODEL_PRICES", "MODEL_WINDOWS"),
-    *(f"AUXILIARY_{one}" for one in ("VISION", "COMPRESSION", "WEB_EXTRACT", "SESSION_SEARCH")),
-    *("CUSTOM_PROVIDERS", "COMMAND_MAX_SECONDS", "HOOKS", "SEARCH_PROVIDER", "SEARXNG_URL"),
-)
-KNOWN = (*_OWN, *_MODELS)
-"""Every key that `turnkeeper.toml` may hold."""
 SECRET = re.compile(r"TOKEN$|SECRET$|_API_KEY$|PROVIDERS$")
 
 

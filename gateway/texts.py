@@ -6,6 +6,7 @@ Vocabulary: imports nothing of ours. Adapters take the words of their cards from
 from typing import Literal, TypeAlias
 
 from gateway.history import texts as history
+from gateway.memory import texts as memory
 from gateway.plans import texts as plans
 from gateway.spending import texts as spending
 
@@ -32,7 +33,7 @@ _Key = Literal[
     "research_init", "research_search", "research_analyze", "research_synthesize",
     "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
-Key: TypeAlias = _Key | history.HistoryKey | plans.PlanKey | spending.SpendingKey
+Key: TypeAlias = _Key | history.HistoryKey | memory.MemoryKey | plans.PlanKey | spending.SpendingKey
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -328,7 +329,7 @@ GERMAN: dict[Key, str] = {
     "research_findings": "{n} Befunde",
 }
 
-for _area in (history, plans, spending):
+for _area in (history, memory, plans, spending):
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}

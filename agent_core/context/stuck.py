@@ -17,7 +17,9 @@ HOPELESS = 6
 SAME_WORDS = 2
 """Identical answers within a turn that count as stuck."""
 ERRORS = 5
-"""Errors in a row after which the plan has to change."""
+"""Rounds in a row in which every call failed, after which the plan has to change."""
+DENIED = "Denied"
+"""How the result of a call begins that a person or the policy did not allow: no failure."""
 
 VARY = (
     "[Going in circles]\nThe same was done or said before and gave nothing new. Do something else: "
@@ -43,11 +45,12 @@ class Watch:
         batch = _digest(known)
         self._same = self._same + 1 if known and batch == self._batch else 1
         self._batch = batch
-        for result in results:
-            if not result.error:
-                self._errors.clear()
-            else:
-                self._errors.append(result.content)
+        gave = tuple(results)
+        failed = [result.content for result in gave if result.error]
+        if failed and len(failed) == len(gave) and not failed[-1].startswith(DENIED):
+            self._errors.append(failed[-1])
+        else:
+            self._errors.clear()
         words = text.strip()
         if words:
             self._said[words] = self._said.get(words, 0) + 1

@@ -17,6 +17,7 @@ from agent_core.context.stuck import VARY, Watch
 from agent_core.errors import AgentError, BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet, OutputAdded
 from agent_core.journal import Outcome
+from agent_core.memory.port import Memory
 from agent_core.messages import (
     Message,
     Output,
@@ -72,6 +73,8 @@ class Brief(Struct, frozen=True, kw_only=True):
     room: Room = Room()
     plans: bool = True
     """`task_planning` may turn what is done here into a plan."""
+    recalled: str = ""
+    """What `text` ends with that nobody said: what is remembered."""
 
 
 class Hands(Struct, frozen=True, kw_only=True):
@@ -86,6 +89,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     """Is called before older messages are summarised."""
     research: Means | None = None
     """None: nothing can be looked up on the web."""
+    memory: Memory | None = None
 
 
 class Result(Struct, frozen=True, kw_only=True):

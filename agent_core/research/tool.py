@@ -5,12 +5,18 @@ of the model is a record of its own in there, so a call that a crash cut off goe
 instead of being one effect whose outcome nobody knows. What it returns rides on the next commit.
 """
 
+import asyncio
+from functools import partial
+from pathlib import Path
+
 import msgspec
 from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
-from agent_core.events import ErrorMet, Routed
+from agent_core.events import ErrorMet, HandedOff, Routed
+from agent_core.handoffs.artifacts import Artifact, collect, told
+from agent_core.handoffs.count import counted
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import consult, tier
@@ -29,12 +35,21 @@ MOST = 9_000
 """Characters of a report in a result; the whole is in the file."""
 
 
+class Handed(msgspec.Struct, frozen=True, kw_only=True):
+    """Files that go along, or why there are none: both are on record."""
+
+    files: tuple[Artifact, ...] = ()
+    why: str = ""
+
+
 class Delegate(BaseModel):
     """Arguments of delegate_to_research."""
 
     question: str = Field(min_length=1, max_length=4_000)
     kind: Kind | None = None
     depth: DepthName | None = None
+    artifacts: list[str] = Field(default=[], max_length=10)
+    """Files of the workspace that the question is about, as patterns."""
 
 
 async def research(
@@ -59,7 +74,7 @@ def research_tool(means: Means) -> Tool:
 
     async def over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
         wanted = Delegate.model_validate(arguments, from_attributes=True)
-        own = replace(brief, text=wanted.question, said="")
+        own = replace(brief, text=await _handed(wanted, scope, brief), said="")
         wish = Wish(kind=wanted.kind, depth=wanted.depth)
         made = await Research(scope.child("research"), own, hands, means).run(wish=wish)
         if not made.report:
@@ -80,6 +95,28 @@ def research_tool(means: Means) -> Tool:
         over=over,
         rule=lambda arguments: "any research of the web",
     )
+
+
+async def _handed(wanted: Delegate, scope: Scope, brief: Brief) -> str:
+    """The question with the files that go along."""
+    await counted(scope)
+    files: tuple[Artifact, ...] = ()
+    if wanted.artifacts:
+        look = partial(asyncio.to_thread, _found, Path(brief.workspace), wanted.artifacts)
+        found = await scope.once("artifacts", look, kind=Handed)
+        if found.why:
+            raise ToolFailed(found.why)
+        files = found.files
+    names = tuple(one.path for one in files)
+    scope.emit(HandedOff(to="research", task=wanted.question[:200], files=names))
+    return f"{wanted.question}\n\n{told(files)}" if files else wanted.question
+
+
+def _found(workspace: Path, patterns: list[str]) -> Handed:
+    try:
+        return Handed(files=tuple(collect(workspace, patterns)))
+    except ToolFailed as error:
+        return Handed(why=str(error))
 
 
 async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:

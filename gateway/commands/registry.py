@@ -11,6 +11,7 @@ from agent_core.orchestration.classifier import DIRECT, MODES
 from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal
 from gateway.commands import history
+from gateway.memory.commands import memory
 from gateway.messages import CommandGiven
 from gateway.people.roles import at_least
 from gateway.plans.commands import plan, todo
@@ -291,6 +292,7 @@ COMMANDS: dict[str, Command] = {
         Command(name="undo", run=history.undo),
         Command(name="retry", run=history.retry),
         Command(name="resume", run=history.resume),
+        Command(name="memory", run=memory),
         Command(name="mode", run=_mode),
         Command(name="plan", run=plan),
         Command(name="todo", run=todo, least="viewer"),

@@ -160,5 +160,6 @@ async def begin_again(session: "Session", row: InboxRow, command: CommandGiven) 
         code=session.services.version,
         resumes=0,
     )
-    asked = Asked(text=brief.text, said=brief.said, fetched=True)
+    text = brief.text.removesuffix(brief.recalled).rstrip() if brief.recalled else brief.text
+    asked = Asked(text=text, said=brief.said, fetched=True)
     return await session.start(turn, asked, (row.seq,), past)

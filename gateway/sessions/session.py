@@ -20,6 +20,7 @@ from agent_core.orchestration.executor import Result
 from agent_core.scope import Scope, Turn
 from gateway.errors import Fenced, StoreFailed
 from gateway.history.undo import Past, begin_again, take_back
+from gateway.memory.recall import recalled, remembered
 from gateway.messages import CommandGiven, Conversation
 from gateway.present import Fold
 from gateway.sessions.commits import Commits
@@ -213,12 +214,14 @@ class Session(Commits):
         """A new turn; it enters the store with its first commit. `past`: the turn that it is in
         place of, which the same commit takes back; `asked` was fetched then."""
         await self.history.rows()
+        now = await remembered(self, row)
         if past is not None:
             take_back(self, past)
         row = replace(row, history=self.row.shows)
         brief = self.services.agent.brief(self.conversation, self.row.settings, asked.text)
         shows = self.adapter.abilities.own_messages
         brief = brief if shows else replace(brief, said=asked.said)
+        brief = recalled(brief, now, await self.history.rows(), asked)
         open_turn = OpenTurn(row, brief, self.fold(row), (), self._write)
         open_turn.done = done
         self.turns[row.id] = row

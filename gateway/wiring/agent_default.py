@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from agent_core.context.prompt import system_prompt
 from agent_core.context.room import Room
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed
+from agent_core.memory.flush import flusher
+from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message
 from agent_core.models.catalog import Price
 from agent_core.models.port import Model, OnDelta, Reply, Request
@@ -37,6 +39,7 @@ from agent_core.tools.toolbox import Prepared, Toolbox, bind
 from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of, web_tools
 from gateway.agent import Circumstances
+from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, digest
 from gateway.settings import Settings
 from gateway.settings import SettingsError as NotSet
@@ -75,10 +78,12 @@ class TurnkeeperAgent:
         tools = (*file_tools(), *own)
         self._means = Means(web=web_of(models.tools.web), kept=kept)
         more = (editor_tool(), *web_tools(self._means.web), research_tool(self._means))
-        self._toolbox = Toolbox((*tools, *more, terminate_tool()))
+        kept_in_mind = (memory_tool(),) if models.memory.enabled else ()
+        self._toolbox = Toolbox((*tools, *more, *kept_in_mind, terminate_tool()))
         self._system = system_prompt()
         self._warm = asyncio.Event()
         self.ledger: Ledger | None = None
+        self.memory: Memories | None = None
         self._picked: dict[str, tuple[Model, str]] = {}
 
     async def warm(self) -> None:
@@ -178,7 +183,7 @@ class TurnkeeperAgent:
         async def paid(name: str, request: Request, on_delta: OnDelta) -> Reply:
             return await self._paid(circumstances.payer(), name, request, on_delta)
 
-        return Hands(
+        hands = Hands(
             complete=self._complete if self.ledger is None else paid,
             toolbox=self._toolbox,
             judge=judge,
@@ -186,6 +191,18 @@ class TurnkeeperAgent:
             hooks=self._hooks,
             research=self._means,
         )
+        return self._reminded(hands, circumstances)
+
+    def _reminded(self, hands: Hands, circumstances: Circumstances) -> Hands:
+        """`hands` with what is remembered where they work; older messages are summarised, and
+        looked through before, by the same model."""
+        if self.memory is None:
+            return hands
+        (person, _), settings = circumstances.asker(), circumstances.settings
+        where = circumstances.conversation
+        memory = self.memory.at(where, person, lambda: settings().memory == "off")
+        flush = flusher(memory, hands.complete, lambda: self._room(settings().model or TIER).by)
+        return replace(hands, memory=memory, flush=flush)
 
     def tidy(self, before: float) -> int:
         """Remove copies of given files that were made before `before`; how many."""

@@ -11,9 +11,11 @@ from agent_core.models.discovery import discover
 from agent_core.sandboxes.bwrap import PlainSubprocess, detect
 from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
+from agent_core.settings import SettingsError as WrongModel
 from agent_core.tools.send import Kept
 from gateway.access import Access, People
 from gateway.errors import StoreFailed
+from gateway.memory.shelf import Memories
 from gateway.messages import Inbound
 from gateway.ops import control, lock
 from gateway.ops.http import Health
@@ -125,7 +127,10 @@ async def assemble(
         folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
     )
     stack.push_async_callback(agent.close)
-    agent.check_prices()
+    try:
+        agent.check_prices()
+    except WrongModel as error:
+        raise SettingsError(error.setting, error.value, error.mend) from None
     if models.agent.limits.any:
         agent.ledger = Ledger(store, models.agent.limits)
     host = Host()
@@ -144,6 +149,7 @@ async def assemble(
     if (listener := models.listener()) is not None:
         ears = services.hearing = Ears(*listener)
         stack.push_async_callback(ears.close)
+    _remember(agent, services, models)
     host.attach(services)
     parts = Parts(settings=settings, host=host, agent=agent, outage=Outage(services))
     services.pairing = pairing(lambda: parts.settings, store, lambda: services.access, host.accept)
@@ -151,6 +157,13 @@ async def assemble(
     about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": services.owner}
     log.info("assembled", extra={"version": VERSION, **about})
     return parts
+
+
+def _remember(agent: TurnkeeperAgent, services: Services, models: ModelSettings) -> None:
+    """Give both their memory, if there is to be one."""
+    if models.memory.enabled:
+        memories = Memories(services.store, models.memory, lambda key: services.access.accounts(key))
+        agent.memory = services.memory = memories
 
 
 def pairing(

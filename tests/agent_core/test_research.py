@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed, Parked
-from agent_core.events import ErrorMet, ResearchMoved, SourceFound
+from agent_core.events import HandedOff, ErrorMet, ResearchMoved, SourceFound
 from agent_core.journal import Asked, Emitted, Journal, Noted, Replied, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request
@@ -350,13 +350,21 @@ async def test_the_loop_hands_a_question_over(tmp_path: Path, site: WebPages) ->
         made = World(tmp_path, site)
         made.verdict = Verdict(ruling="allow", rule="granted", reason="")
         made.brief = replace(made.brief, route="simple", text="Look it up.")
-        made.answers["Look it up."] = 'CALL: {"question": "Which values?", "depth": "quick"}'
+        made.answers["Look it up."] = (
+            'CALL: {"question": "Which values?", "depth": "quick", "artifacts": ["notes.*"]}'
+        )
         made.answers[""] = "As the report says."
         return made
 
+    notes = tmp_path / "w" / "notes.md"
+    notes.parent.mkdir()
+    notes.write_text("Only values of 2026 count.")
     first, whole = world(), Disk()
     result = await first.run(whole)
     assert result.text == "As the report says."
+    assert "Only values of 2026 count." in str(first.requests)
+    (handed,) = [r.event for r in whole.records if isinstance(getattr(r, "event", None), HandedOff)]
+    assert handed.files == ("notes.md",) and handed.to == "research"
     (gave,) = [p for m in result.messages for p in m.parts if isinstance(p, ToolResult)]
     text = report(whole, tmp_path)
     assert gave.content.startswith(text) and "reports/values-" in gave.content and not gave.error

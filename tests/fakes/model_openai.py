@@ -100,7 +100,7 @@ class OpenAI(Dialect):
             last = {"index": 0, "delta": {}, "finish_reason": finish}
             chunks.append(self._chunk(body, [last]))
             if (body.get("stream_options") or {}).get("include_usage"):
-                chunks.append(self._chunk(body, []) | {"usage": self._usage(body)})
+                chunks.append(self._chunk(body, []) | {"usage": self._usage(body, step)})
         lines = [f"data: {json.dumps(chunk)}" for chunk in chunks]
         return [*lines, "data: [DONE]"] if finish else lines
 
@@ -120,7 +120,7 @@ class OpenAI(Dialect):
                 call["function"]["name"] = piece["function"].get("name") or call["function"]["name"]
                 call["function"]["arguments"] += piece["function"].get("arguments", "")
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        return self._chunk(body, [choice]) | {"usage": self._usage(body)}
+        return self._chunk(body, [choice]) | {"usage": self._usage(body, step)}
 
     def _deltas(self, step: Step, number: int) -> tuple[list[Json], str]:
         match step:
@@ -153,12 +153,13 @@ class OpenAI(Dialect):
             "choices": choices,
         }
 
-    def _usage(self, body: Json) -> Json:
+    def _usage(self, body: Json, step: Step) -> Json:
         size = len(json.dumps(body["messages"])) // 4
+        written = step.tokens if isinstance(step, Say | Call) else 7
         return {
             "prompt_tokens": size,
-            "completion_tokens": 7,
-            "total_tokens": size + 7,
+            "completion_tokens": written,
+            "total_tokens": size + written,
             "prompt_tokens_details": {"cached_tokens": size // 2},
             "completion_tokens_details": {"reasoning_tokens": 3},
         }

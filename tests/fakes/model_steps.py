@@ -12,6 +12,8 @@ class Say:
     text: str
     words: int = 1
     """Words per chunk."""
+    tokens: int = 7
+    """What the provider counts for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Call:
     id: str | None = None
     text: str = ""
     """Words before the call."""
+    tokens: int = 7
 
 
 @dataclass(frozen=True, slots=True)

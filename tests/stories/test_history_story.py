@@ -202,6 +202,7 @@ SHORT = {
     "CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "9000",
     "CONTEXT_COMPRESSION_PRESERVE_RECENT": "4",
     "FLASH_MODEL": "openai/fake-flash",
+    "MEMORY_ENABLED": "off",
 }
 LONG = "word " * 700
 

@@ -1,0 +1,100 @@
+"""What is remembered, as values: two documents of one-line entries, and what changes them.
+
+MEMORY.md is about the work, USER.md about the person. An entry is one line, so that none can look
+like the end of its document. Pure: where the documents lie is the business of whoever holds them.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.memory.refusals import refusal
+
+Target = Literal["memory", "user"]
+Action = Literal["add", "replace", "remove"]
+FILES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
+
+FULL = (
+    "{file} is full: it would have {size:,} of {limit:,} characters, so nothing was stored. Make "
+    "room first: merge entries with replace, take out what is outdated with remove, then add "
+    "again. It holds:\n{text}"
+)
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A wish to change the document `target`. `old`: words of the entry that is meant."""
+
+    action: Action
+    target: Target
+    text: str = ""
+    old: str = ""
+
+
+class Remembered(Struct, frozen=True, kw_only=True):
+    """All that is remembered in one place."""
+
+    memory: tuple[str, ...] = ()
+    user: tuple[str, ...] = ()
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What became of a change: `text` for the model; `shown`: the entry that people are told of,
+    "" where nothing changed."""
+
+    text: str
+    shown: str = ""
+
+
+class Edit(Struct, frozen=True, kw_only=True):
+    """Entry number `at` becomes `text`: a new one where `at` is None, none where `text` is ""."""
+
+    at: int | None
+    text: str
+
+
+def edit(entries: tuple[str, ...], change: Change, limit: int) -> Edit | None:
+    """What `change` means for a document of `entries` that may have `limit` characters, None if
+    it holds that already. ToolFailed says to the model why it cannot be."""
+    text = one_line(change.text) if change.action != "remove" else ""
+    if change.action != "remove":
+        if not text:
+            raise ToolFailed("Say in `text` what shall be remembered.")
+        if why := refusal(text):
+            raise ToolFailed(why)
+        if text in entries:
+            return None
+    at = None if change.action == "add" else found(entries, change)
+    after = (*entries, text) if at is None else (*entries[:at], text, *entries[at + 1 :])
+    size = len(written(after))
+    if size > limit and size > len(written(entries)):
+        file, known = FILES[change.target], written(entries)
+        raise ToolFailed(FULL.format(file=file, size=size, limit=limit, text=known))
+    return Edit(at=at, text=text)
+
+
+def found(entries: tuple[str, ...], change: Change) -> int:
+    """The number of the entry that `change.old` names: the one that is these words, else the only
+    one that holds them. Raises ToolFailed."""
+    old, file = one_line(change.old), FILES[change.target]
+    if not old:
+        raise ToolFailed(f"Give in `old_text` words of the entry to {change.action}.")
+    if old in entries:
+        return entries.index(old)
+    numbers = [n for n, entry in enumerate(entries) if old in entry]
+    if len(numbers) == 1:
+        return numbers[0]
+    if numbers:
+        several = written(tuple(entries[n] for n in numbers))
+        raise ToolFailed(f"{old!r} is in several entries of {file}; say more of one:\n{several}")
+    raise ToolFailed(f"No entry of {file} holds {old!r}. It holds:\n{written(entries)}")
+
+
+def written(entries: tuple[str, ...]) -> str:
+    """The document's text; entries that are "" are left out."""
+    return "\n".join(f"- {entry}" for entry in entries if entry) or "(nothing)"
+
+
+def one_line(text: str) -> str:
+    """`text` with single spaces in place of all white space."""
+    return " ".join(text.split())

@@ -1,0 +1,178 @@
+"""Where what is remembered lies: documents in the store's directory, the same for all replicas.
+
+- `memory:chat:<channel>`: MEMORY.md of a group, of all its threads.
+- `memory:own:<account>`: MEMORY.md and USER.md of a person, as far as this account told of it. What
+  linked accounts told is seen together; whoever parts takes along what is their own.
+
+Which of them a conversation may see follows from its address alone: a group sees the group's, a
+private conversation the person's. There is no way from one to the other.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from agent_core.errors import ToolFailed
+from agent_core.memory.documents import FILES, Change, Edit, Outcome, Remembered, Target, edit
+from agent_core.memory.settings import MemorySettings
+from agent_core.memory.tool import GROUP, OFF
+from gateway.errors import StoreFailed
+from gateway.messages import Conversation
+from gateway.store.port import Directory
+
+MOST_KEYS = 50
+"""Changes that a document knows to be stored already."""
+NOBODY = "Nobody speaks here, so there is nobody to remember it for."
+
+
+class Sheet(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One document of the directory. `done`: keys of the last changes of it."""
+
+    memory: tuple[str, ...] = ()
+    user: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+
+    def of(self, target: Target) -> tuple[str, ...]:
+        """The entries of one document."""
+        return self.memory if target == "memory" else self.user
+
+
+_decode = json.Decoder(Sheet).decode
+_Sheets = dict[str, tuple[bytes, Sheet]]
+
+
+class Memories:
+    """What is remembered in all conversations. `accounts`: all of a person, by one of them."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        limits: MemorySettings,
+        accounts: Callable[[str], Awaitable[frozenset[str]]],
+    ) -> None:
+        self.directory = directory
+        self.limits = limits
+        self.accounts = accounts
+
+    def at(self, where: Conversation, account: str, off: Callable[[], bool]) -> "Shelf":
+        """What may be seen in `where` by the person with `account`; "" or ":": nobody's."""
+        return Shelf(self, where, account.strip(":"), off)
+
+
+class Shelf:
+    """One conversation's memory: an `agent_core.memory.port.Memory`."""
+
+    def __init__(
+        self, memories: Memories, where: Conversation, account: str, off: Callable[[], bool]
+    ) -> None:
+        self._memories = memories
+        self._where = where
+        self._account = account
+        self._off = off
+
+    @property
+    def off(self) -> bool:
+        """People have switched it off here."""
+        return self._off()
+
+    @property
+    def personal(self) -> bool:
+        """There is a USER.md."""
+        return self._where.private
+
+    async def read(self) -> Remembered:
+        """All that is remembered; nothing while it is off."""
+        return Remembered() if self.off else await self.everything()
+
+    async def everything(self) -> Remembered:
+        """All that is remembered, also while it is off."""
+        sheets = await self._sheets()
+        memory, user = (
+            tuple(dict.fromkeys(e for _, sheet in sheets.values() for e in sheet.of(target)))
+            for target in FILES
+        )
+        return Remembered(memory=memory, user=user)
+
+    async def change(self, change: Change, key: str) -> Outcome:
+        """As `apply`, for the agent: not while it is off, never about a person in a group."""
+        if self.off:
+            return Outcome(text=OFF)
+        if change.target == "user" and not self.personal:
+            return Outcome(text=GROUP)
+        try:
+            return await self.apply(change, key)
+        except StoreFailed as error:
+            return Outcome(text=f"It could not be stored: {error}")
+
+    async def apply(self, change: Change, key: str) -> Outcome:
+        """Store `change`, once for `key`, whatever else is stored meanwhile. StoreFailed."""
+        while True:
+            sheets = await self._sheets()
+            if not sheets:
+                return Outcome(text=NOBODY)
+            if any(key in sheet.done for _, sheet in sheets.values()):
+                return _told(change, change.old if change.action == "remove" else change.text)
+            lines = [
+                (place, n, entry)
+                for place, (_, sheet) in sheets.items()
+                for n, entry in enumerate(sheet.of(change.target))
+            ]
+            try:
+                limit = self._memories.limits.limit(change.target)
+                wanted = edit(tuple(entry for *_, entry in lines), change, limit)
+            except ToolFailed as error:
+                return Outcome(text=str(error))
+            if wanted is None:
+                return Outcome(text="That is remembered already.")
+            own = next(iter(sheets))
+            place, n, before = (own, None, "") if wanted.at is None else lines[wanted.at]
+            body, sheet = sheets[place]
+            if await self._put(place, body, _edited(sheet, change.target, n, wanted), key):
+                return _told(change, wanted.text or before)
+
+    async def clear(self, key: str) -> None:
+        """Forget everything, once for `key`. StoreFailed."""
+        for place in await self._places():
+            while True:
+                body, sheet = await self._sheet(place)
+                if key in sheet.done or await self._put(place, body, Sheet(done=sheet.done), key):
+                    break
+
+    async def done(self, key: str) -> bool:
+        """What was asked for under `key` is stored."""
+        return any(key in sheet.done for _, sheet in (await self._sheets()).values())
+
+    async def _places(self) -> list[str]:
+        """Keys of the documents that may be seen here; the first one is written."""
+        if not self._where.private:
+            return [f"memory:chat:{replace(self._where, thread='', person='').id}"]
+        if not self._account:
+            return []
+        others = await self._memories.accounts(self._account) - {self._account}
+        return [f"memory:own:{account}" for account in (self._account, *sorted(others))]
+
+    async def _sheets(self) -> _Sheets:
+        return {place: await self._sheet(place) for place in await self._places()}
+
+    async def _sheet(self, place: str) -> tuple[bytes, Sheet]:
+        body = await self._memories.directory.get(place)
+        return (body, _decode(body)) if body else (b"", Sheet())
+
+    async def _put(self, place: str, body: bytes, sheet: Sheet, key: str) -> bool:
+        """Write `sheet` if the document still is `body`."""
+        new = replace(sheet, done=(*sheet.done, key)[-MOST_KEYS:])
+        return await self._memories.directory.put(place, json.encode(new), body)
+
+
+def _edited(sheet: Sheet, target: Target, n: int | None, wanted: Edit) -> Sheet:
+    entries = sheet.of(target)
+    new = (wanted.text,) if wanted.text else ()
+    after = (*entries, *new) if n is None else (*entries[:n], *new, *entries[n + 1 :])
+    return replace(sheet, memory=after) if target == "memory" else replace(sheet, user=after)
+
+
+def _told(change: Change, entry: str) -> Outcome:
+    verb = "Removed from" if change.action == "remove" else "Stored in"
+    text = f"{verb} {FILES[change.target]}: {entry}. The person was told; do not repeat it."
+    return Outcome(text=text, shown=entry)

@@ -1,0 +1,54 @@
+"""When a loop goes in circles, and when it only looks so."""
+
+import json
+
+from agent_core.context.stuck import ERRORS, HOPELESS, SAME_CALLS, Watch
+from agent_core.messages import ToolCall, ToolResult
+
+
+def call(name: str = "look", **arguments: object) -> ToolCall:
+    return ToolCall(id="c", name=name, arguments=json.dumps(arguments))
+
+
+def gave(content: str = "x", error: bool = False) -> ToolResult:
+    return ToolResult(call_id="c", name="look", content=content, error=error)
+
+
+def test_the_same_calls_again_and_again() -> None:
+    watch = Watch()
+    heard = [watch.note("", [call(a=1, b=2)], [gave()]) for _ in range(HOPELESS)]
+    assert heard[: SAME_CALLS - 1] == [""] * (SAME_CALLS - 1)
+    assert set(heard[SAME_CALLS - 1 : -1]) == {"vary"} and heard[-1] == "stuck"
+    assert "the same calls 6 times" in watch.why
+
+
+def test_arguments_in_another_order_are_the_same_and_a_change_begins_anew() -> None:
+    watch = Watch()
+    one, other = ToolCall(id="1", name="f", arguments='{"a":1,"b":2}'), call("f", b=2, a=1)
+    assert [watch.note("", [c], [gave()]) for c in (one, other, one)][-1] == "vary"
+    assert watch.note("", [call("f", a=9)], [gave()]) == ""
+
+
+def test_what_is_looked_at_again_by_nature_is_no_circle() -> None:
+    watch = Watch()
+    assert {watch.note("", [], [gave()]) for _ in range(20)} == {""}
+
+
+def test_the_same_words_twice_in_a_turn() -> None:
+    watch = Watch()
+    assert watch.note("I look.", [call(n=1)], [gave()]) == ""
+    assert watch.note("", [call(n=2)], [gave()]) == "", "no words are no answer"
+    assert watch.note(" I look. ", [call(n=3)], [gave()]) == "vary"
+
+
+def test_errors_in_a_row_and_nothing_else() -> None:
+    watch = Watch()
+    wrong = [watch.note("", [call(n=n)], [gave("no", True)]) for n in range(ERRORS)]
+    assert wrong == [""] * (ERRORS - 1) + ["stuck"]
+    watch = Watch()
+    for n in range(20):
+        mixed = [gave("no", True), gave()] if n % 4 == 0 else [gave("no", True)]
+        assert watch.note("", [call(n=n), call(m=n)], mixed) == ""
+    watch = Watch()
+    for n in range(20):
+        assert watch.note("", [call(n=n)], [gave("Denied by Ann.", True)]) == "", "no failure"

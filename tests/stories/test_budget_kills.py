@@ -1,0 +1,67 @@
+"""A turn whose model calls are used up, killed at every third point: it sums up once, and no call
+of the model that is on record is made again."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agent_core.orchestration.executor import Brief
+from gateway.messages import Conversation
+from gateway.store.rows import ConversationSettings
+from gateway.views import Reply
+from tests.fakes.lives import count_points, killed_at
+from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.stories.test_kills import assert_clean
+
+
+class ShortAgent(ScriptedAgent):
+    """May call its model three times a turn."""
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        return replace(super().brief(conversation, settings, text), max_turns=3)
+
+
+def prepare(life: Life) -> None:
+    life.agent = ShortAgent(life.ledger, life.points, life.folder)
+
+
+async def story(life: Life) -> None:
+    await life.say("m1", "do note|add|look|look|look")
+    await life.until(lambda: replies(life))
+    await life.quiet()
+    await assert_clean(life, 1)
+
+
+def replies(life: Life) -> list[Reply]:
+    views = life.screen().values()
+    return [v for v in views if isinstance(v, Reply) and v.state == "final"]
+
+
+def check(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    screen = {
+        line["id"]: _view(json.dumps(line["view"]).encode())
+        for line in ledger.all()
+        if line["what"] in ("send", "edit")
+    }
+    final = [v for v in screen.values() if isinstance(v, Reply)]
+    assert final and all("limit" in reply.note for reply in final), f"{label}: {final}"
+    assert len(final) <= 2, f"{label}: {final}"
+    tools = Counter(line["name"] for line in ledger.all("tool"))
+    assert tools["note"] <= 1 and set(tools) <= {"note", "add", "look"}, f"{label}: {tools}"
+    calls = ledger.all("model")
+    assert 4 <= len(calls) <= 5, f"{label}: three, the summary, and the one that was cut off"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_in_a_turn_that_reaches_its_limit(step: int) -> None:
+    points = count_points(story, prepare)
+    killed = 0
+    for k in range(1, points["count"] + 1, step):
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, check, label, prepare)
+    assert killed >= points["count"] // step * 0.8

@@ -1,0 +1,134 @@
+"""What a turn may take: calls and money. Over Telegram, the real gateway and model SDK."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.settings import Settings, SettingsError
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import ADMIN, FRIEND, PERSON, Rig, living, quick
+from tests.stories.test_plan_story import ASK, CHAIN, GOOD
+
+PRICES = json.dumps({"openai/fake-model": {"input": 1.0, "cached": 0.1, "output": 10.0}})
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+def looks(count: int) -> list[Call]:
+    return [Call("list_files", json.dumps({"path": ".", "pattern": f"{n}*"})) for n in range(count)]
+
+
+async def test_a_turn_is_warned_and_then_sums_up(rig: Rig) -> None:
+    await rig.start(AGENT_MAX_TURNS="10")
+    rig.model.script(*looks(10), Say("This is what I know."))
+    rig.telegram.say(PERSON, "look everywhere")
+    await rig.shows("This is what I know.")
+    await rig.quiet()
+    assert len(rig.model.requests) == 11, "the summary is counted apart"
+    warned = [n for n, r in enumerate(rig.model.requests) if "[Budget]" in str(r.body["messages"])]
+    assert warned[0] == 7, "after 70 % of the calls, and it stays there"
+    assert str(rig.model.requests[-1].body).count("[Budget]") == 1
+    assert rig.model.requests[-1].body["tool_choice"] == "none"
+    assert "limit" in rig.said()[-1]
+
+
+async def test_a_plan_ends_with_an_answer_when_its_calls_are_used_up(rig: Rig) -> None:
+    await rig.start(AGENT_MAX_TURNS="4")
+    rig.model.script(CHAIN, Say("found"), GOOD, *looks(1), Say("Only the first was done."))
+    rig.telegram.say(PERSON, ASK)
+    await rig.shows("Only the first was done.")
+    await rig.quiet()
+    assert "☑ Find the hosts" in rig.said()[0] and "✕ Compare them" in rig.said()[0]
+
+
+async def test_usage_counts_each_answer_once_over_a_crash(rig: Rig) -> None:
+    await rig.start(MODEL_PRICES=PRICES)
+    rig.telegram.say(PERSON, "/usage")
+    await rig.shows("No model was called here so far.")
+    rig.model.script(Call("ask_user", json.dumps({"question": "which?", "kind": "input"})))
+    rig.telegram.say(PERSON, "go")
+    await rig.shows("which?")
+    await rig.quiet()
+    await rig.crash()
+    await rig.start(MODEL_PRICES=PRICES)
+    rig.model.script(Say("fine"), Say("again"))
+    rig.telegram.say(PERSON, "this one")
+    await rig.shows("fine")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "more")
+    await rig.shows("again")
+    await rig.quiet()
+    row = (await rig.store.acquire(rig.where().id, "test", 1.0)).row  # type: ignore[union-attr]
+    spent = row.spent
+    assert (spent.last.calls, spent.today.calls, spent.total.calls) == (1, 3, 3)
+    assert spent.total.read > 0 and spent.total.unpriced == 0
+    expected = (spent.total.read * 1.0 + spent.total.written * 10.0) / 1_000_000
+    assert spent.total.cost == pytest.approx(expected, rel=0.9) and spent.total.cost > 0
+
+
+async def test_usage_is_told(rig: Rig) -> None:
+    await rig.start(MODEL_PRICES=PRICES)
+    rig.model.script(Say("fine"))
+    rig.telegram.say(PERSON, "go")
+    await rig.shows("fine")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/usage")
+    told = (await rig.shows("Last turn: "))["text"]
+    assert "1 calls, $0." in told and told.count("\n") == 2
+    rig.telegram.say(PERSON, "/status")
+    assert "Today: $" in (await rig.shows("Waiting messages"))["text"]
+
+
+async def test_money_of_a_person_is_limited_over_conversations_and_restarts(rig: Rig) -> None:
+    limit = {"MODEL_PRICES": PRICES, "BUDGET_PERSON_USD": "0.12"}
+    await rig.start(**limit)
+    rig.model.script(Say("one", tokens=6_000))
+    rig.telegram.say(PERSON, "first")
+    await rig.shows("one")
+    await rig.quiet()
+    await rig.stop()
+    await rig.start(**limit)
+    rig.telegram.say(PERSON, "second")
+    await rig.shows("Your limit of $0.1200 a day is reached")
+    await rig.quiet()
+    assert len(rig.model.requests) == 1, "nothing was called"
+    rig.model.script(Say("for a friend"))
+    rig.telegram.say(FRIEND, "hello")
+    await rig.shows("for a friend", FRIEND)
+    rig.telegram.say(ADMIN, "/usage")
+    await rig.shows("No model was called here", ADMIN)
+
+
+async def test_what_was_reserved_and_not_used_is_given_back(rig: Rig) -> None:
+    """An answer of at most 8,000 tokens is reserved: $0.08 of them at a time."""
+    await rig.start(MODEL_PRICES=PRICES, BUDGET_DAY_USD="0.1")
+    rig.model.script(*[Say(f"answer {n}") for n in range(4)])
+    for n in range(4):
+        rig.telegram.say(PERSON, f"ask {n}")
+        await rig.shows(f"answer {n}")
+    await rig.quiet()
+
+
+async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
+    await rig.start(MODEL_PRICES=PRICES, BUDGET_TURN_USD="0.1")
+    rig.model.script(Call("list_files", '{"path": "."}', tokens=5_000))
+    rig.telegram.say(PERSON, "look")
+    await rig.shows("This turn has reached its limit of $0.1000")
+    await rig.quiet()
+    assert len(rig.model.requests) == 1
+
+
+async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
+    with pytest.raises(ExceptionGroup) as wrong:
+        await rig.start(BUDGET_DAY_USD="1")
+    (error,) = wrong.value.exceptions
+    assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
+    with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
+        Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder).models()
