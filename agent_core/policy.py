@@ -106,7 +106,7 @@ def decide(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) 
 
 def _forbidden(tool: Tool, arguments: BaseModel) -> _Line | None:
     """The line 'outside the workspace, secrets: deny', by the words of the call's paths."""
-    if tool.access not in ("read", "write"):
+    if tool.access not in ("read", "write") or tool.schema is not None:
         return None
     fields = arguments.model_dump(include={"path", "pattern"})
     for path in fields.values():

@@ -211,14 +211,46 @@ class GatewaySaid(Struct, frozen=True, kw_only=True, tag_field="kind", tag="gate
     text: str
 
 
+class Firing(Struct, frozen=True, kw_only=True):
+    """One due time of a job: what a run is named by. `when` is the time in words."""
+
+    job: str
+    slot: str
+    title: str = ""
+    when: str = ""
+
+
 class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
-    """A job's due moment came."""
+    """A job's due moment came (`due`, seconds since 1970). It runs for `owner`, in a turn with the
+    id `turn`; `replaces`: the turn of an earlier run that it ends."""
 
     conversation: Conversation
     event: str
     job: str
     due: float
     text: str
+    slot: str = ""
+    title: str = ""
+    when: str = ""
+    owner: Sender | None = None
+    turn: str = ""
+    replaces: str = ""
+
+    @property
+    def firing(self) -> Firing:
+        """What its turn keeps of it."""
+        return Firing(job=self.job, slot=self.slot, title=self.title, when=self.when)
+
+
+class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_failed"):
+    """A run of a job ended badly, and its people are to be told, once."""
+
+    conversation: Conversation
+    event: str
+    job: str
+    slot: str
+    text: str
+    language: str = ""
 
 
 class WebhookCalled(Struct, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
@@ -243,6 +275,7 @@ Inbound: TypeAlias = (
     | QuestionBrought
     | GatewaySaid
     | JobFired
+    | JobFailed
     | WebhookCalled
 )
 
@@ -252,7 +285,7 @@ def sender_of(inbound: Inbound) -> Sender | None:
     match inbound:
         case QuestionExpired() | QuestionDue() | QuestionBrought() | GatewaySaid():
             return None
-        case JobFired() | WebhookCalled():
+        case JobFired() | JobFailed() | WebhookCalled():
             return None
         case _:
             return inbound.sender
@@ -294,6 +327,19 @@ def read_plan_token(token: str) -> tuple[str, str, str] | None:
     """(turn, action, step) of a plan's button, None if it is none."""
     parts = token.split(":", 3)
     if len(parts) != 4 or parts[0] != "p" or not parts[1] or not parts[2]:
+        return None
+    return parts[1], parts[2], parts[3]
+
+
+def job_token(job: str, action: str, slot: str = "") -> str:
+    """What a button about a job carries (≤ 64 bytes)."""
+    return f"j:{job}:{action}:{slot}"
+
+
+def read_job_token(token: str) -> tuple[str, str, str] | None:
+    """(job, action, slot) of a button about a job, None if it is none."""
+    parts = token.split(":", 3)
+    if len(parts) != 4 or parts[0] != "j" or not parts[1] or not parts[2]:
         return None
     return parts[1], parts[2], parts[3]
 

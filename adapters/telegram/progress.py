@@ -45,7 +45,7 @@ STEP_MARKS: dict[StepState, str] = {
     "running": "◐",
     "done": "☑",
     "failed": "✕",
-    "skipped": "✕",
+    "skipped": "–",
 }
 PLAN_MARKS: dict[PlanState, str] = {
     "open": "☐",
@@ -207,7 +207,7 @@ def _item(step: PlanStep, language: str) -> Item:
         case "failed":
             words = ("✕ ", words)
         case "skipped":
-            words = ("✕ ", Span(type="strikethrough", text=words))
+            words = ("– ", Span(type="strikethrough", text=words))
         case _:
             pass
     note = clip(" ".join(step.note.split()), NOTE, language)

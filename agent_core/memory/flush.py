@@ -86,8 +86,9 @@ def _change(target: str, text: str) -> Change:
 
 
 def _said(message: Message) -> str:
+    """Its words; what a tool gave is none."""
     text = without(text_of(message)).strip()
-    return f"{message.role}: {text[:MOST_EACH]}" if text and message.role != "tool" else ""
+    return f"{message.role}: {text[:MOST_EACH]}" if text else ""
 
 
 def _quietly(complete: Complete, request: Request, on_delta: OnDelta) -> Awaitable[Reply]:

@@ -2,20 +2,28 @@
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from agent_core import ambient
+from agent_core.errors import ToolFailed
 from agent_core.events import MemorySaved
-from agent_core.memory.documents import Change, Outcome
+from agent_core.memory.documents import Change, Outcome, found
 from agent_core.memory.port import Memory
 from agent_core.scope import Scope
 
 
 async def keep(scope: Scope, memory: Memory, changes: tuple[Change, ...]) -> tuple[Outcome, ...]:
-    """What became of `changes`. The key that they are stored under stands in the journal before
-    the first of them is stored: after a crash the same key finds what is stored already."""
+    """What became of `changes`. The key that they are stored under, and the entries that they
+    name, stand in the journal before the first of them is stored: after a crash the same key finds
+    what is stored already, and people are still told which entry it was."""
     key = await scope.once("memory-key", ambient.new_id, kind=str)
+    meant = [
+        await scope.once(f"meant-{n}", partial(_meant, memory, change), kind=Change)
+        for n, change in enumerate(changes)
+    ]
     await scope.show()
     done: list[Outcome] = []
-    for n, change in enumerate(changes):
+    for n, change in enumerate(meant):
         work = partial(memory.change, change, f"{key}-{n}")
         outcome = await scope.once(f"memory-{n}", work, kind=Outcome)
         if outcome.shown:
@@ -24,3 +32,15 @@ async def keep(scope: Scope, memory: Memory, changes: tuple[Change, ...]) -> tup
         done.append(outcome)
     await scope.show()
     return tuple(done)
+
+
+async def _meant(memory: Memory, change: Change) -> Change:
+    """`change` with the whole entry that its words name, where there is such a one."""
+    if change.action == "add":
+        return change
+    now = await memory.read()
+    entries = now.memory if change.target == "memory" else now.user
+    try:
+        return replace(change, old=entries[found(entries, change)])
+    except ToolFailed:
+        return change

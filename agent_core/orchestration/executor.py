@@ -27,18 +27,23 @@ from agent_core.messages import (
     text_of,
     user,
 )
-from agent_core.models.port import OnDelta, Reply, Request, ToolChoice
+from agent_core.models.port import OnDelta, Reply, Request, ToolChoice, ToolSpec
 from agent_core.orchestration.plan import Plan, title
 from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.research.means import Means
 from agent_core.scope import Scope
 from agent_core.tools import planning
-from agent_core.tools.contract import ToolContext, TurnCallable
+from agent_core.tools.contract import Tool, ToolContext, TurnCallable
+from agent_core.tools.finding.foreign import looked_up
+from agent_core.tools.finding.tools import meant
+from agent_core.tools.finding.toolsets import Reach
 from agent_core.tools.hooks import Hooks
 from agent_core.tools.toolbox import Prepared, Toolbox, Unfit, run
 from agent_core.tools.turn.terminate import ending
 
+REFRESH = 5
+"""Rounds after which servers are asked for their tools again."""
 Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
 Judge: TypeAlias = Callable[[Prepared], Verdict]
 Live: TypeAlias = Callable[[OutputAdded], None]
@@ -71,6 +76,12 @@ class Brief(Struct, frozen=True, kw_only=True):
     max_replans: int = 3
     step_rounds: int = 20
     room: Room = Room()
+    reach: Reach | None = None
+    """What may be found and called besides `tools`; None: nothing."""
+    more: tuple[ToolSpec, ...] = ()
+    """Servers' tools among `tools`, as they were when the turn began."""
+    most_messages: int = 0
+    """Of the history; older ones are left out. 0: none are."""
     plans: bool = True
     """`task_planning` may turn what is done here into a plan."""
     recalled: str = ""
@@ -127,6 +138,8 @@ async def react(
     window = window or looking(brief, hands)
     for n in range(1, brief.max_rounds + 1):
         turn_round = scope.child(f"round-{n}")
+        if n % REFRESH == 0:
+            hands.toolbox.shelf.refresh()
         try:
             seen = await window.fit(turn_round, (*history, *new), asking(brief, hands))
             reply = await _think(turn_round, brief, hands, seen)
@@ -205,7 +218,11 @@ async def _think(
         tool_choice=choice,
         cache_key=brief.cache_key,
     )
-    call, last = partial(hands.complete, brief.model, request), choice == "none"
+    last = choice == "none"
+
+    async def call(on_delta: OnDelta) -> Reply:
+        return meant(await hands.complete(brief.model, request, on_delta))
+
     return await scope.model(call, limit=brief.limit, ends=_has_no_calls, apart=last)
 
 
@@ -218,7 +235,8 @@ async def act(
 ) -> tuple[ToolResult, ...]:
     """Run the calls of one answer: at once where the policy allows, together where it can be,
     after a person's word where it must be. Results in call order."""
-    ready = tuple(_prepared(brief, hands, call) for call in calls)
+    foreign = await looked_up(scope, hands.toolbox.shelf, brief.reach, calls)
+    ready = tuple(_prepared(brief, hands, call, foreign) for call in calls)
     fit = [item for item in ready if isinstance(item, Prepared)]
     verdicts = dict(
         zip(
@@ -245,10 +263,12 @@ async def act(
     return tuple(results[call.id] for call in calls)
 
 
-def _prepared(brief: Brief, hands: Hands, call: ToolCall) -> Prepared | Unfit:
+def _prepared(
+    brief: Brief, hands: Hands, call: ToolCall, foreign: dict[str, Tool]
+) -> Prepared | Unfit:
     if call.name == planning.NAME and not brief.plans:
         return Unfit(call=call, text=planning.WITHIN)
-    return hands.toolbox.prepare(call, brief.tools)
+    return hands.toolbox.prepare(call, brief.tools, brief.reach, foreign)
 
 
 async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:

@@ -64,6 +64,9 @@ class Tool(Struct, frozen=True, kw_only=True):
     """What 'always' would cover, in words, where that is more than this very call."""
     looks: "Callable[[BaseModel], bool] | None" = None
     """True for calls of a tool that writes which only read."""
+    schema: dict[str, object] | None = None
+    """Set: somebody else's tool. The arguments are checked against this JSON schema, and paths in
+    them are not the workspace's."""
     over: "TurnCallable | None" = None
     """Set: a turn tool. It gets the call's scope in place of `call`, and is journaled by the
     records that it makes in there, not as one effect: after a crash it goes on where it was."""

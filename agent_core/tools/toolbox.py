@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,9 @@ from agent_core.messages import Output, ToolCall
 from agent_core.models.port import ToolSpec
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.finding.foreign import NoShelf, Shelf
+from agent_core.tools.finding.schema import faults
+from agent_core.tools.finding.toolsets import Reach, within
 
 MAX_OBSERVE = 10_000
 """Characters of a result that the model sees; the whole is kept as a file."""
@@ -34,12 +38,26 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Toolbox:
-    """The tools of one agent, by name."""
+    """The tools of one agent, by name. `shelf`: those of servers, which come and go."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], shelf: Shelf | None = None) -> None:
+        self.shelf: Shelf = shelf or NoShelf()
+        self.barred: Reach = ()
+        """Sets beyond which nothing is found or called, though the prompt may show it."""
         self._tools = {tool.name: tool for tool in tools}
         self._specs = {name: _spec(tool) for name, tool in self._tools.items()}
         self._offers: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
+
+    def showing(self, more: tuple[ToolSpec, ...], barred: Reach = ()) -> "Toolbox":
+        """The same tools, for a turn that is shown `more` and may use what is in `barred`."""
+        if not more and barred == self.barred:
+            return self
+        other = copy(self)
+        other.barred = barred
+        if more:
+            other._specs = {**self._specs, **{spec.name: spec for spec in more}}
+            other._offers = {}
+        return other
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,26 +73,48 @@ class Toolbox:
             self._offers[names] = offer
         return offer
 
+    async def beyond(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
+        """All tools within `reach`, those of servers too."""
+        if reach is None:
+            return ()
+        reach = (*reach, *self.barred)
+        own = (self._specs[name] for name in self._tools if within(name, reach))
+        return (*own, *(one.spec for one in await self.shelf.known(reach)))
+
     def lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         """`calls` without those that are made again by nature."""
         polls = {name for name, tool in self._tools.items() if tool.polls}
         return tuple(call for call in calls if call.name not in polls)
 
-    def prepare(self, call: ToolCall, offered: Iterable[str]) -> Prepared | Unfit:
-        """Look the call's tool up and validate its arguments."""
-        tool = self._tools.get(call.name)
-        if tool is None or call.name not in offered:
-            known = ", ".join(offered) or "none"
+    def prepare(
+        self,
+        call: ToolCall,
+        offered: Iterable[str],
+        reach: Reach | None = None,
+        foreign: Mapping[str, Tool] | None = None,
+    ) -> Prepared | Unfit:
+        """Look the call's tool up and validate its arguments. What is not `offered` may be called
+        by name within `reach`, None: not at all. `foreign`: tools of servers that are there."""
+        tool = self._tools.get(call.name) or (foreign or {}).get(call.name)
+        there = call.name in offered or (reach is not None and within(call.name, reach))
+        if tool is None or not there or not within(call.name, self.barred):
+            known = ", ".join(name for name in offered if within(name, self.barred)) or "none"
             return Unfit(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
         try:
             raw = msgspec.json.decode(call.arguments or "{}")
+            if tool.schema is not None and (wrong := faults(tool.schema, raw)):
+                return _unfit(call, "; ".join(wrong), tool.schema)
             return Prepared(call=call, tool=tool, arguments=tool.arguments.model_validate(raw))
         except (msgspec.DecodeError, ValidationError) as error:
-            schema = msgspec.json.encode(self._specs[call.name].parameters).decode()
-            return Unfit(
-                call=call,
-                text=f"The arguments of {call.name} do not fit: {_why(error)}. Schema: {schema}",
-            )
+            schema = tool.schema or self._specs[call.name].parameters
+            return _unfit(call, _why(error), schema)
+
+
+def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> Unfit:
+    said = msgspec.json.encode(schema).decode()
+    return Unfit(
+        call=call, text=f"The arguments of {call.name} do not fit: {why}. Schema: {said}"
+    )
 
 
 def bind(prepared: Prepared, workspace: Path) -> str:

@@ -31,7 +31,7 @@ async def memory(call: "Call") -> str:
         case "forget" if rest.strip():
             return await _forget(call, shelf, rest.strip())
         case "clear" | "off" | "on" if shared:
-            return say("not_allowed", call.language)
+            return say("memory_admins", call.language)
         case "clear":
             await shelf.clear(_key(call))
             return say("memory_cleared", call.language)

@@ -14,7 +14,16 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
-from agent_core.memory.documents import FILES, Change, Edit, Outcome, Remembered, Target, edit
+from agent_core.memory.documents import (
+    FILES,
+    Change,
+    Edit,
+    Outcome,
+    Remembered,
+    Target,
+    edit,
+    one_line,
+)
 from agent_core.memory.settings import MemorySettings
 from agent_core.memory.tool import GROUP, OFF
 from gateway.errors import StoreFailed
@@ -107,12 +116,13 @@ class Shelf:
 
     async def apply(self, change: Change, key: str) -> Outcome:
         """Store `change`, once for `key`, whatever else is stored meanwhile. StoreFailed."""
+        removes = change.action == "remove"
         while True:
             sheets = await self._sheets()
             if not sheets:
                 return Outcome(text=NOBODY)
             if any(key in sheet.done for _, sheet in sheets.values()):
-                return _told(change, change.old if change.action == "remove" else change.text)
+                return _told(change, one_line(change.old if removes else change.text))
             lines = [
                 (place, n, entry)
                 for place, (_, sheet) in sheets.items()

@@ -6,7 +6,7 @@ MemoryKey = Literal[
     "memory_saved", "memory_dropped", "memory_shown", "memory_work", "memory_group",
     "memory_person", "memory_nothing", "memory_off", "memory_switched_off", "memory_switched_on",
     "memory_cleared", "memory_several", "memory_unknown", "memory_usage", "memory_none",
-    "memory_done", "command_memory",
+    "memory_done", "memory_admins", "command_memory",
 ]  # fmt: skip
 
 ENGLISH: dict[MemoryKey, str] = {
@@ -30,6 +30,8 @@ ENGLISH: dict[MemoryKey, str] = {
     "/memory on.",
     "memory_none": "This gateway remembers nothing (MEMORY_ENABLED).",
     "memory_done": "Done already.",
+    "memory_admins": "What a group remembers only an admin clears or switches. /memory forget and "
+    "a number takes out one thing.",
     "command_memory": "What is remembered, and how to have it forgotten",
 }
 
@@ -55,5 +57,7 @@ GERMAN: dict[MemoryKey, str] = {
     "/memory off oder /memory on.",
     "memory_none": "Dieses Gateway merkt sich nichts (MEMORY_ENABLED).",
     "memory_done": "Ist schon geschehen.",
+    "memory_admins": "Was eine Gruppe sich merkt, löscht oder schaltet nur ein Admin. /memory forget "
+    "und eine Nummer streicht Einzelnes.",
     "command_memory": "Was gemerkt ist, und wie es vergessen wird",
 }

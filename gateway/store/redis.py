@@ -42,7 +42,7 @@ from gateway.store.redis_scripts import (
     RESUBMIT,
     run,
 )
-from gateway.store.redis_wire import Command, Wire, load
+from gateway.store.redis_wire import Command, Reply, Wire, load
 from gateway.store.rows import (
     Accepted,
     Changes,
@@ -268,6 +268,12 @@ class RedisStore(Reading):
                     case [-1, int(epoch)]:
                         self._writes.tell(run(MOVE, ACTIVE, name, epoch, ""))
         return tuple(name for _, name in sorted(found))
+
+    # ---- other keys ----------------------------------------------------------------------
+
+    async def call(self, *commands: Command) -> list[Reply]:
+        """The replies of `commands`, which must be harmless when they are sent twice."""
+        return await self._writes.call(*commands)
 
     # ---- directory -----------------------------------------------------------------------
 

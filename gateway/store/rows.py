@@ -7,7 +7,7 @@ from msgspec import Struct
 from agent_core.journal import Record, encode
 from agent_core.messages import Message
 from agent_core.questions import Choice, Question
-from gateway.messages import Inbound
+from gateway.messages import Firing, Inbound
 from gateway.people.approvers import Deciders
 from gateway.ports import Shown
 from gateway.spending.tally import Spent
@@ -66,6 +66,8 @@ class TurnRow(Struct, frozen=True, kw_only=True):
     resumes: int = 0
     text: str = ""
     """The first words, for lists."""
+    firing: Firing | None = None
+    """What began it, where no person did."""
 
 
 class RecordRow(Struct, frozen=True, kw_only=True):

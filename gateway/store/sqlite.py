@@ -304,6 +304,16 @@ class SqliteStore:
     async def sweep(self, now: float) -> int:
         return await self._writer.submit(lambda c: statements.sweep(c, now))
 
+    # ---- other tables in the same file ---------------------------------------------------
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on the writing connection, in the next commit."""
+        return await self._writer.submit(work)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on the reading connection."""
+        return await self._read(work)
+
     # ---- connections ---------------------------------------------------------------------
 
     def _connect(self) -> sqlite3.Connection:

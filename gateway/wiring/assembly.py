@@ -162,7 +162,9 @@ async def assemble(
 def _remember(agent: TurnkeeperAgent, services: Services, models: ModelSettings) -> None:
     """Give both their memory, if there is to be one."""
     if models.memory.enabled:
-        memories = Memories(services.store, models.memory, lambda key: services.access.accounts(key))
+        memories = Memories(
+            services.store, models.memory, lambda key: services.access.accounts(key)
+        )
         agent.memory = services.memory = memories
 
 

@@ -167,6 +167,10 @@ class Rig:
         """The messages of the chat that ask something with buttons."""
         return [m for m in self.telegram.chats[chat] if _tokens(m, "q:")]
 
+    def buttons(self, chat: int = PERSON) -> list[Json]:
+        """The messages of the chat that bear buttons of any kind."""
+        return [m for m in self.telegram.chats[chat] if _tokens(m, "")]
+
     def plan(self, chat: int = PERSON) -> Json:
         """The newest message of the chat that bears a plan's buttons."""
         return [m for m in self.telegram.chats[chat] if _tokens(m, "p:")][-1]

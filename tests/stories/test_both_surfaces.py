@@ -17,6 +17,7 @@ from tests.fakes.model_server import Call, Calls, Say, Slow
 from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, living, quick, write
 from tests.stories.surfaces import Held, Surface, Telegram, Web
 from tests.stories.surfaces.surface import GOLDENS, compare, told_by_bot, without_notes
+from tests.stories.test_plan_story import ASK, CHAIN
 
 SURFACES: dict[str, type[Surface]] = {"telegram": Telegram, "web": Web}
 NOT_APPLICABLE = {
@@ -74,6 +75,72 @@ def run(note: str = "once", then: str = "") -> Call:
 
 def ask(question: str, *options: str) -> Call:
     return Call("ask_user", json.dumps({"question": question, "options": options}))
+
+
+# ---- plans ------------------------------------------------------------------------------------
+
+PLANNED = {
+    "[Planning]": [CHAIN],
+    "nothing else:\nfind": [Say("found")],
+    "nothing else:\ncompare": [Say("compared")],
+    "nothing else:\ntable": [Say("written")],
+    "nothing else:\nown1": [Say("told")],
+    "Step: ": [Say('{"ok": true}')],
+    "[Finishing]": [Say("There you are.")],
+}
+
+
+async def delivered(s: Surface) -> None:
+    """Until all that is wanted so far stands on the screen, and that is on record."""
+    sessions = s.rig.host.sessions
+    await s.rig.until(lambda: all(session.outbox.idle for session in sessions.values()))
+
+
+@story("working", "changed")
+async def plan_changed(s: Surface) -> None:
+    s.answers(**PLANNED | {"nothing else:\nfind": [Held(Say("found"))]})
+    await s.say(ASK)
+    await s.thinks()
+    await delivered(s)
+    await s.rest("working", busy=True)
+    await s.command("/todo add tell Bob")
+    await s.command("/todo drop 2")
+    await s.command("/todo skip 2")
+    await s.shows("– Write it")
+    await delivered(s)
+    await s.rest("changed", busy=True)
+    s.mind.let_go()
+    await s.shows("There you are.")
+
+
+@story("shown", "approved")
+async def plan_shown_first(s: Surface) -> None:
+    s.answers(**PLANNED | {"nothing else:\ntable": [Held(Say("written"))]})
+    await s.command("/plan on")
+    await s.shows("Plans are shown to you")
+    await s.say(ASK)
+    await s.shows("Find the hosts")
+    await s.rest("shown")
+    s.look("before it runs")
+    await s.press("Go")
+    await s.thinks()
+    await delivered(s)
+    await s.rest("approved", busy=True)
+    s.mind.let_go()
+    await s.shows("There you are.")
+
+
+@story("planned", "stopped")
+async def plan_stopped(s: Surface) -> None:
+    s.answers(**PLANNED | {"nothing else:\ncompare": [Held(Say("compared"))]})
+    await s.say(ASK)
+    await s.thinks()
+    await delivered(s)
+    await s.rest("planned", busy=True)
+    await s.press("Stop")
+    await s.rig.quiet()
+    s.mind.let_go()
+    await s.rest("stopped")
 
 
 # ---- asking, tools, questions ----------------------------------------------------------------

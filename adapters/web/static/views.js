@@ -97,7 +97,7 @@ function card(view, kind, title, ...content) {
 }
 
 function plan(view) {
-  const over = view.steps.filter((one) => one.state === "done" || one.state === "skipped").length;
+  const over = view.steps.filter((one) => one.state === "done").length;
   const counted = say("progress", { done: over, all: view.steps.length });
   const step = (one) => make("li", { class: one.state }, mark(one.state, say(`step_${one.state}`)),
     make("span", {}, one.text, one.note && make("small", {}, one.note)));

@@ -51,9 +51,16 @@ class Mind:
         said = [n for n, message in enumerate(messages) if message["role"] == "user"]
         last = str(messages[said[-1]]["content"])
         if RECAP in last:
-            return Say(HEARD + " | ".join(str(messages[n]["content"]) for n in said[:-1]))
+            return Say(HEARD + " | ".join(_briefly(messages[n]) for n in said[:-1]))
         rounds = sum(1 for one in messages[said[-1] :] if one["role"] == "assistant")
         for words, steps in self.lines.items():
             if words in last:
                 return steps[rounds]
         return Say(f"ack {last}")
+
+
+def _briefly(message: Json) -> str:
+    """What was said; of what the gateway adds for a plan only how it begins."""
+    text = str(message["content"])
+    marks = ("[Planning]", "[Finishing]", "[Active Task Context]")
+    return text.partition("\n")[0] if any(mark in text for mark in marks) else text

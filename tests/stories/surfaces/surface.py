@@ -183,11 +183,15 @@ def without_notes(text: str) -> str:
     return text
 
 
+BOXED = re.compile(r"☐ ([◐✕–]) ")
+"""A box of Telegram's that is not ticked stands beside the mark that says why."""
+
+
 def told_by_bot(golden: str) -> list[str]:
     """What the bot shows at the end, line by line."""
     _, _, shown = golden.partition("-- at the end --\n")
     return [
-        line.removeprefix("bot: ").strip().replace("owner", "Ann")
+        BOXED.sub(r"\1 ", line.removeprefix("bot: ").strip().replace("owner", "Ann"))
         for message in re.split(r"\n(?=\S)", shown.partition("\n-- ")[0])
         if message.startswith("bot: ")
         for line in message.split("\n")

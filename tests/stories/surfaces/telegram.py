@@ -101,7 +101,7 @@ class Telegram(Surface):
     async def press_as(self, user: int, label: str) -> str:
         """The private word that answers the press."""
         self._note()
-        cards = self.rig.cards(self.chat)
+        cards = self.rig.buttons(self.chat)
         card = next(one for one in reversed(cards) if label in labels(one))
         update = self.rig.telegram.press(
             self.chat, card["message_id"], token(card, label), user=user

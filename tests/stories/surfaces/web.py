@@ -100,7 +100,7 @@ class Web(Surface):
     async def press(self, label: str) -> None:
         tokens = [
             button["token"]
-            for view in self._cards()
+            for view in self._bearing()
             for button in view.get("buttons", ())
             if button["label"] == label
         ]
@@ -226,6 +226,12 @@ class Web(Surface):
         views = sorted(self._views.values(), key=lambda one: one["position"])
         return [one["view"] for one in views if one["view"].get("state") == "open"]
 
+    def _bearing(self) -> list[Json]:
+        """What bears buttons: open cards, and plans."""
+        views = sorted(self._views.values(), key=lambda one: one["position"])
+        kinds = (one["view"] for one in views)
+        return [v for v in kinds if v.get("state") == "open" or v["kind"] == "plan"]
+
     def _answers(self, state: str = "") -> Iterator[str]:
         for one in self._views.values():
             if one["view"]["kind"] != "said" and state in ("", one["view"].get("state")):
@@ -259,6 +265,8 @@ class Web(Surface):
                     yield indented(line["output"]) if line.get("output") else ""
             case "approval":
                 yield from self._approval(view, shown["runs"], is_open)
+            case "plan":
+                yield from self._plan(view)
             case "media":
                 for file in view["files"]:
                     yield f"[{file['name']}, {file['size']} bytes]"
@@ -266,12 +274,21 @@ class Web(Surface):
             case _:
                 yield words or view.get("text", "")
                 yield view.get("note", "")
-        if is_open and view.get("buttons"):
+        if (is_open or view["kind"] == "plan") and view.get("buttons"):
             yield " ".join(f"[{one['label']}]" for one in view["buttons"])
         if is_open and view["kind"] == "form":
             yield f"[{text_of('your_answer', self.language)}: ____] [{self._words['answer']}]"
         if outcome := view.get("outcome"):
-            yield outcome if view["kind"] == "approval" else f"{CARDS[view['state']]} {outcome}"
+            bare = view["kind"] in ("approval", "plan")
+            yield outcome if bare else f"{CARDS[view['state']]} {outcome}"
+
+    def _plan(self, view: Json) -> Iterator[str]:
+        over = sum(step["state"] == "done" for step in view["steps"])
+        mark = MARKS.get(view["state"]) or CARDS.get(view["state"]) or "◐"
+        yield f"{mark} {view['title']} {over}/{len(view['steps'])}"
+        for step in view["steps"]:
+            note = f" ({step['note']})" if step.get("note") else ""
+            yield f"{MARKS[step['state']]} {step['text']}{note}"
 
     def _approval(self, view: Json, runs: list[str], is_open: bool) -> Iterator[str]:
         many = len(view["proposals"])

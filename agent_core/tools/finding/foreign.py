@@ -1,0 +1,104 @@
+"""Tools of servers that come and go: how they are known by name, and recorded.
+
+A turn must meet the same tool again after a restart, when its server may not be there yet. So what
+is known of a foreign tool that is called stands in the journal; only its call is live.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import Output, ToolCall
+from agent_core.models.port import ToolSpec
+from agent_core.scope import Scope
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.finding.schema import Given
+from agent_core.tools.finding.toolsets import Reach, within
+
+BETWEEN = "__"
+"""Stands between the names of server and tool in a foreign tool's name, and in no other's."""
+GONE = "{name} is not available now: {why}. Go on without it, or say what you would need."
+
+
+class Definition(Struct, frozen=True, kw_only=True):
+    """What is known of a foreign tool. `name` is ours, `tool` its server's."""
+
+    name: str
+    server: str
+    tool: str
+    description: str
+    parameters: dict[str, object]
+
+    @property
+    def spec(self) -> ToolSpec:
+        """As the model sees it."""
+        return ToolSpec(
+            name=self.name, description=self.description, parameters=self.parameters
+        )
+
+
+class Shelf(Protocol):
+    """Where foreign tools are."""
+
+    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """Those of `names` that are known, without waiting."""
+
+    async def known(self, reach: Reach) -> tuple[Definition, ...]:
+        """All within `reach`; waits a little for servers that were not met yet."""
+
+    def make(self, definition: Definition) -> Tool:
+        """The tool; its call fails where the server is not there."""
+
+    def refresh(self) -> None:
+        """Ask the servers anew which tools they have, soon."""
+
+
+class NoShelf:
+    """No servers are set up."""
+
+    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """None."""
+        return ()
+
+    async def known(self, reach: Reach) -> tuple[Definition, ...]:
+        """None."""
+        return ()
+
+    def make(self, definition: Definition) -> Tool:
+        """A tool that was there once, when a turn began."""
+        why = f"the server {definition.server} is not set up any more"
+
+        async def call(arguments: object, context: ToolContext) -> str | Output:
+            raise ToolFailed(GONE.format(name=definition.name, why=why))
+
+        return foreign_tool(definition, call)
+
+    def refresh(self) -> None:
+        """Nobody to ask."""
+
+
+def foreign_tool(definition: Definition, call: object) -> Tool:
+    """A tool of which nothing is known but what its server says: it is asked for, and never run
+    twice."""
+    return Tool(
+        name=definition.name,
+        description=definition.description,
+        arguments=Given,
+        schema=definition.parameters,
+        repetition="effect",
+        access="network",
+        call=call,  # type: ignore[arg-type]  # takes any arguments
+    )
+
+
+async def looked_up(
+    scope: Scope, shelf: Shelf, reach: Reach | None, calls: Iterable[ToolCall]
+) -> dict[str, Tool]:
+    """The foreign tools that `calls` name, as they were known when they were called first."""
+    names = [call.name for call in calls if BETWEEN in call.name]
+    if reach is None or not any(within(name, reach) for name in names):
+        return {}
+    found = await scope.once("foreign", lambda: shelf.find(n for n in names if within(n, reach)), kind=tuple[Definition, ...])
+    return {one.name: shelf.make(one) for one in found}

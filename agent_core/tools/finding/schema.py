@@ -1,0 +1,65 @@
+"""Arguments of tools that others made, against the JSON schema that came with them."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Protocol, TypeAlias, cast
+
+import msgspec
+from pydantic import JsonValue, RootModel
+
+Schema: TypeAlias = dict[str, object]
+MOST_FAULTS = 5
+
+
+class Given(RootModel[dict[str, JsonValue]]):
+    """Arguments as they were given: their schema is not ours."""
+
+
+class _Fault(Protocol):
+    message: str
+    absolute_path: Iterable[object]
+
+
+class _Validator(Protocol):
+    def iter_errors(self, instance: object) -> Iterable[_Fault]: ...
+
+
+class _Make(Protocol):
+    def __call__(self, schema: Schema, *, registry: object) -> _Validator: ...
+
+
+def faults(schema: Schema, arguments: object) -> tuple[str, ...]:
+    """What does not fit, in words; () if all does. References are not fetched."""
+    if not isinstance(arguments, dict):
+        return ("arguments: must be an object",)
+    from referencing import Registry
+
+    found: list[str] = []
+    try:
+        for fault in _kind()(schema, registry=Registry()).iter_errors(arguments):
+            path = ".".join(str(part) for part in fault.absolute_path)
+            found.append(f"{path or 'arguments'}: {fault.message}"[:300])
+            if len(found) == MOST_FAULTS:
+                break
+    except Exception:  # noqa: BLE001  # a stranger's schema is wrong: the server has the last word
+        return tuple(found)
+    return tuple(found)
+
+
+def objects(schema: object) -> Schema:
+    """`schema` as providers take it: of an object."""
+    known = msgspec.convert(schema, dict[str, object]) if isinstance(schema, dict) else {}
+    return {"properties": {}, **known, "type": "object"}
+
+
+@cache
+def _kind() -> _Make:
+    """JSON Schema without patterns: a stranger's may take for ever, so the server checks them."""
+    import jsonschema  # type: ignore[import-untyped]
+
+    def nothing(*_: object) -> tuple[()]:
+        return ()
+
+    off = {"pattern": nothing, "patternProperties": nothing}
+    made = jsonschema.validators.extend(jsonschema.Draft202012Validator, off)
+    return cast(_Make, made)

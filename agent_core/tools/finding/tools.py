@@ -1,0 +1,121 @@
+"""find_tools and call_tool: tools beyond those that are always shown, by search and by name."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+from pydantic import BaseModel, Field, JsonValue
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import Part, ToolCall
+from agent_core.models.port import Reply, ToolSpec
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.finding.ranking import rank
+
+if TYPE_CHECKING:
+    from agent_core.orchestration.executor import Brief, Hands
+    from agent_core.scope import Scope
+
+FIND, CALL = "find_tools", "call_tool"
+BEST = 5
+LISTED = 60
+"""Names that are told where nothing was found."""
+LONG = 4_000
+"""Characters of one schema that are shown."""
+
+
+class Find(BaseModel):
+    """Arguments of find_tools."""
+
+    query: str = Field(min_length=1, max_length=300)
+
+
+class Through(BaseModel):
+    """Arguments of call_tool."""
+
+    name: str
+    arguments: dict[str, JsonValue] = {}
+
+
+def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
+    """find_tools, which names `servers`, and call_tool."""
+    known = ", ".join(servers)
+    also = f" Connected servers: {known}." if known else ""
+    return (
+        Tool(
+            name=FIND,
+            description="Find more tools by words for what they do: you have others than those "
+            f"shown here.{also}",
+            arguments=Find,
+            repetition="pure",
+            access="read",
+            call=_never,
+            over=_find,
+        ),
+        Tool(
+            name=CALL,
+            description="Call a tool that find_tools found, by its name.",
+            arguments=Through,
+            repetition="pure",
+            access="read",
+            call=_never,
+        ),
+    )
+
+
+def meant(reply: Reply) -> Reply:
+    """`reply` with calls of the tools that call_tool names in its place: all that happens to a
+    call (policy, journal, people, hooks) happens to the tool that runs."""
+    if not any(isinstance(part, ToolCall) and part.name == CALL for part in reply.parts):
+        return reply
+    return replace(reply, parts=tuple(map(_meant, reply.parts)))
+
+
+def _meant(part: Part) -> Part:
+    if not isinstance(part, ToolCall) or part.name != CALL:
+        return part
+    try:
+        raw = msgspec.json.decode(part.arguments or "{}", type=_Through)
+        inner = raw.arguments
+        text = inner if isinstance(inner, str) else msgspec.json.encode(inner).decode()
+    except msgspec.DecodeError:
+        return part  # its own schema says what is wrong
+    return replace(part, name=raw.name, arguments=text)
+
+
+class _Through(msgspec.Struct):
+    """As models write it: the arguments as an object, or as its JSON."""
+
+    name: str
+    arguments: dict[str, object] | str = {}
+
+
+async def _find(arguments: BaseModel, scope: "Scope", brief: "Brief", hands: "Hands") -> str:
+    wanted = Find.model_validate(arguments, from_attributes=True)
+    return await scope.once("found", partial(_look, wanted.query, brief, hands), kind=str)
+
+
+async def _look(query: str, brief: "Brief", hands: "Hands") -> str:
+    box = hands.toolbox
+    hidden = [spec for spec in await box.beyond(brief.reach) if spec.name not in brief.tools]
+    best = await asyncio.to_thread(rank, query, hidden, BEST)
+    if best:
+        head = f"Call them by {CALL}, or by their names."
+        return "\n\n".join((head, *map(_shown, best)))
+    names = ", ".join(spec.name for spec in hidden[:LISTED]) or "none"
+    more = f", and {len(hidden) - LISTED} more" if len(hidden) > LISTED else ""
+    return f"No tool fits these words. Other tools: {names}{more}."
+
+
+def _shown(spec: ToolSpec) -> str:
+    schema = msgspec.json.encode(spec.parameters).decode()
+    if len(schema) > LONG:
+        schema = f"{schema[:LONG]}… (cut; a call that does not fit shows what is wrong)"
+    return f"{spec.name}: {spec.description[:1_000]}\nArguments: {schema}"
+
+
+async def _never(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("Name a tool that find_tools found, and its arguments.")

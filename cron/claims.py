@@ -1,0 +1,83 @@
+"""What becomes of each due time of a job when it is claimed: pure rules for missed times and for
+runs that overlap. Nothing is left out without a row that says why."""
+
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from cron.trigger import Missed
+from gateway.jobs.port import Job, Reason, Run
+
+ON_TIME = 60.0
+"""Seconds of lateness that a due time may have and is not missed."""
+MOST_QUEUED = 10
+"""Runs of a job that wait for the one before them."""
+
+
+def slot_of(due: float) -> str:
+    """The name of a due time."""
+    return f"{datetime.fromtimestamp(due, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def claims(job: Job, missed: Missed, now: float, unfinished: tuple[Run, ...]) -> tuple[Run, ...]:
+    """A run for each due time in `missed`. `unfinished`: runs of the job that are not over."""
+    wanted = _wanted(job, missed.times, now)
+    runs: list[Run] = []
+    if missed.left_out:
+        summed = _run(job, missed.last, now, "missed")
+        runs.append(replace(summed, count=missed.left_out, text=slot_of(missed.first)))
+    busy = list(unfinished)
+    for due in missed.times:
+        if due not in wanted:
+            runs.append(_run(job, due, now, "missed"))
+            continue
+        run = _overlapped(job, _run(job, due, now), busy, late=_late(job, due, now))
+        if run.replaces:
+            busy.clear()
+        if run.open:
+            busy.append(run)
+        runs.append(run)
+    return tuple(runs)
+
+
+def _late(job: Job, due: float, now: float) -> bool:
+    return now - due - job.jitter > ON_TIME
+
+
+def _wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[float]:
+    """Those that are to run: all that are on time, and of the missed ones what the job says."""
+    late = [due for due in times if _late(job, due, now)]
+    on_time = [due for due in times if not _late(job, due, now)]
+    match job.missed:
+        case "skip":
+            return frozenset(on_time)
+        case "latest":
+            return frozenset(on_time or late[-1:])
+        case "all":
+            return frozenset((*on_time, *(due for due in late if now - due <= job.window)))
+
+
+def _overlapped(job: Job, run: Run, busy: list[Run], *, late: bool) -> Run:
+    """`run` as it starts while `busy` are not over. Missed ones that all are to run wait for each
+    other, whatever is said of overlaps."""
+    if not busy:
+        return run
+    waiting = sum(one.state == "queued" for one in busy)
+    if (job.overlap == "queue" or late) and waiting < MOST_QUEUED:
+        return replace(run, state="queued")
+    if job.overlap == "replace":
+        return replace(run, replaces=busy[-1].slot)
+    return replace(run, state="skipped", reason="overlap", ended=run.at)
+
+
+def _run(job: Job, due: float, now: float, reason: Reason = "") -> Run:
+    """The row for one due time; with a `reason` it is skipped."""
+    return Run(
+        job=job.id,
+        slot=slot_of(due),
+        due=due,
+        state="skipped" if reason else "fired",
+        reason=reason,
+        at=now,
+        ended=now if reason else 0.0,
+    )

@@ -1,0 +1,153 @@
+"""Reads schedules: cron fields, own macros, `every 2h`, `at 2026-12-01 09:00`. Never guesses: what
+is not understood is refused with the reason."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from cron.job import Cron, Every, Once, Schedule, ScheduleError
+
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+    "@weekdays": "0 9 * * 1-5",
+    "@weekends": "0 9 * * 6,0",
+}
+NAMES = ("second", "minute", "hour", "day of the month", "month", "day of the week")
+SIZES = (60, 60, 24, 31, 12, 8)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_EVERY = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)[a-z]*\.?", re.ASCII)
+_ALLOWED = re.compile(r"[0-9A-Z*/,\-#]+", re.ASCII)
+_SOME_DAY = datetime(2025, 1, 1)  # noqa: DTZ001  # wall-clock time without a zone is meant
+
+
+@lru_cache(maxsize=512)
+def zone_of(name: str) -> ZoneInfo:
+    """The zone `name` of the IANA database; ScheduleError if there is none."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError):
+        why = f"There is no time zone {name!r}; write one like Europe/Berlin."
+        raise ScheduleError(why) from None
+
+
+@lru_cache(maxsize=2048)
+def read_schedule(text: str, zone: str) -> Schedule:
+    """The schedule that `text` describes. ScheduleError says why it is none."""
+    where = zone_of(zone)
+    words = text.strip()
+    lower = words.lower()
+    if lower.startswith("every "):
+        return _every(lower.removeprefix("every "))
+    if lower.startswith("at "):
+        return _once(words[3:].strip(), where)
+    if lower.startswith("@"):
+        if lower not in MACROS:
+            raise ScheduleError(f"There is no {words}; there are {', '.join(MACROS)}.")
+        lower = MACROS[lower]
+    return _cron(lower)
+
+
+def _every(text: str) -> Every:
+    rest = _EVERY.sub("", text).replace("and", "").replace(",", "").strip()
+    parts = _EVERY.findall(text)
+    if rest or not parts:
+        raise ScheduleError("Write an interval like 'every 90m', 'every 2h' or 'every 1d 12h'.")
+    seconds = sum(int(count) * _UNITS[unit] for count, unit in parts)
+    if not 0 < seconds <= 366 * 86_400:
+        raise ScheduleError("An interval is more than nothing, and a year at most.")
+    return Every(seconds=seconds)
+
+
+def _once(text: str, zone: ZoneInfo) -> Once:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ScheduleError("Write a moment like 'at 2026-12-01 09:00'.") from None
+    if when.tzinfo is None:
+        when = real(when, zone)
+    at = when.astimezone(UTC).replace(microsecond=0)
+    return Once(at=at.timestamp(), text=f"at {at:%Y-%m-%dT%H:%M:%S}Z")
+
+
+def _cron(text: str) -> Cron:
+    fields = text.upper().split()
+    if len(fields) not in (5, 6):
+        why = "Cron has 5 fields (minute hour day month weekday), or 6 with seconds first"
+        raise ScheduleError(f"{why}; these are {len(fields)}.")
+    if len(fields) == 5:
+        fields = ["0", *fields]
+    fields[5] = re.sub(r"-(SUN|0)(?=[,/]|$)", "-7", fields[5])
+    for name, size, field in zip(NAMES, SIZES, fields, strict=True):
+        _check(name, size, field)
+    second, minute, hour, day, month, weekday = fields
+    made = Cron(fields=(second, minute, hour, day, month, weekday))
+    try:
+        next(CronSim(" ".join(fields), _SOME_DAY))
+    except CronSimError as error:
+        raise ScheduleError(_why(str(error), fields)) from None
+    except StopIteration:
+        raise ScheduleError("These fields never meet: no day fits all of them.") from None
+    return made
+
+
+def _check(name: str, size: int, field: str) -> None:
+    """What the library would read in its own way."""
+    if not _ALLOWED.fullmatch(field):
+        raise ScheduleError(f"The {name} cannot be {field!r}.")
+    for step in re.findall(r"/(\d+)", field):
+        if int(step) >= size:
+            hint = "; for other intervals write 'every 90m'"
+            raise ScheduleError(f"The {name} cannot go in steps of {step}{hint}.")
+
+
+def _why(reason: str, fields: list[str]) -> str:
+    bad = reason.removeprefix("Bad ").replace("day-of-month", NAMES[3])
+    name = bad.replace("day-of-week", NAMES[5])
+    field = fields[NAMES.index(name)] if name in NAMES else ""
+    if name == NAMES[3] and re.fullmatch(r"(29|30|31)(,(29|30|31))*", field):
+        return f"There is no day {field} in month {fields[4]}: this would never come."
+    return f"The {name} cannot be {field!r}."
+
+
+def real(wall: datetime, zone: ZoneInfo) -> datetime:
+    """The wall-clock time `wall` in `zone` as a moment: the first of two; where the clock is put
+    forward over it, the moment at which that happens."""
+    at = wall.replace(tzinfo=zone, fold=0)
+    seen = at.astimezone(UTC).astimezone(zone)
+    if seen.replace(tzinfo=None) == wall:
+        return at
+    before = at.utcoffset() or timedelta()
+    return _change((at - timedelta(days=1)).astimezone(UTC), at.astimezone(UTC), zone, before)
+
+
+def _change(low: datetime, high: datetime, zone: ZoneInfo, before: timedelta) -> datetime:
+    """The first moment after `low` at which the offset of `zone` is not `before` any more."""
+    while high - low > timedelta(seconds=1):
+        middle = (low + (high - low) / 2).replace(microsecond=0)
+        if middle <= low:
+            middle = low + timedelta(seconds=1)
+        if middle.astimezone(zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high.astimezone(zone)
+
+
+def change_between(start: datetime, end: datetime, zone: ZoneInfo) -> datetime | None:
+    """The first moment after `start`, up to `end`, at which the offset of `zone` changes (UTC)."""
+    offset, low = start.astimezone(zone).utcoffset() or timedelta(), start
+    while low < end:
+        high = min(end, low + timedelta(hours=12))
+        if high.astimezone(zone).utcoffset() != offset:
+            return _change(low, high, zone, offset).astimezone(UTC)
+        low = high
+    return None

@@ -1,0 +1,210 @@
+"""Brings jobs to their runs. One wake-up is set at a time, for the nearest due time in the store;
+what is due is claimed there, so that each due time has one run whoever else is looking.
+
+APScheduler is the clock and knows nothing of jobs. A wake-up is never further away than a minute:
+a clock that was set, or a machine that slept, is noticed then. The next due time follows from the
+last one on record, never from now.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from cron.claims import claims
+from cron.job import ScheduleError
+from cron.schedule import read_schedule
+from cron.timetable import Times
+from cron.trigger import missed, next_fire
+from gateway.clock import new_id, now
+from gateway.errors import StoreFailed
+from gateway.jobs.port import Job, Jobs, Run
+from gateway.messages import JobFired, digest, read_conversation
+from gateway.ports import Accept
+
+log = logging.getLogger("turnkeeper.cron")
+
+LONGEST_NAP = 60.0
+AT_ONCE = 100
+FIRED_AGAIN = 60.0
+"""Seconds after which a run that nobody took up is fired again; the inbox knows it if it is there."""
+TASK = (
+    "[A scheduled job: {title}. Due {when}. Nobody is waiting at the screen. Your final answer is "
+    "delivered as a report: begin with what was found. If there is nothing worth reporting, answer "
+    "only [SILENT].]\n\n{prompt}"
+)
+
+
+class Scheduler:
+    """Claims and fires what is due. `accept` keeps an inbound value; `settle` looks what became
+    of a run, and says whether its turn has begun."""
+
+    def __init__(
+        self, jobs: Jobs, accept: Accept, settle: Callable[[Run], Awaitable[bool]]
+    ) -> None:
+        self._jobs = jobs
+        self._accept = accept
+        self._settle = settle
+        self._rung = asyncio.Event()
+        self._times = Times()
+        self._first = True
+
+    def ring(self) -> None:
+        """A due time may have changed, or a run may be over."""
+        self._rung.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+        from apscheduler.triggers.date import DateTrigger
+
+        clock = AsyncIOScheduler(timezone=UTC)
+        clock.start()
+        try:
+            while True:
+                self._rung.clear()
+                nearest = await self._ticked()
+                soonest = min(nearest or float("inf"), now() + LONGEST_NAP)
+                at = DateTrigger(datetime.fromtimestamp(max(soonest, now() + 0.02), UTC))
+                clock.add_job(
+                    self.ring, at, id="wake", replace_existing=True, misfire_grace_time=None
+                )
+                await self._rung.wait()
+        finally:
+            clock.shutdown(wait=False)
+
+    async def _ticked(self) -> float | None:
+        try:
+            return await self.tick()
+        except StoreFailed as error:
+            log.error("jobs_not_read", extra={"why": str(error)})
+            return now() + 5.0
+        except Exception:  # the border: one bad row stops no clock
+            log.exception("jobs_failed")
+            return None
+
+    async def tick(self) -> float | None:
+        """Do all that is due now; the nearest moment after it."""
+        first, self._first = self._first, False
+        for run in await self._jobs.unfinished():
+            await self._look_after(run, first)
+        while (due := await self._jobs.due(now(), AT_ONCE)).jobs or due.runs:
+            claimed = [await self._claimed(job) for job in due.jobs]
+            again = [await self._again(run) for run in due.runs]
+            if not any((*claimed, *again)):
+                break  # others are faster
+        return due.next
+
+    async def _claimed(self, job: Job) -> bool:
+        """As `_claim`; a job that cannot be read stops no other."""
+        try:
+            return await self._claim(job)
+        except ScheduleError as error:
+            log.error("job_not_readable", extra={"job": job.id, "why": str(error)})
+            broken = replace(job, state="paused", why="bug", version=new_id())
+            return await self._jobs.commit(job, broken, ())
+
+    async def _claim(self, job: Job) -> bool:
+        """Claim the due times of `job` up to now, and fire them; False if another did."""
+        moment = now()
+        schedule = read_schedule(job.schedule, job.zone)
+        reached = await asyncio.to_thread(missed, schedule, job.zone, job.next_due, moment)
+        following = next_fire(schedule, job.zone, reached.times[-1])
+        unfinished = tuple(run for run in await self._jobs.unfinished() if run.job == job.id)
+        runs = claims(job, reached, moment, unfinished)
+        runs = tuple(replace(run, version=new_id()) for run in runs)
+        after = scheduled(replace(job, version=new_id()), following)
+        if not await self._jobs.commit(job, after, runs):
+            return False
+        skipped = sum(run.count for run in runs if run.state == "skipped")
+        log.info("job_claimed", extra={"job": job.id, "runs": len(runs), "skipped": skipped})
+        for run in runs:
+            if run.state == "fired":
+                await self._fire(job, run)
+        return True
+
+    async def _again(self, run: Run) -> bool:
+        """A run that failed by no fault of its own is tried once more."""
+        job = await self._jobs.get(run.job)
+        if job is None:
+            return await self._jobs.advance(run, _deleted(run))
+        fired = replace(run, state="fired", wake=0.0, at=now(), version=new_id())
+        if not await self._jobs.advance(run, fired):
+            return False
+        await self._fire(job, fired)
+        return True
+
+    async def _look_after(self, run: Run, first: bool) -> None:
+        """A run that is not over: one that nobody took up, one whose turn may have ended, one
+        that waits for another."""
+        match run.state:
+            case "fired":
+                begun = await self._settle(run)
+                if not begun and (first or now() - run.at > FIRED_AGAIN):
+                    await self._fired_again(run)
+            case "queued":
+                await self._start_queued(run)
+            case _:
+                return
+
+    async def _fired_again(self, run: Run) -> None:
+        job = await self._jobs.get(run.job)
+        if job is None:
+            await self._jobs.advance(run, _deleted(run))
+        else:
+            await self._fire(job, run)
+
+    async def _start_queued(self, run: Run) -> None:
+        others = [one for one in await self._jobs.unfinished() if one.job == run.job]
+        if others and others[0].slot != run.slot:
+            return
+        job = await self._jobs.get(run.job)
+        if job is None:
+            await self._jobs.advance(run, _deleted(run))
+            return
+        fired = replace(run, state="fired", at=now(), version=new_id())
+        if await self._jobs.advance(run, fired):
+            await self._fire(job, fired)
+
+    async def _fire(self, job: Job, run: Run) -> None:
+        """Put the run into its conversation's inbox; a second time it is known there."""
+        old = await self._jobs.run(job.id, run.replaces) if run.replaces else None
+        when = self._times.when(run.due, job.zone)
+        fired = JobFired(
+            conversation=read_conversation(job.conversation),
+            event=f"job:{job.id}:{run.slot}:{run.tries}",
+            job=job.id,
+            slot=run.slot,
+            due=run.due,
+            text=TASK.format(title=job.title, when=when, prompt=job.prompt),
+            title=job.title,
+            when=when,
+            owner=job.owner,
+            turn=run.turn,
+            replaces=old.turn if old is not None else "",
+        )
+        await self._accept([fired])
+
+
+def scheduled(job: Job, due: float | None) -> Job:
+    """`job` with its next due time; without one it has ended."""
+    if due is None:
+        return replace(job, state="ended", next_due=0.0, wake=0.0)
+    return replace(job, next_due=due, wake=due + _jitter(job, due))
+
+
+def _jitter(job: Job, due: float) -> float:
+    """Seconds of delay, the same on every replica, different from time to time."""
+    if not job.jitter:
+        return 0.0
+    share = int(digest(f"{job.id} {due}".encode())[:8], 16) / 0x1_0000_0000
+    return job.jitter * share
+
+
+def _deleted(run: Run) -> Run:
+    return replace(
+        run, state="stopped", reason="deleted", wake=0.0, ended=now(), version=new_id()
+    )

@@ -1,0 +1,107 @@
+"""When a schedule is due. Pure; moments are seconds since 1970.
+
+Times of the day follow the rule of Debian's cron: one that is skipped when the clock is put
+forward comes at that moment, one that is repeated when it is put back comes once, the first time.
+What has a star for minutes or hours comes at every real one that fits.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+from msgspec import Struct
+
+from cron.job import Cron, Every, Once, Schedule
+from cron.schedule import change_between, real, zone_of
+
+MOST_APART = 100
+"""Missed times that are told one by one; those before them are counted."""
+
+
+class Missed(Struct, frozen=True, kw_only=True):
+    """Times up to now: the newest of them one by one, of those before how many they are, from
+    `first` to `last`."""
+
+    times: tuple[float, ...]
+    left_out: int = 0
+    first: float = 0.0
+    last: float = 0.0
+
+
+def next_fire(schedule: Schedule, zone: str, after: float) -> float | None:
+    """The first time after `after`; None if there is none any more."""
+    return next(times(schedule, zone, after), None)
+
+
+def times(schedule: Schedule, zone: str, after: float) -> Iterator[float]:
+    """All times after `after`, in order."""
+    match schedule:
+        case Once(at=at):
+            if at > after:
+                yield at
+        case Every(seconds=seconds):
+            while True:
+                after += seconds
+                yield after
+        case Cron():
+            where = zone_of(zone)
+            yield from _fixed(schedule, where, after) if schedule.fixed else _each(
+                schedule, where, after
+            )
+
+
+def missed(schedule: Schedule, zone: str, first: float, now: float) -> Missed:
+    """`first`, which is due, and the times after it up to `now`."""
+    kept: deque[float] = deque((first,), MOST_APART)
+    count, last = 1, 0.0
+    for time in times(schedule, zone, first):
+        if time > now:
+            break
+        if len(kept) == MOST_APART:
+            last = kept[0]
+        kept.append(time)
+        count += 1
+    left_out = count - len(kept)
+    return Missed(
+        times=tuple(kept), left_out=left_out, first=first if left_out else 0.0, last=last
+    )
+
+
+def _fixed(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
+    """Times of the day: along the wall clock, each one once."""
+    wall = _utc(after).astimezone(zone).replace(tzinfo=None)
+    last = after
+    for wanted in CronSim(" ".join(cron.fields), wall):
+        moment = real(wanted, zone).timestamp()
+        if moment > last:
+            last = moment
+            yield moment
+
+
+def _each(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
+    """Every real moment that fits: along the wall clock from one change of it to the next."""
+    fields = " ".join(cron.fields)
+    start, inclusive = _utc(after), False
+    while True:
+        offset = start.astimezone(zone).utcoffset() or timedelta()
+        wall = (start + offset).replace(tzinfo=None)
+        if inclusive:
+            wall -= timedelta(seconds=1)
+        change: datetime | None = None
+        seen = start
+        for wanted in CronSim(fields, wall):
+            moment = wanted.replace(tzinfo=UTC) - offset
+            change = change_between(seen, moment, zone)
+            if change is not None:
+                break
+            seen = moment
+            yield moment.timestamp()
+        if change is None:
+            return
+        start, inclusive = change, True
+
+
+def _utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,296 @@
+"""What people, the agent and the command line do with jobs: make, show, pause, run, change, remove.
+And what becomes of a run when its turn is over."""
+
+import logging
+from collections.abc import Callable
+from itertools import count, islice
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.jobs.outcomes import Outcome, outcome
+from gateway.jobs.port import Asker, Job, Jobs, Reason, Refused, Run, Timetable, Wish
+from gateway.jobs.settings import JobSettings
+from gateway.messages import JobFailed, read_conversation
+from gateway.ports import Accept
+from gateway.store.port import Reads
+from gateway.texts import Key, say
+
+log = logging.getLogger("turnkeeper.jobs")
+
+RETRIES = (300.0, 900.0, 1_800.0)
+"""Seconds after which a run that failed by what may be over is tried again."""
+NOT_BEGUN = 86_400.0
+"""Seconds after which a run that never began is given up."""
+MOST_TRIES = 5
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """A wish that was looked at: the job that it would be, and its next times."""
+
+    job: Job
+    times: tuple[float, ...]
+
+
+class Book:
+    """All jobs. `ring` is called when a due time may have changed."""
+
+    def __init__(
+        self, jobs: Jobs, times: Timetable, settings: JobSettings, reads: Reads, accept: Accept
+    ) -> None:
+        self.jobs = jobs
+        self.times = times
+        self.settings = settings
+        self._reads = reads
+        self._accept = accept
+        self.ring: Callable[[], None] = lambda: None
+
+    # ---- making and changing -------------------------------------------------------------
+
+    async def draft(self, wish: Wish, asker: Asker, old: Job | None = None) -> Draft:
+        """What `wish` would be; `old`: the job that it changes. Refused says why it cannot be."""
+        language = asker.sender.language
+        zone = wish.zone or (old.zone if old is not None else self.settings.zone)
+        schedule = self.times.read(wish.schedule, zone)
+        now = ambient.now()
+        times = self._times(schedule, zone, now, 60)
+        if not times:
+            raise Refused(say("jobs_past", language))
+        least = self.settings.interval
+        if any(later - one < least for one, later in zip(times, times[1:], strict=False)):
+            raise Refused(say("jobs_too_often", language, n=int(least)))
+        if old is None:
+            await self._check_count(asker)
+        known = old or Job(
+            id="",
+            owner=asker.sender,
+            conversation=asker.conversation.id,
+            title="",
+            prompt="",
+            schedule="",
+            zone="",
+            made=now,
+        )
+        job = replace(
+            known,
+            title=wish.title.strip()[:80],
+            prompt=wish.prompt.strip(),
+            schedule=schedule,
+            zone=zone,
+            missed=wish.missed,
+            overlap=wish.overlap,
+            jitter=wish.jitter,
+            next_due=times[0],
+            wake=times[0],
+            state="active",
+            why="",
+        )
+        return Draft(job=job, times=times[:3])
+
+    def _times(self, schedule: str, zone: str, after: float, most: int) -> tuple[float, ...]:
+        def each() -> list[float]:
+            found: list[float] = []
+            moment: float | None = after
+            for _ in islice(count(), most):
+                moment = self.times.after(schedule, zone, moment or after)
+                if moment is None:
+                    break
+                found.append(moment)
+            return found
+
+        return tuple(each())
+
+    async def _check_count(self, asker: Asker) -> None:
+        mine = 0
+        for account in asker.accounts or {asker.sender.key}:
+            mine += sum(job.state != "ended" for job in await self.jobs.listed(account))
+        if mine >= self.settings.per_person:
+            raise Refused(say("jobs_too_many", asker.sender.language, n=self.settings.per_person))
+
+    async def make(self, draft: Draft, name: str) -> Job:
+        """The job of `draft` under the id `name`; a second time the one that is there."""
+        job = replace(draft.job, id=name, version=ambient.new_id())
+        job = self._ahead(job)
+        if not await self.jobs.commit(None, job, ()):
+            return await self.jobs.get(name) or job
+        log.info("job_made", extra={"job": name, "owner": job.owner.key})
+        self.ring()
+        return job
+
+    def _ahead(self, job: Job) -> Job:
+        """`job` with its next due time after now, for when it was decided on late."""
+        now = ambient.now()
+        if job.next_due > now:
+            return job
+        due = self.times.after(job.schedule, job.zone, now)
+        state = job.state if due is not None else "ended"
+        return replace(job, next_due=due or 0.0, wake=due or 0.0, state=state)
+
+    async def change(self, draft: Draft) -> bool:
+        """Put the draft's schedule and words in place of the job's."""
+
+        def changed(job: Job) -> Job:
+            same = ("id", "owner", "conversation", "made", "version")
+            new = replace(draft.job, **{name: getattr(job, name) for name in same})
+            return self._ahead(new)
+
+        return await self._write(draft.job.id, changed) is not None
+
+    async def pause(self, name: str, why: Reason = "") -> bool:
+        """No new runs until it is resumed; False if there is nothing to pause."""
+
+        def paused(job: Job) -> Job | None:
+            return replace(job, state="paused", why=why) if job.state == "active" else None
+
+        return await self._write(name, paused) is not None
+
+    async def resume(self, name: str) -> Job | None:
+        """Go on with the next due time; those that the pause took are on record as skipped."""
+        now = ambient.now()
+
+        def resumed(job: Job) -> Job | None:
+            if job.state != "paused":
+                return None
+            return self._ahead(replace(job, state="active", why=""))
+
+        before = await self.jobs.get(name)
+        skipped: tuple[Run, ...] = ()
+        if before is not None and before.state == "paused" and 0 < before.next_due <= now:
+            run = Run(job=name, slot=f"paused-{before.next_due:.0f}", due=before.next_due,
+                      state="skipped", reason="paused", at=now, ended=now,
+                      version=ambient.new_id())  # fmt: skip
+            skipped = (run,)
+        return await self._write(name, resumed, skipped)
+
+    async def remove(self, name: str) -> bool:
+        """The job is gone; a run under way comes to its end."""
+        for _ in range(MOST_TRIES):
+            job = await self.jobs.get(name)
+            if job is None:
+                return False
+            if await self.jobs.commit(job, None, ()):
+                self.ring()
+                return True
+        return False
+
+    async def run_now(self, name: str, key: str) -> bool:
+        """One run besides the schedule; the same `key` makes one only."""
+        now = ambient.now()
+        run = Run(job=name, slot=f"now-{key}", due=now, state="queued", at=now,
+                  version=ambient.new_id())  # fmt: skip
+        return await self._write(name, lambda job: job, (run,)) is not None
+
+    async def retry(self, name: str, slot: str) -> bool:
+        """Try a run that failed once more, now."""
+        run = await self.jobs.run(name, slot)
+        if run is None or run.state != "failed" or await self.jobs.get(name) is None:
+            return False
+        now = ambient.now()
+        again = replace(run, state="retrying", tries=run.tries + 1, wake=now, ended=0.0,
+                        version=ambient.new_id())  # fmt: skip
+        done = await self.jobs.advance(run, again)
+        self.ring()
+        return done
+
+    async def _write(
+        self, name: str, change: Callable[[Job], Job | None], runs: tuple[Run, ...] = ()
+    ) -> Job | None:
+        """Change a job as it is now; what it has become, None if it stays as it is."""
+        for _ in range(MOST_TRIES):
+            job = await self.jobs.get(name)
+            after = change(job) if job is not None else None
+            if job is None or after is None:
+                return None
+            after = replace(after, version=ambient.new_id())
+            if await self.jobs.commit(job, after, runs):
+                self.ring()
+                return after
+        return None
+
+    # ---- looking -------------------------------------------------------------------------
+
+    async def seen_by(self, asker: Asker) -> tuple[Job, ...]:
+        """The jobs that `asker` may manage: own ones anywhere, for admins those here too."""
+        found: dict[str, Job] = {}
+        for account in sorted(asker.accounts | {asker.sender.key}):
+            found |= {job.id: job for job in await self.jobs.listed(account)}
+        if asker.role == "admin":
+            here = asker.conversation.id
+            every = await self.jobs.listed()
+            found |= {job.id: job for job in every if job.conversation == here}
+        return tuple(sorted(found.values(), key=lambda job: (job.made, job.id)))
+
+    def next_times(self, job: Job) -> tuple[float, ...]:
+        """Its next three due times."""
+        if job.state != "active" or not job.next_due:
+            return ()
+        return (job.next_due, *self._times(job.schedule, job.zone, job.next_due, 2))
+
+    # ---- ends ----------------------------------------------------------------------------
+
+    async def settle(self, run: Run) -> bool:
+        """Put down what became of a run that was fired; whether its turn has begun."""
+        turn = await self._reads.turn(run.turn)
+        if turn is None:
+            if ambient.now() - run.at > NOT_BEGUN:
+                await self._end(run, Outcome(state="failed", reason="not_begun"))
+            return False
+        end = outcome(turn, await self._reads.records(turn.id))
+        if end is not None:
+            await self._end(run, end)
+        return True
+
+    async def settle_turn(self, name: str, slot: str) -> None:
+        """As `settle`, for a turn that has just ended."""
+        run = await self.jobs.run(name, slot)
+        if run is not None and run.state == "fired":
+            await self.settle(run)
+            self.ring()
+
+    async def refuse(self, name: str, slot: str, why: Reason) -> None:
+        """A run that may not begin; its job is paused."""
+        run = await self.jobs.run(name, slot)
+        if run is not None and run.open:
+            await self._end(run, Outcome(state="failed", reason=why))
+        await self.pause(name, why)
+
+    async def _end(self, run: Run, end: Outcome) -> None:
+        now, job = ambient.now(), await self.jobs.get(run.job)
+        spent = run.cost + end.cost
+        if end.again and run.tries < len(RETRIES) and job is not None and job.state == "active":
+            wake = now + RETRIES[run.tries]
+            after = replace(run, state="retrying", reason=end.reason, tries=run.tries + 1,
+                            wake=wake, text=end.text, cost=spent)  # fmt: skip
+        else:
+            after = replace(run, state=end.state, reason=end.reason, ended=now, wake=0.0,
+                            text=end.text, cost=spent)  # fmt: skip
+        if after.state == "failed" and job is not None:
+            await self._tell(job, after)
+            if end.again:
+                await self.pause(job.id, end.reason)
+        await self.jobs.advance(run, replace(after, version=ambient.new_id()))
+        log.info("run_ended", extra={"job": run.job, "slot": run.slot, "state": after.state})
+
+    async def _tell(self, job: Job, run: Run) -> None:
+        """Bring the failure to the job's conversation: known there, it is told once."""
+        language = job.owner.language
+        key: Key = f"jobs_why_{run.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
+        paused = say("jobs_failed_paused", language) if run.reason == "model" and run.tries else ""
+        text = say(
+            "jobs_failed",
+            language,
+            title=job.title,
+            when=self.times.when(run.due, job.zone),
+            why=f"{say(key, language)} {run.text}".strip(),
+            paused=paused,
+        )
+        told = JobFailed(
+            conversation=read_conversation(job.conversation),
+            event=f"failed:{job.id}:{run.slot}:{run.tries}",
+            job=job.id,
+            slot=run.slot,
+            text=text.strip(),
+            language=language,
+        )
+        await self._accept([told])

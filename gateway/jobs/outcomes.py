@@ -1,0 +1,61 @@
+"""What a job's turn came to, from its row and its records. Pure."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from agent_core.journal import Failed, Finished, Record, Replied, Stopped
+from gateway.jobs.port import Reason, RunState
+from gateway.store.rows import TurnRow
+
+SILENT = "[SILENT]"
+MOST_TEXT = 2_000
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """`again`: it failed by what may be over in a while."""
+
+    state: RunState
+    reason: Reason = ""
+    text: str = ""
+    cost: float = 0.0
+    again: bool = False
+
+
+def is_silent(text: str) -> bool:
+    """The answer says that there is nothing to report."""
+    words = text.strip()
+    return words.startswith(SILENT) or words.endswith(SILENT)
+
+
+def outcome(turn: TurnRow, records: Iterable[Record]) -> Outcome | None:
+    """None while the turn is not over."""
+    if turn.status in ("running", "parked"):
+        return None
+    known = tuple(records)
+    cost = sum(one.reply.usage.cost or 0.0 for one in known if isinstance(one, Replied))
+    for record in reversed(known):
+        match record:
+            case Finished(finish="error"):
+                return _failed(known, cost)
+            case Finished(text=text):
+                state: RunState = "silent" if is_silent(text) else "done"
+                return Outcome(state=state, text=text[:MOST_TEXT], cost=cost)
+            case Stopped(reason="stop", by=by):
+                return Outcome(state="stopped", text=by, cost=cost)
+            case Stopped(reason="interrupt"):
+                return Outcome(state="stopped", reason="overlap", cost=cost)
+            case Stopped(text=text):
+                return Outcome(state="failed", reason="bug", text=text, cost=cost)
+            case _:
+                continue
+    return Outcome(state="failed", reason="bug", cost=cost)
+
+
+def _failed(records: tuple[Record, ...], cost: float) -> Outcome:
+    last = next((one for one in reversed(records) if isinstance(one, Failed)), None)
+    text = last.text if last is not None else ""
+    if last is not None and last.error == "budget":
+        return Outcome(state="failed", reason="money", text=text, cost=cost)
+    rejected = last is not None and last.fault == "rejected"
+    return Outcome(state="failed", reason="model", text=text, cost=cost, again=not rejected)

@@ -1,0 +1,237 @@
+"""Killed at every point: a turn that stores something and one that forgets it. And turns of two
+conversations that store at once, on both stores."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import redis
+from msgspec.structs import replace
+
+from agent_core.memory.documents import Change, Remembered
+from agent_core.memory.recall import HEAD, without
+from agent_core.memory.settings import MemorySettings
+from agent_core.memory.tool import memory_tool
+from agent_core.messages import Message, Text, ToolCall, text_of
+from agent_core.orchestration.executor import Hands
+from agent_core.tools.toolbox import Toolbox
+from gateway.agent import Circumstances
+from gateway.memory.shelf import Memories, Shelf
+from gateway.messages import Conversation
+from gateway.store.port import Store
+from gateway.store.redis import RedisStore
+from gateway.store.sqlite import SqliteStore
+from gateway.views import Notice, Reply
+from tests.contracts.redis_server import redis_server
+from tests.fakes.lives import count_points, killed_at
+from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent, _view
+from tests.stories.test_kills import assert_clean
+
+TEA, FALCON = "Ann likes tea.", "It is called Falcon."
+STEPS = {
+    "keep": {"action": "add", "target": "user", "text": TEA},
+    "name": {"action": "add", "target": "memory", "text": FALCON},
+    "drop": {"action": "remove", "target": "user", "old_text": "tea"},
+}
+
+
+async def alone(account: str) -> frozenset[str]:
+    return frozenset({account})
+
+
+class RememberingAgent(ScriptedAgent):
+    """`keep name` stores two entries, `drop` takes one out: by the tool, each in a round."""
+
+    memories: Memories
+
+    def __init__(self, life: Life) -> None:
+        super().__init__(life.ledger, life.points, life.folder)
+        self.toolbox = Toolbox((memory_tool(), self._tool("note", "effect")))
+
+    def hands(self, circumstances: Circumstances) -> Hands:
+        person, _ = circumstances.asker()
+        shelf = self.memories.at(circumstances.conversation, person, lambda: False)
+        return replace(super().hands(circumstances), memory=shelf)
+
+    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
+        last = max(n for n, one in enumerate(messages) if one.role == "user")
+        text = text_of(messages[last])
+        self._ledger.note("read", text=text)
+        words = without(text).split()
+        done = sum(one.role == "tool" for one in messages[last:])
+        if done == len(words):
+            return [Text(text=f"{without(text)}: ok")]
+        arguments = json.dumps(STEPS[words[done]])
+        return [ToolCall(id=f"{words[done]}-{last}", name="memory", arguments=arguments)]
+
+
+class PointedDirectory:
+    """Points before and after each write of a document."""
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+
+    async def get(self, key: str) -> bytes | None:
+        return await self._life.store.get(key)
+
+    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
+        self._life.points.hit("put")
+        stood = await self._life.store.put(key, body, expected)
+        self._life.ledger.note("put", stood=stood, body=(body or b"").decode())
+        self._life.points.hit("putten")
+        return stood
+
+    async def keys(self, prefix: str) -> tuple[str, ...]:
+        return await self._life.store.keys(prefix)
+
+
+def remembering(life: Life) -> None:
+    life.agent = RememberingAgent(life)
+    life.agent.memories = Memories(PointedDirectory(life), MemorySettings(), alone)
+
+
+async def finals(life: Life, text: str) -> None:
+    def there() -> bool:
+        views = life.screen().values()
+        return any(isinstance(v, Reply) and v.state == "final" and v.text == text for v in views)
+
+    await life.until(there)
+
+
+async def story(life: Life) -> None:
+    life.services.memory = life.agent.memories
+    await life.say("m1", "keep name")
+    await finals(life, "keep name: ok")
+    await life.say("m2", "drop")
+    await finals(life, "drop: ok")
+    await life.quiet()
+    await assert_clean(life, 2)
+    shelf = life.agent.memories.at(ROOM, ANN.key, lambda: False)
+    assert await shelf.read() == Remembered(memory=(FALCON,))
+
+
+def look(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    stood = [json.loads(line["body"]) for line in ledger.all("put") if line["stood"]]
+    keys = [one["done"][-1] for one in stood]
+    assert len(keys) <= 3, f"{label}: each change is written once: {keys}"
+    for one in stood:
+        entries = (*one.get("memory", ()), *one.get("user", ()))
+        assert len(set(entries)) == len(entries), f"{label}: {stood}"
+    screen = {
+        line["id"]: _view(json.dumps(line["view"]).encode())
+        for line in ledger.all()
+        if line["what"] in ("send", "edit")
+    }
+    told = Counter(v.text for v in screen.values() if isinstance(v, Notice))
+    plain = Counter({text: n for text, n in told.items() if "twice" not in text})
+    assert all(n == 1 for n in plain.values()), f"{label}: {told}"
+    assert len(told) - len(plain) <= 1, f"{label}: one at most was sent in doubt: {told}"
+    for words in (f"Remembered: {TEA}", f"Remembered: {FALCON}", f"Forgotten: {TEA}"):
+        assert any(text.startswith(words) for text in told), f"{label}: {told}"
+    (block,) = {line["text"] for line in ledger.all("read") if HEAD in line["text"]}
+    assert TEA in block and FALCON in block, f"{label}: at the second turn's start: {block}"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 5])
+def test_killed_at_every_point_it_is_stored_once(every: int) -> None:
+    points = count_points(story, remembering)
+    assert points["names"].count("put") == 3, points
+    near = {n for n, name in enumerate(points["names"], 1) if name.startswith("put")}
+    chosen = sorted({*range(1, points["count"] + 1, every), *near})
+    killed = 0
+    for k in chosen:
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, look, label, remembering)
+    assert killed >= len(chosen) * 0.9
+
+
+# ---- both stores -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = redis_server(tmp_path_factory.mktemp("redis"))
+    yield server.url
+    server.end()
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "redis":
+        url = request.getfixturevalue("redis_url")
+        client = redis.Redis.from_url(url)
+        client.flushall()
+        client.close()
+        made: Store = await RedisStore.open(url)
+    else:
+        made = await SqliteStore.open(tmp_path / "store.db")
+    yield made
+    await made.close()
+
+
+def shelf_at(store: Store, where: Conversation, account: str = ANN.key) -> Shelf:
+    async def both(account: str) -> frozenset[str]:
+        return frozenset({account, "other:ann"})
+
+    return Memories(store, MemorySettings(), both).at(where, account, lambda: False)
+
+
+async def test_two_conversations_of_a_person_store_at_once_and_both_are_kept(store: Store) -> None:
+    others = replace(ROOM, channel="other room")
+    shelves = [shelf_at(store, ROOM), shelf_at(store, others)]
+    async with asyncio.TaskGroup() as group:
+        for n in range(20):
+            change = Change(action="add", target="user", text=f"fact {n}")
+            group.create_task(shelves[n % 2].apply(change, f"key-{n}"))
+            group.create_task(shelves[n % 2].apply(change, f"key-{n}"))
+    known = await shelves[0].read()
+    assert sorted(known.user) == sorted(f"fact {n}" for n in range(20))
+
+
+async def test_a_change_that_was_taken_back_meanwhile_is_not_made_again(store: Store) -> None:
+    shelf = shelf_at(store, ROOM)
+    change = Change(action="add", target="user", text="fact")
+    first = await shelf.apply(change, "a")
+    await shelf.apply(Change(action="remove", target="user", old="fact"), "b")
+    assert await shelf.apply(change, "a") == first
+    assert (await shelf.read()).user == ()
+    await shelf.apply(change, "c")
+    await shelf.clear("d")
+    await shelf.apply(change, "e")
+    await shelf.clear("d")
+    assert (await shelf.read()).user == ("fact",)
+
+
+async def test_the_shelf_itself_keeps_to_its_place(store: Store) -> None:
+    """Whatever the tool lets through: off is off, a group has no USER.md, nobody has nothing."""
+    about = Change(action="add", target="user", text="fact")
+    group = replace(ROOM, private=False)
+    assert "In a group" in (await shelf_at(store, group).change(about, "a")).text
+    off = Memories(store, MemorySettings(), alone).at(ROOM, ANN.key, lambda: True)
+    assert "switched off" in (await off.change(about, "b")).text
+    nobody = shelf_at(store, ROOM, ":")
+    assert "nobody to remember it for" in (await nobody.change(about, "c")).text
+    assert await nobody.read() == await off.read() == Remembered()
+    assert await store.keys("memory:") == ()
+    topic = replace(group, thread="7", person="bob")
+    await shelf_at(store, topic).change(replace(about, target="memory"), "d")
+    assert (await shelf_at(store, group).read()).memory == ("fact",), "one for all its threads"
+    assert await store.keys("memory:") == (f"memory:chat:{group.id}",)
+    await shelf_at(store, ROOM).change(replace(about, text="mine"), "e")
+    assert (await shelf_at(store, group).read()).user == ()
+
+
+async def test_what_linked_accounts_told_is_one_document_with_one_limit(store: Store) -> None:
+    one, other = shelf_at(store, ROOM), shelf_at(store, ROOM, "other:ann")
+    await other.apply(Change(action="add", target="user", text="x" * 1_000), "a")
+    refused = await one.apply(Change(action="add", target="user", text="y" * 900), "b")
+    assert "is full" in refused.text and not refused.shown
+    change = Change(action="replace", target="user", old="xx", text="short")
+    assert (await one.apply(change, "c")).shown == "short"
+    assert (await other.read()).user == ("short",)
+    assert await store.get(f"memory:own:{ANN.key}") is None, "it stays with who told it"
