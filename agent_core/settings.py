@@ -10,6 +10,7 @@ from typing import Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_core.context.settings import ContextSettings
+from agent_core.mcp.settings import McpSettings
 from agent_core.memory.settings import MemorySettings
 from agent_core.models.catalog import Price, parse_prices, parse_windows
 from agent_core.models.providers import (
@@ -31,6 +32,7 @@ from agent_core.models.providers import (
     split_keys,
 )
 from agent_core.orchestration.settings import AgentSettings
+from agent_core.tools.finding.toolsets import Toolsets
 from agent_core.tools.web.settings import WebSettings
 
 __all__ = [
@@ -62,6 +64,8 @@ class ToolSettings(BaseModel):
     command_max_seconds: int = 600
     hooks: tuple[str, ...] = ()
     web: WebSettings = WebSettings()
+    mcp: McpSettings = McpSettings()
+    sets: Toolsets = Toolsets()
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> "ToolSettings":
@@ -72,7 +76,13 @@ class ToolSettings(BaseModel):
             mend = "write whole seconds, from 1 to 86400."
             raise SettingsError(setting.upper(), text, mend)
         hooks = tuple(filter(None, (entry.strip() for entry in _read(env, "hooks").split(","))))
-        return cls(command_max_seconds=int(text), hooks=hooks, web=WebSettings.read(env))
+        return cls(
+            command_max_seconds=int(text),
+            hooks=hooks,
+            web=WebSettings.read(env),
+            mcp=McpSettings.read(env),
+            sets=Toolsets.read(env),
+        )
 
 
 class ModelSettings(BaseModel):

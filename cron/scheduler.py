@@ -20,7 +20,7 @@ from cron.timetable import Times
 from cron.trigger import missed, next_fire
 from gateway.clock import new_id, now
 from gateway.errors import StoreFailed
-from gateway.jobs.port import Job, Jobs, Run
+from gateway.jobs.port import Job, Jobs, Reason, Run
 from gateway.messages import JobFired, digest, read_conversation
 from gateway.ports import Accept
 
@@ -130,7 +130,9 @@ class Scheduler:
         """A run that failed by no fault of its own is tried once more."""
         job = await self._jobs.get(run.job)
         if job is None:
-            return await self._jobs.advance(run, _deleted(run))
+            return await self._jobs.advance(run, _stopped(run, "deleted"))
+        if job.state == "paused":
+            return await self._jobs.advance(run, _stopped(run, "paused"))
         fired = replace(run, state="fired", wake=0.0, at=now(), version=new_id())
         if not await self._jobs.advance(run, fired):
             return False
@@ -153,17 +155,20 @@ class Scheduler:
     async def _fired_again(self, run: Run) -> None:
         job = await self._jobs.get(run.job)
         if job is None:
-            await self._jobs.advance(run, _deleted(run))
+            await self._jobs.advance(run, _stopped(run, "deleted"))
         else:
             await self._fire(job, run)
 
     async def _start_queued(self, run: Run) -> None:
+        """Begin a run that waited for the one before it; one by hand waits for no retry."""
         others = [one for one in await self._jobs.unfinished() if one.job == run.job]
+        if run.slot.startswith("now-"):
+            others = [one for one in others if one.state != "retrying"]
         if others and others[0].slot != run.slot:
             return
         job = await self._jobs.get(run.job)
         if job is None:
-            await self._jobs.advance(run, _deleted(run))
+            await self._jobs.advance(run, _stopped(run, "deleted"))
             return
         fired = replace(run, state="fired", at=now(), version=new_id())
         if await self._jobs.advance(run, fired):
@@ -204,7 +209,5 @@ def _jitter(job: Job, due: float) -> float:
     return job.jitter * share
 
 
-def _deleted(run: Run) -> Run:
-    return replace(
-        run, state="stopped", reason="deleted", wake=0.0, ended=now(), version=new_id()
-    )
+def _stopped(run: Run, why: Reason) -> Run:
+    return replace(run, state="stopped", reason=why, wake=0.0, ended=now(), version=new_id())

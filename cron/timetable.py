@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from cron.job import Cron, Every, Once
-from cron.schedule import ScheduleError, read_schedule, zone_of
+from cron.job import Cron, Every, Once, ScheduleError
+from cron.schedule import read_schedule, zone_of
 from cron.trigger import next_fire
 from gateway.jobs.port import Refused
 from gateway.texts import say

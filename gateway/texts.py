@@ -6,6 +6,7 @@ Vocabulary: imports nothing of ours. Adapters take the words of their cards from
 from typing import Literal, TypeAlias
 
 from gateway.history import texts as history
+from gateway.jobs import texts as jobs
 from gateway.memory import texts as memory
 from gateway.plans import texts as plans
 from gateway.spending import texts as spending
@@ -33,7 +34,8 @@ _Key = Literal[
     "research_init", "research_search", "research_analyze", "research_synthesize",
     "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
-Key: TypeAlias = _Key | history.HistoryKey | memory.MemoryKey | plans.PlanKey | spending.SpendingKey
+_Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
+Key: TypeAlias = _Key | _Areas | spending.SpendingKey
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -329,7 +331,7 @@ GERMAN: dict[Key, str] = {
     "research_findings": "{n} Befunde",
 }
 
-for _area in (history, memory, plans, spending):
+for _area in (history, jobs, memory, plans, spending):
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}

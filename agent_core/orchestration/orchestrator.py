@@ -5,12 +5,15 @@ Messages are only ever appended: each call begins with the whole of one before i
 steps run at once (they share what was there when they began).
 """
 
+import asyncio
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core.context import todo
 from agent_core.context.compression import Window
 from agent_core.context.transcript import settled
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
@@ -248,11 +251,15 @@ class _Planned:
         self._looks += 1
         edits = await self._scope.amendments(f"edits-{self._looks}")
         fresh, self._taken = edits[self._taken :], len(edits)
-        if not fresh:
-            return plan
-        plan = apply(plan, fresh)
-        self._tell(plan, f"edited-{self._looks}")
-        return plan
+        workspace, turn = Path(self._brief.workspace), self._scope.turn_id
+        read = partial(asyncio.to_thread, todo.ticks, workspace, turn)
+        ids = await self._scope.once(f"todo-read-{self._looks}", read, kind=list[str])
+        after = todo.ticked(apply(plan, fresh), ids)
+        if after != plan:
+            self._tell(after, f"edited-{self._looks}")
+        put = partial(asyncio.to_thread, todo.write, workspace, turn, after)
+        await self._scope.once(f"todo-put-{self._looks}", put, kind=bool)
+        return after
 
     async def _wave(self, plan: Plan, ready: tuple[Step, ...]) -> dict[str, _Done]:
         """Work on steps that do not need each other, all at once."""

@@ -187,7 +187,7 @@ class Book:
         if run is None or run.state != "failed" or await self.jobs.get(name) is None:
             return False
         now = ambient.now()
-        again = replace(run, state="retrying", tries=run.tries + 1, wake=now, ended=0.0,
+        again = replace(run, state="queued", tries=run.tries + 1, at=now, ended=0.0,
                         version=ambient.new_id())  # fmt: skip
         done = await self.jobs.advance(run, again)
         self.ring()

@@ -21,6 +21,8 @@ class Company:
 
     def live(self, event: AgentEvent) -> None:
         session, open_turn = self._session, self._open
+        if open_turn.row.firing is not None:
+            return  # a report is delivered whole
         if isinstance(event, TokenAdded):
             open_turn.words += event.text
         elif isinstance(event, TextRestarted):
@@ -53,7 +55,8 @@ class Circumstances:
         row = self._open.row
         spent = self._session.row.spent
         cost = spent.last.cost if spent.turn == row.id else 0.0
-        return Payer(turn=row.id, person=row.sender, spent=cost, language=row.language)
+        job = row.firing.job if row.firing is not None else ""
+        return Payer(turn=row.id, person=row.sender, spent=cost, job=job, language=row.language)
 
     def asker(self) -> tuple[str, str]:
         return self._open.row.sender, self._open.row.role

@@ -20,6 +20,7 @@ from gateway.messages import (
     CommandGiven,
     FormSubmitted,
     GatewaySaid,
+    JobFailed,
     JobFired,
     MessageDeleted,
     MessageEdited,
@@ -32,9 +33,9 @@ from gateway.messages import (
     WebhookCalled,
     sender_of,
 )
+from gateway.jobs import running as runs
 from gateway.people.quotas import over_quota
 from gateway.people.relays import show_brought
-from gateway.plans import amend as plans
 from gateway.present import HEARD
 from gateway.sessions.decisions import describe
 from gateway.sessions.parts import joined, settles_in, whole
@@ -78,12 +79,14 @@ class Intake:
         match inbound:
             case MessageReceived():
                 await self._message(row, inbound)
-            case JobFired() | WebhookCalled():
+            case WebhookCalled():
                 self._session.queue.append(row)
+            case JobFired() | JobFailed():
+                await runs.take(self._session, row, inbound)
             case CommandGiven():
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
-                await plans.press(self._session, self, row, inbound)
+                await runs.press(self._session, self, row, inbound)
             case QuestionExpired() | QuestionDue():
                 await self._session.decisions.timed(row, inbound)
             case QuestionBrought():
@@ -257,6 +260,9 @@ class Intake:
         session = self._session
         if not session.queue or self.settles_in():
             return None
+        if not await runs.may_begin(session, session.queue[0]):
+            session.queue.popleft()
+            return None
         parts = whole(session.queue)
         rows = [joined(parts)]
         surplus = len(session.queue) + 1 - len(parts) - session.services.most_waiting
@@ -275,6 +281,7 @@ class Intake:
         taken = (*parts, *rows[1:])
         done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
         row = self._turn_row(rows, taken, asked.said)
+        row = runs.turn_of(session, row, rows[0].inbound)
         open_turn = await session.start(row, asked, done)
         if heard := self._reading.take_heard():
             note = Noted(key=HEARD, value=Raw(msgspec.json.encode(heard)))

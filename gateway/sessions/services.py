@@ -9,6 +9,7 @@ from agent_core import ambient
 from gateway.access import Access
 from gateway.agent import Agent
 from gateway.delivery.pace import Gate, Pace, Paces
+from gateway.jobs.book import Book
 from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
@@ -90,6 +91,8 @@ class Services:
     linking: Linking | None = None
     ledger: Ledger | None = None
     """None: nothing is limited, so nothing is kept for all conversations together."""
+    jobs: Book | None = None
+    """None: nothing is done again and again."""
     memory: Memories | None = None
     """None: nothing is remembered."""
     _gates: dict[str, Gate] = field(default_factory=dict)

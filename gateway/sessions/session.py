@@ -20,6 +20,8 @@ from agent_core.orchestration.executor import Result
 from agent_core.scope import Scope, Turn
 from gateway.errors import Fenced, StoreFailed
 from gateway.history.undo import Past, begin_again, take_back
+from gateway.jobs import running as runs
+from gateway.jobs.present import JobFold
 from gateway.memory.recall import recalled, remembered
 from gateway.messages import CommandGiven, Conversation
 from gateway.present import Fold
@@ -205,6 +207,9 @@ class Session(Commits):
 
     def fold(self, row: TurnRow) -> Fold:
         """An empty fold for a turn's views."""
+        if row.firing is not None:
+            who, language = row.sender_name, row.language
+            return JobFold(turn=row.id, asker=who, language=language, firing=row.firing)
         own = self.adapter.abilities.own_messages
         return Fold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
 
@@ -376,6 +381,7 @@ class Session(Commits):
         for question in [q for q in self.questions.values() if q.turn == open_turn.id]:
             del self.questions[question.id]
         self.outbox.forget(open_turn.id)
+        runs.ended(self, open_turn, self._last)
 
     def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
         """What people said for the running turn since it was last asked."""

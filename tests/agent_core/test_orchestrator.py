@@ -120,7 +120,9 @@ async def test_a_kill_after_each_record_repeats_no_answer(tmp_path: Path) -> Non
     expected = await first.run(whole)
     assert len(whole.records) > 20
     for count in range(len(whole.records) + 1):
-        disk, world = Disk(whole.records[:count]), World(tmp_path)
+        own = tmp_path / str(count)
+        own.mkdir()
+        disk, world = Disk(whole.records[:count]), World(own)
         assert await world.run(disk) == expected
         known = [r for r in whole.records[:count] if isinstance(r, Replied)]
         assert len(world.asked) == len(first.asked) - len(known), count

@@ -139,13 +139,13 @@ async def test_a_plan_is_named_by_what_was_asked(rig: Rig) -> None:
         {"id": "s2", "description": "step 2", "needs": ["s1"]},
     ]
     planned = Call("task_planning", json.dumps({"steps": steps}))
-    ok = Say('{"ok": true, "why": ""}')
-    rig.model.script(planned, Say("one"), ok, Say("two"), ok, Say("all done"))
+    rig.model.script(planned, Say("one"), Say("two"), Say("all done"))
     rig.telegram.say(PERSON, "paint it")
     await rig.shows("all done")
     await rig.quiet()
     plan = next(text for text in rig.said() if "step 1" in text)
-    assert "paint it" in plan and "Memory" not in plan and TEA not in plan
+    assert plan.splitlines()[0] == "☑ paint it 2/2"
+    assert TEA in told(rig)
     assert_only_added(rig, first=2)
 
 

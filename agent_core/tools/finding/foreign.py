@@ -34,9 +34,7 @@ class Definition(Struct, frozen=True, kw_only=True):
     @property
     def spec(self) -> ToolSpec:
         """As the model sees it."""
-        return ToolSpec(
-            name=self.name, description=self.description, parameters=self.parameters
-        )
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
 
 class Shelf(Protocol):
@@ -100,5 +98,9 @@ async def looked_up(
     names = [call.name for call in calls if BETWEEN in call.name]
     if reach is None or not any(within(name, reach) for name in names):
         return {}
-    found = await scope.once("foreign", lambda: shelf.find(n for n in names if within(n, reach)), kind=tuple[Definition, ...])
+    found = await scope.once(
+        "foreign",
+        lambda: shelf.find(n for n in names if within(n, reach)),
+        kind=tuple[Definition, ...],
+    )
     return {one.name: shelf.make(one) for one in found}

@@ -1,0 +1,54 @@
+"""The plan's copy as a file of the workspace: rewritten after each change, and of what stands in it
+only the ticks of known steps are read back. The journal is the truth; the file is untrusted.
+"""
+
+import re
+from pathlib import Path
+
+from agent_core.errors import ToolFailed
+from agent_core.orchestration.plan import Plan, checklist, moved
+from agent_core.tools import backups, paths
+
+PLACE = f"{paths.OWN}/todo.md"
+MOST = 100_000
+"""Bytes of the file that are read."""
+TICKED = "ticked in the list"
+_TICK = re.compile(r"^\s*[-*] \[[xX]\] ([\w-]{1,20}):", re.MULTILINE)
+
+
+def ticks(workspace: Path, turn: str) -> list[str]:
+    """Ids that are ticked in the file of this turn, [] if there is none."""
+    if not workspace.is_dir():
+        return []
+    try:
+        with paths.open_read(workspace, PLACE) as file:
+            text = file.read(MOST).decode("utf-8", "replace")
+            return _TICK.findall(text) if _mark(turn) in text else []
+    except ToolFailed:
+        return []
+
+
+def ticked(plan: Plan, ids: list[str]) -> Plan:
+    """`plan` with the steps done that had not begun and are ticked."""
+    for step in plan.of("pending"):
+        if step.id in ids:
+            plan = moved(plan, step.id, "done", TICKED)
+    return plan
+
+
+def write(workspace: Path, turn: str, plan: Plan) -> bool:
+    """Put the copy where there is a workspace; whether it was put."""
+    if not workspace.is_dir():
+        return False
+    text = f"# {plan.title}\n{_mark(turn)}\n\n{checklist(plan)}\n"
+    try:
+        real = Path(workspace).resolve() / PLACE
+        backups.store(workspace, real, text.encode(), 0o644)
+    except (OSError, ToolFailed):
+        return False
+    return True
+
+
+def _mark(turn: str) -> str:
+    """Whose plan it is: another turn's steps have the same ids."""
+    return f"<!-- turn {turn} -->"

@@ -1,0 +1,230 @@
+"""One server: started when it is first wanted, listened to, and brought back when it is lost."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Literal
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.mcp.settings import McpServer
+from agent_core.mcp.transport import Complaints, address, child
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client.session import ClientRequestContext, IncomingMessage
+    from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Tool
+
+log = logging.getLogger("turnkeeper.mcp")
+
+START = 20.0
+"""Seconds that a server may take to start and to name its tools."""
+LONGEST = 60.0
+"""Seconds between two tries to reach a server that is lost; they grow up to this."""
+FIRST = 0.5
+"""Seconds, doubled with each try."""
+STEADY = 5.0
+"""Seconds after which a connection that ends is brought back at once."""
+PAGES = 50
+UNSURE = (
+    "{why} It was lost while the call ran: the call may or may not have taken effect. Check "
+    "before you repeat it."
+)
+
+
+class Unavailable(Exception):
+    """The server is not there; the text says why."""
+
+
+class Connection:
+    """`listed` is called with the server's tools whenever they were asked for."""
+
+    def __init__(self, server: McpServer, listed: Callable[[tuple["Tool", ...]], None]) -> None:
+        self.server = server
+        self.state: Literal["quiet", "starting", "ready", "lost"] = "quiet"
+        self._listed = listed
+        self._client: Client | None = None
+        self._wanted = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._over = False
+        self._why = ""
+
+    async def live(self) -> None:
+        """Run until cancelled; fails for nothing."""
+        failures = 0
+        while True:
+            await self._wanted.wait()
+            if not failures:
+                self.state = "starting"
+                self._settled.clear()
+            began = ambient.monotonic()
+            try:
+                await self._session()
+            except Exception as error:  # noqa: BLE001  # the border: whatever a server does
+                self._lost(error)
+            self._client = None
+            lasted = ambient.monotonic() - began if self.state == "ready" else 0.0
+            failures = 0 if lasted > STEADY else failures + 1
+            if failures:
+                self.state = "lost"
+                self._settled.set()
+                await ambient.wait(min(LONGEST, FIRST * 2**failures))
+
+    def want(self) -> None:
+        """Start it, if it has not been."""
+        self._wanted.set()
+
+    def refresh(self) -> None:
+        """Ask it for its tools again, if it is there."""
+        self._changed.set()
+
+    async def ready(self, seconds: float) -> bool:
+        """Whether it is there; waits so long for one that is starting."""
+        self.want()
+        if self.state in ("quiet", "starting"):
+            try:
+                async with ambient.limit(seconds):
+                    await self._settled.wait()
+            except TimeoutError:
+                self._why = "it is still starting"
+        return self._client is not None
+
+    async def call(self, tool: str, arguments: dict[str, object]) -> "CallToolResult":
+        """Call a tool. Unavailable: nothing was sent. ToolFailed: it may have been."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+        if not await self.ready(START) or self._client is None:
+            raise Unavailable(self._why or "it cannot be reached")
+        limit = self.server.timeout
+        try:
+            return await self._client.call_tool(tool, arguments, read_timeout_seconds=limit)
+        except MCPError as error:
+            if error.code == REQUEST_TIMEOUT:
+                raise ToolFailed(f"No answer in {limit:g} s; it may have taken effect.") from error
+            if error.code != CONNECTION_CLOSED:
+                raise ToolFailed(self.hidden(str(error))[:2_000]) from error
+            self._end()
+            raise ToolFailed(UNSURE.format(why=f"{self.server.name}: no connection.")) from error
+        except Exception as error:  # the border: the SDK's transports raise what they like
+            self._end()
+            raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
+
+    def hidden(self, text: str) -> str:
+        """`text` without the secrets that the server was given."""
+        for secret in self.server.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    async def _session(self) -> None:
+        """One connection, from its start to its end."""
+        from mcp import Client
+
+        self._over = False
+        complaints = Complaints(self._end)
+        async with AsyncExitStack() as stack:
+            own = bool(self.server.command)
+            client = Client(
+                child(self.server, complaints) if own else address(self.server),
+                mode="legacy" if self.server.transport == "sse" else "auto",
+                message_handler=self._heard,
+                elicitation_callback=_decline,
+                cache=None,
+            )
+            try:
+                async with ambient.limit(START):
+                    await stack.enter_async_context(client)
+                    await self._list(client)
+            except Exception as error:
+                raise Unavailable(complaints.last or _words(error)) from error
+            self._client = client
+            self._arrived()
+            async with asyncio.TaskGroup() as group:
+                listening = group.create_task(self._listen(client), name="mcp:listen")
+                await self._follow(client)
+                listening.cancel()
+            raise Unavailable(complaints.last or "the connection ended")
+
+    async def _follow(self, client: "Client") -> None:
+        """Ask for the tools whenever they may have changed, until the connection is over."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            if self._over:
+                return
+            try:
+                async with ambient.limit(START):
+                    await self._list(client)
+            except Exception as error:  # noqa: BLE001  # the border: lost, whatever it was
+                log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
+                return
+
+    async def _list(self, client: "Client") -> None:
+        tools: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await client.list_tools(cursor=cursor)
+            tools += page.tools
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        self._listed(tuple(tools))
+
+    async def _listen(self, client: "Client") -> None:
+        """Hear of changes, where the newer protocol needs to be asked for them. A stream that is
+        dropped says that the server is gone."""
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            async with client.listen(tools_list_changed=True) as news:
+                async for _ in news:
+                    self._changed.set()
+        except (ListenNotSupportedError, MCPError):
+            return
+        except SubscriptionLost:
+            if self.server.command:
+                self._end()
+
+    async def _heard(self, message: "IncomingMessage") -> None:
+        """Hear of changes by the older protocol."""
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._changed.set()
+
+    def _end(self) -> None:
+        self._over = True
+        self._client = None
+        self._changed.set()
+
+    def _arrived(self) -> None:
+        if self._why:
+            log.info("mcp_back", extra={"server": self.server.name})
+        self._why, self.state = "", "ready"
+        self._settled.set()
+
+    def _lost(self, error: Exception) -> None:
+        """Say it once, not at each try to come back."""
+        why = self.hidden(_words(error))
+        if not self._why:
+            log.warning("mcp_lost", extra={"server": self.server.name, "why": why})
+        self._why = why or "it cannot be reached"
+
+
+def _words(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    text = str(error).strip().splitlines()
+    return (text[0] if text else type(error).__name__)[:300]
+
+
+async def _decline(
+    context: "ClientRequestContext", params: "ElicitRequestParams"
+) -> "ElicitResult":
+    """A server may not ask people things: nobody could see what becomes of the answer."""
+    from mcp_types import ElicitResult
+
+    return ElicitResult(action="decline")

@@ -1,0 +1,221 @@
+"""All servers of one agent, and the tools that are known of them.
+
+What a server once said of its tools is kept in a file: after a restart they are known before it
+has been started, and a prompt that shows them is the same as before.
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import msgspec
+from pydantic import BaseModel
+
+from agent_core.errors import ToolFailed
+from agent_core.mcp.connection import Connection, Unavailable
+from agent_core.mcp.results import Keep, output, words
+from agent_core.mcp.settings import McpServer
+from agent_core.messages import Output
+from agent_core.models.port import ToolSpec
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.finding.foreign import BETWEEN, GONE, Definition, NoShelf, foreign_tool
+from agent_core.tools.finding.schema import objects
+from agent_core.tools.finding.toolsets import Reach, within
+
+if TYPE_CHECKING:
+    from mcp_types import Tool as Listed
+
+log = logging.getLogger("turnkeeper.mcp")
+
+MEET = 5.0
+"""Seconds that a search waits for servers that were never met."""
+MOST_TOOLS = 500
+"""Of one server."""
+MOST_OFFERED = 3_000
+"""Bytes of servers' schemas that are always shown."""
+MOST_NAME = 64
+MOST_DESCRIPTION = 2_000
+
+
+class Servers:
+    """A shelf of servers' tools; `async with` ends their processes. `folder` holds what is known
+    of them, `keep` makes a copy of a file for people."""
+
+    def __init__(
+        self,
+        servers: Iterable[McpServer],
+        folder: Path | None = None,
+        keep: Keep | None = None,
+    ) -> None:
+        self._folder, self._keep = folder, keep
+        self._known: dict[str, Definition] = {}
+        self._there: dict[str, frozenset[str]] = {}
+        self._connections = {
+            server.name: Connection(server, partial(self._listed, server)) for server in servers
+        }
+        self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The servers' names."""
+        return tuple(self._connections)
+
+    async def __aenter__(self) -> "Servers":
+        group = await self._stack.enter_async_context(asyncio.TaskGroup())
+        for name, connection in self._connections.items():
+            self._recall(name)
+            self._tasks.append(group.create_task(connection.live(), name=f"mcp:{name}"))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await self._stack.__aexit__(kind, error, at)
+
+    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """Those of `names` that are known, without waiting."""
+        return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
+
+    async def known(self, reach: Reach) -> tuple[Definition, ...]:
+        """All within `reach` that their servers still have; waits for servers never met."""
+        for connection in self._connections.values():
+            connection.want()
+        new = [one for name, one in self._connections.items() if name not in self._there]
+        if new:
+            async with asyncio.TaskGroup() as group:
+                for connection in new:
+                    group.create_task(connection.ready(MEET))
+        return tuple(
+            one
+            for one in self._known.values()
+            if one.tool in self._there.get(one.server, ()) and within(one.name, reach)
+        )
+
+    def make(self, definition: Definition) -> Tool:
+        """The tool; what the operator vouches for only reads."""
+        connection = self._connections.get(definition.server)
+        if connection is None:
+            return NoShelf().make(definition)
+        tool = foreign_tool(definition, partial(self._call, connection, definition))
+        changes: dict[str, object] = {"limit": connection.server.timeout}
+        if _fits(definition.tool, connection.server.allow):
+            changes |= {"access": "read", "repetition": "pure"}
+        return msgspec.structs.replace(tool, **changes)
+
+    def refresh(self) -> None:
+        """Ask those that are there for their tools again."""
+        for connection in self._connections.values():
+            connection.refresh()
+
+    def offered(self, reach: Reach) -> tuple[ToolSpec, ...]:
+        """What is always shown: what the operator chose, as far as there is room. One that its
+        server lost stays: the prompt begins as it did before."""
+        shown: list[ToolSpec] = []
+        left = MOST_OFFERED
+        for one in self._known.values():
+            connection = self._connections.get(one.server)
+            if connection is None or not _fits(one.tool, connection.server.offer):
+                continue
+            left -= len(msgspec.json.encode(one.spec))
+            if left >= 0 and within(one.name, reach):
+                shown.append(one.spec)
+        return tuple(shown)
+
+    async def meet(self) -> None:
+        """Wait for all servers, as long as they may take."""
+        async with asyncio.TaskGroup() as group:
+            for connection in self._connections.values():
+                group.create_task(connection.ready(MEET))
+
+    async def _call(
+        self,
+        connection: Connection,
+        definition: Definition,
+        arguments: BaseModel,
+        context: ToolContext,
+    ) -> Output:
+        try:
+            result = await connection.call(definition.tool, arguments.model_dump(mode="json"))
+        except Unavailable as error:
+            why = f"the server {definition.server} is not there ({error})"
+            raise ToolFailed(GONE.format(name=definition.name, why=why)) from None
+        if result.is_error:
+            raise ToolFailed(f"{definition.name} failed: {connection.hidden(words(result))}")
+        make = partial(output, result, definition.server, context.workspace, context.key)
+        return await asyncio.to_thread(make, self._keep)
+
+    def _listed(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
+        """Take over what the server says that it has: new tools behind those known."""
+        taken = [tool for tool in tools if _fits(tool.name, server.tools)][:MOST_TOOLS]
+        there = frozenset(tool.name for tool in taken)
+        before = self._there.get(server.name)
+        old = {name: self._known[name] for name in self._known}
+        for tool in taken:
+            definition = _definition(server.name, tool)
+            self._known[definition.name] = definition
+        self._there[server.name] = there
+        if before != there or old != self._known:
+            log.info("mcp_tools", extra={"server": server.name, "count": len(there)})
+            self._note(server.name)
+
+    def _place(self, server: str) -> Path | None:
+        return self._folder / f"{server}.json" if self._folder is not None else None
+
+    def _recall(self, server: str) -> None:
+        place = self._place(server)
+        if place is None or not place.is_file():
+            return
+        try:
+            noted = msgspec.json.decode(place.read_bytes(), type=tuple[Definition, ...])
+        except (OSError, msgspec.DecodeError):
+            return
+        self._known |= {one.name: one for one in noted if one.server == server}
+        self._there[server] = frozenset(one.tool for one in noted)
+
+    def _note(self, server: str) -> None:
+        place = self._place(server)
+        if place is None:
+            return
+        there = self._there[server]
+        kept = [one for one in self._known.values() if one.server == server and one.tool in there]
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = place.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(kept))
+        os.replace(new, place)
+
+
+def _definition(server: str, tool: "Listed") -> Definition:
+    return Definition(
+        name=_name(server, tool.name),
+        server=server,
+        tool=tool.name,
+        description=(tool.description or tool.title or tool.name)[:MOST_DESCRIPTION],
+        parameters=objects(tool.input_schema),
+    )
+
+
+def _name(server: str, tool: str) -> str:
+    """`server__tool` in the letters that providers take; cut names stay different."""
+    name = f"{server}{BETWEEN}{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
+    if len(name) <= MOST_NAME and name.endswith(tool):
+        return name
+    return f"{name[: MOST_NAME - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,121 @@
+"""Which MCP servers there are: the setting MCP_SERVERS, and what a library's user hands over."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from agent_core.models.providers import SettingsError, is_http
+
+SETTING = "MCP_SERVERS"
+EXAMPLE = '[{"name": "notes", "command": "notes-server", "args": ["--stdio"]}]'
+_NAME = re.compile(r"[a-z0-9](?:_?[a-z0-9-]){0,23}")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class McpServer(BaseModel):
+    """One server: a `command` that is started, or a `url`.
+
+    `tools`: patterns of those that are taken over. `offer`: those whose schemas are always shown
+    to the model; others are found. `allow`: those that the operator knows to only read: nobody is
+    asked for them, and they may be run again. `timeout`: seconds that a call may take.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default={}, repr=False)
+    cwd: str = ""
+    url: str = Field(default="", repr=False)
+    transport: Literal["", "stdio", "http", "sse"] = ""
+    headers: dict[str, str] = Field(default={}, repr=False)
+    tools: tuple[str, ...] = ("*",)
+    offer: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    timeout: float = Field(default=60.0, gt=0, le=3600)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "McpServer":
+        if not _NAME.fullmatch(self.name):
+            raise ValueError("name: small letters, digits and -, 24 at most")
+        if bool(self.command) == bool(self.url):
+            raise ValueError("write either command or url")
+        if self.url and not is_http(self.url):
+            raise ValueError("url: must be http or https")
+        if self.transport and (self.transport == "stdio") != bool(self.command):
+            raise ValueError("transport: stdio goes with command, http and sse with url")
+        return self
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no log may show."""
+        return tuple(filter(None, (*self.env.values(), *self.headers.values(), self.url)))
+
+
+Given: TypeAlias = McpServer | Mapping[str, object]
+
+
+class McpSettings(BaseModel):
+    """The servers, in their order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    servers: tuple[McpServer, ...] = ()
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> "McpSettings":
+        """The settings in `env`; raises SettingsError. `${NAME}` in `env`, `headers`, `args` and
+        `url` is the variable NAME of `env`."""
+        text = env.get(SETTING, "").strip()
+        try:
+            listed = msgspec.json.decode(text or "[]", type=list[dict[str, object]])
+        except msgspec.DecodeError as error:
+            raise SettingsError(SETTING, "", f"write JSON such as {EXAMPLE} ({error}).") from None
+        return cls(servers=parse_servers([_filled(one, env) for one in listed]))
+
+
+def parse_servers(given: Iterable[Given]) -> tuple[McpServer, ...]:
+    """The servers that are written down; raises SettingsError, which shows no values."""
+    servers: list[McpServer] = []
+    for n, one in enumerate(given, 1):
+        try:
+            server = one if isinstance(one, McpServer) else McpServer.model_validate(dict(one))
+        except ValidationError as error:
+            said = "; ".join(_told(item["loc"], item["msg"]) for item in error.errors()[:3])
+            raise SettingsError(SETTING, "", f"server {n}: {said}.") from None
+        if any(other.name == server.name for other in servers):
+            raise SettingsError(SETTING, "", f"server {n}: the name {server.name} is taken.")
+        servers.append(server)
+    return tuple(servers)
+
+
+def _told(where: tuple[int | str, ...], message: str) -> str:
+    place = ".".join(map(str, where))
+    return f"{place}: {message}" if place else message.removeprefix("Value error, ")
+
+
+def _filled(value: object, env: Mapping[str, str]) -> dict[str, object]:
+    filled = _fill(value, env)
+    return filled if isinstance(filled, dict) else {}
+
+
+def _fill(value: object, env: Mapping[str, str]) -> object:
+    match value:
+        case str():
+            return _VARIABLE.sub(lambda found: _variable(found[1], env), value)
+        case list():
+            return [_fill(one, env) for one in value]
+        case dict():
+            return {key: _fill(one, env) for key, one in value.items()}
+        case _:
+            return value
+
+
+def _variable(name: str, env: Mapping[str, str]) -> str:
+    if name not in env:
+        raise SettingsError(SETTING, "", f"${{{name}}} is not set.")
+    return env[name]

@@ -1,0 +1,42 @@
+"""A job's turn as people see it: a report at its end, its questions, and nothing else. Pure.
+
+What it does on the way, and that it failed, is in the history; a failure is told by its run.
+"""
+
+from dataclasses import dataclass
+
+from gateway.jobs.outcomes import is_silent
+from gateway.messages import Firing
+from gateway.present import Fold
+from gateway.texts import say
+from gateway.views import Activity, Notice, PlanView, Reply, Report, View
+
+
+@dataclass(slots=True, kw_only=True)
+class JobFold(Fold):
+    """The views of one job's turn so far."""
+
+    firing: Firing
+
+    def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
+        match view:
+            case Activity():
+                Fold._set(self, name, view, final)  # its lines are what the next ones follow on
+                return ()
+            case PlanView() if not self.course or not self.course.asking:
+                return ()
+            case Notice(tone="error") | Notice(quiet=True):
+                return ()
+            case Reply(text=text, state="final") if is_silent(text):
+                return ()
+            case Reply(text=text, note=note):
+                due = say("jobs_due", self.language, when=self.firing.when)
+                view = Report(
+                    title=self.firing.title,
+                    text=text,
+                    note="\n".join(filter(None, (note, due))),
+                    language=self.language,
+                )
+                return Fold._set(self, name, view, final)
+            case _:
+                return Fold._set(self, name, view, final)

@@ -1,0 +1,155 @@
+"""A run in its conversation: it waits in line like a message, has its turn once, and its end is put
+down. What a failure says, and the buttons below it."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agent_core.journal import Stopped
+from gateway.access import Role
+from gateway.jobs.port import Asker, Job
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    Inbound,
+    JobFailed,
+    JobFired,
+    Sender,
+    job_token,
+    read_job_token,
+)
+from gateway.people.roles import at_least
+from gateway.plans import amend as plans
+from gateway.sessions.turns import OpenTurn
+from gateway.store.rows import Changes, InboxRow, TurnRow
+from gateway.texts import Key, say
+from gateway.views import Button, ChoiceCard
+
+if TYPE_CHECKING:
+    from gateway.sessions.intake import Intake
+    from gateway.sessions.session import Session
+
+
+async def take(session: "Session", row: InboxRow, job: JobFired | JobFailed) -> None:
+    """A due time came: put it in line, after the end of the run that it replaces. A run failed:
+    tell it."""
+    if isinstance(job, JobFailed):
+        _failed(session, row, job)
+        return
+    if job.owner is not None:
+        await session.services.access.learn(job.owner)
+    if job.replaces in session.turns:
+        old = await session.open_turn(job.replaces)
+        if not old.closed:
+            text = say("jobs_why_overlap", old.row.language)
+            session.close_turn(old, Stopped(key="stopped", reason="interrupt", text=text))
+    session.queue.append(row)
+
+
+async def may_begin(session: "Session", row: InboxRow) -> bool:
+    """False, and the row is done, for a run that had its turn already or must not have one."""
+    job, book = row.inbound, session.services.jobs
+    if not isinstance(job, JobFired) or not job.turn or book is None:
+        return True
+    run = await book.jobs.run(job.job, job.slot)
+    known = session.turns.get(job.turn) or await session.services.store.turn(job.turn)
+    stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
+    if not stale and job.owner is not None:
+        role = await session.services.access.learn(job.owner)
+        if at_least(role, "user"):
+            return True
+        await book.refuse(job.job, job.slot, "no_rights")
+    session.submit(Changes(done=(row.seq,)))
+    return False
+
+
+def turn_of(session: "Session", row: TurnRow, job: Inbound) -> TurnRow:
+    """The turn `row` as a job's, if it is one: for its owner, under the id that the run has."""
+    if not isinstance(job, JobFired) or job.owner is None or not job.turn:
+        return row
+    role: Role = session.services.access.role(job.owner) or "viewer"
+    return replace(
+        row,
+        id=job.turn,
+        sender=job.owner.key,
+        sender_name=job.owner.name or job.owner.id,
+        language=job.owner.language,
+        role=role,
+        text=job.title,
+        firing=job.firing,
+    )
+
+
+def ended(
+    session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] | None"
+) -> None:
+    """Put down the end of a job's turn, once its last commit stands."""
+    firing, book = open_turn.row.firing, session.services.jobs
+    if firing is None or book is None:
+        return
+
+    async def settle() -> None:
+        if last is not None:
+            await last
+        await book.settle_turn(firing.job, firing.slot)
+
+    session.services.spawn(settle(), "settle")
+
+
+def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:
+    """Tell of a run that failed, with what can be done."""
+    offers: tuple[tuple[Key, str], ...] = (("jobs_retry", "retry"), ("jobs_pause", "pause"))
+    card = ChoiceCard(
+        question="",
+        text=told.text,
+        buttons=tuple(
+            Button(label=say(key, told.language), token=job_token(told.job, action, told.slot))
+            for key, action in offers
+        ),
+        language=told.language,
+    )
+    view = session.want(f"row-{row.seq}", "card", card, 1, final=True)
+    session.show(Changes(done=(row.seq,), views=(view,), row=session.row))
+
+
+async def press(
+    session: "Session", intake: "Intake", row: InboxRow, pressed: ButtonPressed | FormSubmitted
+) -> None:
+    """A button: about a job, else of a plan or a question."""
+    token = read_job_token(pressed.token)
+    if token is None:
+        await plans.press(session, intake, row, pressed)
+        return
+    name, action, slot = token
+    language = pressed.sender.language
+    job = await managed(session, pressed.sender, name)
+    if job is None:
+        session.decisions.done(row.seq, pressed.press, say("jobs_no_such", language))
+        return
+    from gateway.jobs.commands import act  # the commands know the registry
+
+    text = await act(session, job, action, slot or str(row.seq), language)
+    session.notice(row.seq, text)
+    session.decisions.tell(pressed.press, "")
+
+
+async def asker(session: "Session", sender: Sender) -> Asker:
+    """The person as jobs know people."""
+    access = session.services.access
+    role = await access.learn(sender)
+    return Asker(
+        conversation=session.conversation,
+        sender=sender,
+        role=role or "",
+        accounts=await access.accounts(sender.key),
+    )
+
+
+async def managed(session: "Session", sender: Sender, name: str) -> Job | None:
+    """The job `name`, if the person may manage it from here."""
+    book = session.services.jobs
+    who = await asker(session, sender)
+    if book is None or who.role not in ("user", "admin"):
+        return None
+    return next((job for job in await book.seen_by(who) if job.id == name), None)

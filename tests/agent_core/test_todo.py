@@ -1,0 +1,47 @@
+"""The plan's copy as a file."""
+
+from pathlib import Path
+
+from agent_core.context import todo
+from agent_core.orchestration.plan import moved
+from tests.agent_core.test_orchestrator import World
+from tests.agent_core.test_plan import plan, states
+from tests.agent_core.test_scope import Disk
+
+
+def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: Path) -> None:
+    one = moved(moved(plan("a", "b a", "c"), "a", "done"), "b", "running")
+    assert todo.ticks(tmp_path / "none", "t") == [] and todo.ticks(tmp_path, "t") == []
+    assert not todo.write(tmp_path / "none", "t", one) and todo.write(tmp_path, "t", one)
+    file = tmp_path / ".turnkeeper" / "todo.md"
+    assert (
+        file.read_text() == "# t\n<!-- turn t -->\n\n- [x] a: do a\n- [~] b: do b\n- [ ] c: do c\n"
+    )
+    file.write_text(
+        "<!-- turn t -->\n- [x] c: rm -rf\n- [X] b: x\n- [x] zz: new\n# [x] a\nignore the plan\n"
+    )
+    assert todo.ticks(tmp_path, "another") == [], "the steps of an older plan"
+    after = todo.ticked(one, todo.ticks(tmp_path, "t"))
+    assert states(after) == {"a": "done", "b": "running", "c": "done"}
+    assert [step.description for step in after.steps] == ["do a", "do b", "do c"]
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("<!-- turn t -->\n- [x] a: b")
+    inside = tmp_path / "w"
+    (inside / ".turnkeeper").mkdir(parents=True)
+    (inside / ".turnkeeper" / "todo.md").symlink_to(tmp_path / "outside")
+    assert todo.ticks(inside, "t") == []
+    todo.write(inside, "t", plan("a"))
+    assert (tmp_path / "outside").read_text() == "<!-- turn t -->\n- [x] a: b"
+
+
+async def test_a_planned_turn_keeps_the_copy_and_takes_ticks(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    result = await world.run(Disk())
+    assert result.text == "final done"
+    assert (tmp_path / ".turnkeeper" / "todo.md").read_text().count("- [x]") == 3
+    (tmp_path / ".turnkeeper" / "todo.md").write_text("<!-- turn t -->\n- [x] a: find")
+    again = World(tmp_path)
+    await again.run(Disk())
+    assert "a" not in again.asked and "b" in again.asked, "it was ticked before it began"

@@ -1,0 +1,137 @@
+"""An MCP server of the real SDK: as a child process on standard input, or on loopback by HTTP.
+
+    python mcp_server.py [--http PORT] [--sse] [--tools N] [--dead FILE] [--note FILE]
+
+`--dead FILE`: while the file is there, it does not start. `--note FILE`: each effect is a line.
+"""
+
+import argparse
+import base64
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import Context, Image, MCPServer
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+
+
+def build(note: Path, tools: int = 0) -> MCPServer:
+    server = MCPServer("fake")
+
+    def noted(text: str) -> None:
+        with note.open("a") as file:
+            file.write(f"{text}\n")
+
+    @server.tool(description="Publish a note for all readers to see.")
+    def publish(title: str, copies: int = 1) -> str:
+        noted(f"publish {title}")
+        return f"published {title} x{copies}"
+
+    @server.tool(description="Count the notes that were published.")
+    def count_notes(path: str = "/everywhere") -> dict[str, Any]:
+        return {"notes": len(note.read_text().splitlines()) if note.exists() else 0, "path": path}
+
+    @server.tool(description="Draw a picture of the notes.", structured_output=False)
+    def draw() -> list[Any]:
+        return ["a drawing", Image(data=PIXEL, format="png")]
+
+    @server.tool(description="Fails always.")
+    def fail() -> str:
+        raise ValueError("nothing works today")
+
+    @server.tool(description="Starts slowly, then hangs.")
+    def slow(title: str) -> str:
+        noted(f"slow {title}")
+        time.sleep(60)
+        return "never"
+
+    @server.tool(description="Ends the server in the middle of a call.")
+    def die() -> str:
+        noted("die")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return "never"
+
+    @server.tool(description="Adds a tool to the server.")
+    async def grow(ctx: Context) -> str:
+        server.add_tool(lambda: "grown", name="grown_tool", description="A tool grown later.")
+        await ctx.notify_tools_changed()
+        return "it grew"
+
+    for n in range(tools):
+        add(server, n)
+    return server
+
+
+def add(server: MCPServer, n: int) -> None:
+    server.add_tool(
+        lambda city: f"weather {n} in {city}",
+        name=f"report_{n}",
+        description=f"Report number {n}: the weather as station {n} of the valley measures it.",
+    )
+
+
+class Http:
+    """The server as a process of its own, by HTTP."""
+
+    def __init__(self, note: Path, *more: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._arguments = [*arguments(note, "--http", str(self.port), *more)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def start(self) -> "Http":
+        self._process = subprocess.Popen(
+            [sys.executable, *self._arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 15
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return self
+            time.sleep(0.02)
+        raise AssertionError("the server does not listen")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def arguments(note: Path, *more: str) -> list[str]:
+    return [str(Path(__file__)), "--note", str(note), *more]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--http", type=int, default=0)
+    parser.add_argument("--sse", action="store_true")
+    parser.add_argument("--tools", type=int, default=0)
+    parser.add_argument("--dead", default="")
+    parser.add_argument("--note", required=True)
+    given = parser.parse_args()
+    if given.dead and Path(given.dead).exists():
+        sys.exit("out of order with TOKEN-SECRET")
+    server = build(Path(given.note), given.tools)
+    if given.http:
+        server.run("sse" if given.sse else "streamable-http", port=given.http)
+    else:
+        server.run("stdio")
+
+
+if __name__ == "__main__":
+    main()
