@@ -23,8 +23,11 @@ from agent_core.context.narrate import events_of, question_text
 from agent_core.context.prompt import system_prompt
 from agent_core.errors import Misuse, Parked
 from agent_core.events import AgentEvent, Completed, ReasoningAdded, TokenAdded
-from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record, Replied
+from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
 from agent_core.journal_file import FileJournal
+from agent_core.library.records import Start, ending_of, usage_of
+from agent_core.mcp.servers import Servers
+from agent_core.mcp.settings import Given, parse_servers
 from agent_core.messages import Message
 from agent_core.models.port import Model, OnDelta, Reply, Request, Usage
 from agent_core.orchestration.classifier import classify
@@ -36,6 +39,7 @@ from agent_core.policy import Situation, Verdict, decide
 from agent_core.questions import Answer, Question
 from agent_core.scope import Scope, Turn
 from agent_core.tools.contract import Tool
+from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.hooks import Hooks, PostHook, PreHook
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 
@@ -101,6 +105,7 @@ class Agent:
     pre_tool_call: PreHook | None = None
     post_tool_call: PostHook | None = None
     _toolbox: Toolbox = field(init=False)
+    _servers: Servers | None = field(init=False, default=None)
     _picked: tuple[Model, str] | None = field(init=False, default=None)
     _busy: bool = field(init=False, default=False)
 
@@ -111,10 +116,17 @@ class Agent:
         self._toolbox = Toolbox(self.tools)
 
     @classmethod
-    async def create(cls, **arguments: object) -> "Agent":
-        """An agent whose model is ready: the SDK is imported beside the loop."""
+    async def create(cls, *, mcp: Iterable[Given] = (), **arguments: object) -> "Agent":
+        """An agent whose model is ready: the SDK is imported beside the loop. `mcp`: servers as
+        in the setting MCP_SERVERS; `close`, or the end of `async with`, in the same task, ends
+        them. Those that are slow or broken are waited for only where their tools are used."""
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
         await asyncio.to_thread(agent._model)
+        if servers := parse_servers(mcp):
+            shelf = agent._servers = Servers(servers)
+            await shelf.__aenter__()
+            tools = (*agent._toolbox.tools, *finding_tools(shelf.names))
+            agent._toolbox = Toolbox(tools, shelf)
         return agent
 
     async def __aenter__(self) -> "Agent":
@@ -129,7 +141,10 @@ class Agent:
         await self.close()
 
     async def close(self) -> None:
-        """Close the model's connections."""
+        """End the servers; close the model's connections."""
+        if self._servers is not None:
+            await self._servers.__aexit__(None, None, None)
+            self._servers = None
         if self._picked is not None:
             await self._picked[0].close()
             self._picked = None
@@ -271,11 +286,11 @@ class _Task:
             records = self._file.load(self.id) if self._file is not None else ()
             journal = Journal(records, self._write)
             brief = self._brief(journal, text, system)
-            ending = _ending(records) or await self._until_end(journal, brief)
+            ending = ending_of(records) or await self._until_end(journal, brief)
             return Result(
                 final_response=ending.text,
                 messages=(*self._history, *ending.messages),
-                usage=_usage(journal.records),
+                usage=usage_of(journal.records),
                 task_id=self.id,
                 finish_reason=ending.finish,
             )
@@ -285,22 +300,25 @@ class _Task:
     def _brief(self, journal: Journal, text: str, system: str | None) -> Brief:
         for record in journal.records:
             if isinstance(record, Began):
-                begun = msgspec.json.decode(record.value, type=_Start)
+                begun = msgspec.json.decode(record.value, type=Start)
                 self._history = begun.history
                 assert begun.brief is not None
                 return begun.brief
         agent = self._agent
+        more = agent._servers.offered(()) if agent._servers is not None else ()
         brief = Brief(
             text=text,
             system=system if system is not None else agent.system or system_prompt(),
             model=agent.model if isinstance(agent.model, str) else "",
-            tools=agent._toolbox.names,
+            tools=(*agent._toolbox.names, *(spec.name for spec in more)),
+            more=more,
+            reach=() if agent._servers is not None else None,
             workspace=str(agent.workspace),
             max_rounds=agent.max_rounds,
             route="planned" if agent.plans and classify(text) == "complex" else "simple",
             cache_key=self.id,
         )
-        start = _Start(brief=brief, history=self._history)
+        start = Start(brief=brief, history=self._history)
         journal.defer(Began(key="began", value=msgspec.Raw(msgspec.json.encode(start))))
         return brief
 
@@ -308,7 +326,7 @@ class _Task:
         agent = self._agent
         hands = Hands(
             complete=agent.complete,
-            toolbox=agent._toolbox,
+            toolbox=agent._toolbox.showing(brief.more),
             judge=agent.judge,
             live=self.live,
             hooks=Hooks(
@@ -332,7 +350,7 @@ class _Task:
             return ending
 
     async def _keep_messages(self, journal: Journal, ending: Ending) -> None:
-        start = _Start(brief=None, history=ending.messages)
+        start = Start(brief=None, history=ending.messages)
         body = msgspec.Raw(msgspec.json.encode(start))
         await journal.barrier(Began(key="ended", value=body))
 
@@ -363,36 +381,6 @@ class _Task:
         for record in records:
             for event in events_of(record):
                 self.events.put_nowait(event)
-
-
-class _Start(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task begins with, or ends with."""
-
-    brief: Brief | None
-    history: tuple[Message, ...]
-
-
-def _ending(records: Iterable[Record]) -> Ending | None:
-    """How a finished task ended."""
-    finished = messages = None
-    for record in records:
-        if isinstance(record, Finished):
-            finished = record
-        elif isinstance(record, Began) and record.key == "ended":
-            messages = msgspec.json.decode(record.value, type=_Start).history
-    if finished is None or messages is None:
-        return None
-    return Ending(text=finished.text, messages=messages, finish=finished.finish)
-
-
-def _usage(records: Iterable[Record]) -> Usage:
-    known = [record.reply.usage for record in records if isinstance(record, Replied)]
-    return Usage(
-        input_tokens=sum(usage.input_tokens for usage in known),
-        output_tokens=sum(usage.output_tokens for usage in known),
-        cached_tokens=sum(usage.cached_tokens for usage in known),
-        reasoning_tokens=sum(usage.reasoning_tokens for usage in known),
-    )
 
 
 __all__ = ["Agent", "Completed", "Result"]

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from cron.trigger import Missed
 from gateway.jobs.port import Job, Reason, Run
 
-ON_TIME = 60.0
-"""Seconds of lateness that a due time may have and is not missed."""
+ON_TIME = 59.0
+"""Seconds of lateness that a due time may have and is not missed: of a job that is due every minute
+there is one such at most."""
 MOST_QUEUED = 10
 """Runs of a job that wait for the one before them."""
 

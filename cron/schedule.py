@@ -26,6 +26,8 @@ SIZES = (60, 60, 24, 31, 12, 8)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _EVERY = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)[a-z]*\.?", re.ASCII)
 _ALLOWED = re.compile(r"[0-9A-Z*/,\-#]+", re.ASCII)
+_TO_SUNDAY = re.compile(r"(MON|TUE|WED|THU|FRI|SAT|[1-6])-(?:SUN|0)(?=[,/]|$)")
+"""A range that ends with Sunday, which there is the seventh day."""
 _SOME_DAY = datetime(2025, 1, 1)  # noqa: DTZ001  # wall-clock time without a zone is meant
 
 
@@ -34,7 +36,7 @@ def zone_of(name: str) -> ZoneInfo:
     """The zone `name` of the IANA database; ScheduleError if there is none."""
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         why = f"There is no time zone {name!r}; write one like Europe/Berlin."
         raise ScheduleError(why) from None
 
@@ -85,7 +87,7 @@ def _cron(text: str) -> Cron:
         raise ScheduleError(f"{why}; these are {len(fields)}.")
     if len(fields) == 5:
         fields = ["0", *fields]
-    fields[5] = re.sub(r"-(SUN|0)(?=[,/]|$)", "-7", fields[5])
+    fields[5] = _TO_SUNDAY.sub(r"\1-7", fields[5])
     for name, size, field in zip(NAMES, SIZES, fields, strict=True):
         _check(name, size, field)
     second, minute, hour, day, month, weekday = fields

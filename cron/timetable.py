@@ -8,15 +8,23 @@ from cron.trigger import next_fire
 from gateway.jobs.port import Refused
 from gateway.texts import say
 
-_GERMAN = dict(
-    zip(
-        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March May June "
-        "July October December".split(),
-        "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag Januar Februar März Mai Juni "
-        "Juli Oktober Dezember".split(),
-        strict=True,
-    )
-)
+_GERMAN = {
+    "Monday": "Montag",
+    "Tuesday": "Dienstag",
+    "Wednesday": "Mittwoch",
+    "Thursday": "Donnerstag",
+    "Friday": "Freitag",
+    "Saturday": "Samstag",
+    "Sunday": "Sonntag",
+    "January": "Januar",
+    "February": "Februar",
+    "March": "März",
+    "May": "Mai",
+    "June": "Juni",
+    "July": "Juli",
+    "October": "Oktober",
+    "December": "Dezember",
+}
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 

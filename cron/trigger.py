@@ -47,8 +47,8 @@ def times(schedule: Schedule, zone: str, after: float) -> Iterator[float]:
                 yield after
         case Cron():
             where = zone_of(zone)
-            yield from _fixed(schedule, where, after) if schedule.fixed else _each(
-                schedule, where, after
+            yield from (
+                _fixed(schedule, where, after) if schedule.fixed else _each(schedule, where, after)
             )
 
 
@@ -64,9 +64,7 @@ def missed(schedule: Schedule, zone: str, first: float, now: float) -> Missed:
         kept.append(time)
         count += 1
     left_out = count - len(kept)
-    return Missed(
-        times=tuple(kept), left_out=left_out, first=first if left_out else 0.0, last=last
-    )
+    return Missed(times=tuple(kept), left_out=left_out, first=first if left_out else 0.0, last=last)
 
 
 def _fixed(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:

@@ -67,6 +67,7 @@ class Gateway:
             jobs = (parts.host.run(self._open), _warmed(parts), assembly.hints(parts))
             work = [group.create_task(job) for job in jobs]
             await self._open.wait()
+            work.append(group.create_task(parts.agent.jobs.run()))
             work.append(group.create_task(self._receive(page)))
             await self._open_doors(stack, parts, listening, gate)
             await self._stop.wait()

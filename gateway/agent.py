@@ -8,7 +8,7 @@ from agent_core.messages import Message
 from agent_core.orchestration.executor import Brief, Hands, Result
 from agent_core.policy import Mode
 from agent_core.scope import Scope
-from gateway.messages import Conversation
+from gateway.messages import Conversation, Sender
 from gateway.spending.ledger import Payer
 from gateway.store.rows import ConversationSettings
 
@@ -23,6 +23,9 @@ class Circumstances(Protocol):
 
     def payer(self) -> Payer:
         """For whom the turn's model calls are made, and what they took so far."""
+
+    def sender(self) -> Sender:
+        """The person whose message started the turn, or whose job it is."""
 
     def asker(self) -> tuple[str, str]:
         """(sender key, role) of the person whose message started the turn."""
@@ -50,6 +53,9 @@ class Agent(Protocol):
 
     def check_model(self, name: str) -> str:
         """Why `name` cannot be used, "" if it can."""
+
+    def missing(self, profile: str) -> tuple[str, ...]:
+        """Tools that a profile is made for and that are not here."""
 
     def hands(self, circumstances: Circumstances) -> Hands:
         """Models, tools and policy for a turn."""

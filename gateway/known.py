@@ -27,6 +27,7 @@ _AGENT = (
     *("CONTEXT_COMPRESSION_TOKEN_THRESHOLD", "CONTEXT_COMPRESSION_PRESERVE_RECENT"),
     *(f"BUDGET_{what}_USD" for what in ("TURN", "PERSON", "JOB", "DAY")),
     *("MEMORY_ENABLED", "MEMORY_CHAR_LIMIT", "USER_CHAR_LIMIT"),
+    *("JOBS_PER_PERSON", "JOBS_MIN_INTERVAL", "JOBS_TIMEZONE"),
 )
 KNOWN = (*_OWN, *_MODELS, *_AGENT)
 """Every key that `turnkeeper.toml` may hold."""

@@ -59,7 +59,7 @@ SUMMARY = 120
 OUTPUT = 2_000
 HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
-_SHOWN = frozenset({"ask_user", "memory"})
+_SHOWN = frozenset({"ask_user", "memory", "schedule_job"})
 """Tools whose card, or whose notice, is all there is to see."""
 _SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
 """An output that says nothing but success."""

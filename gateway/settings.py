@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
+from gateway.jobs.settings import JobSettings, read_jobs
 from gateway.known import KNOWN, PLATFORMS
 from gateway.people.policy import Policy, read_policy
 
@@ -86,6 +87,7 @@ class Settings:
     question_expires: float
     question_reminder: float
     policy: Policy
+    jobs: JobSettings
     ask_all: bool
     discovery: bool
     log_level: LogLevel
@@ -147,6 +149,7 @@ def _read(env: Env) -> Settings:
         question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
         question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
         policy=_policy(env),
+        jobs=_jobs(env),
         ask_all=_flag(env, "PERMISSION_ASK_ALL", default=False),
         discovery=_flag(env, "LOCAL_MODEL_DISCOVERY", default=True),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
@@ -301,6 +304,13 @@ def _policy(env: Env) -> Policy:
         return _parsed(env, name, parse)
 
     return read_policy(read, PLATFORMS, bot)
+
+
+def _jobs(env: Env) -> JobSettings:
+    def read(name: str, parse: Callable[[str], T]) -> T:
+        return _parsed(env, name, parse)
+
+    return read_jobs(read)
 
 
 def _parsed(env: Env, name: str, read: Callable[[str], T]) -> T:

@@ -18,7 +18,7 @@ _Key = Literal[
     "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here", "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command",
-    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage", "approval_of", "no_approvals", "still_waiting", "lost_file", "status", "whoami",
+    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage", "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file", "status", "whoami",
     "help", "edited", "deleted", "view_failed", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium",
     "risk_high", "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
@@ -87,7 +87,10 @@ ENGLISH: dict[Key, str] = {
     "mode_interrupt": "What you write while I work stops me, and I turn to it.",
     "mode_usage": "Write /mode ask (I ask before every change and every command) or /mode auto "
     "(only before something risky). For what you write while I work: /mode queue (it waits), /mode steer (I "
-    "take it into account at once) or /mode interrupt (I stop and turn to it).",
+    "take it into account at once) or /mode interrupt (I stop and turn to it). For what I am here: /mode "
+    "general, browser, swe, data, mcp or sandboxed; /mode task ends that.",
+    "profile_is": "Profile: {profile}. /mode task ends that.",
+    "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
     "approval_of": "approval of {calls}",
     "no_approvals": "Nothing waits for a decision.",
     "still_waiting": "(Still waiting for a person: {what})",
@@ -233,7 +236,10 @@ GERMAN: dict[Key, str] = {
     "mode_interrupt": "Schreiben Sie, während ich arbeite, höre ich auf und wende mich dem zu.",
     "mode_usage": "Schreiben Sie /mode ask (ich frage vor jeder Änderung und jedem Befehl) oder "
     "/mode auto (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: /mode queue (es "
-    "wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf).",
+    "wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). Wofür ich hier "
+    "da bin: /mode general, browser, swe, data, mcp oder sandboxed; /mode task beendet das.",
+    "profile_is": "Profil: {profile}. /mode task beendet das.",
+    "profile_needs": "Es braucht {tools}; das ist hier nicht eingerichtet, also geht es ohne.",
     "approval_of": "Erlaubnis für {calls}",
     "no_approvals": "Nichts wartet auf eine Entscheidung.",
     "still_waiting": "(Wartet noch auf einen Menschen: {what})",

@@ -1,9 +1,14 @@
-"""Tests run on the event loop that the gateway runs on."""
+"""Tests run on the event loop that the gateway runs on, and examples take as long as they take."""
 
 from collections.abc import Mapping
 
+import hypothesis
 import pytest
 import uvloop
+
+hypothesis.settings.register_profile("busy", deadline=None)
+hypothesis.settings.load_profile("busy")
+"""A busy machine is no failure: whole tests have their time limit."""
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, object]:

@@ -19,7 +19,7 @@ STEERING = (
 )
 HIDDEN = "Not stored: it holds characters that people cannot see. Write it in plain characters."
 
-_SECRETS = re.compile(
+_SECRETS = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY"
     r"|\b(?:sk|pk|rk|xai|gsk|e2b)[-_][-_A-Za-z0-9]{8,}|\bkey[-_](?=\S*\d)[-_A-Za-z0-9]{12,}"
     r"|\bAIza[-_A-Za-z0-9]{20,}|\bA[KS]IA[A-Z0-9]{12,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}"
@@ -27,12 +27,11 @@ _SECRETS = re.compile(
     r"|hooks\.slack\.com/services/\S+|(?<!\d)\d{6,12}:[A-Za-z0-9_-]{20,}"
     r"|\beyJ[-\w]{8,}\.[-\w]{8,}|\bBearer\s+\S{8,}|://[^/\s:@]+:[^/\s@]+@|\b[0-9a-f]{48,}\b"
     r"|\b(?:pass(?:word|wort|phrase|code)?|kennwort|pin|secret|api[ _-]?key|token|tan|cvv)\b"
-    r"\s*(?:is|are|ist|lautet|=|:)\s*(?=\S*[\d!@#$%^&*\"'])\S{3,}",
-    re.IGNORECASE,
+    r"\s*(?:is|are|ist|lautet|=|:)\s*(?=\S*[\d!@#$%^&*\"'])\S{3,}"
 )
-_RANDOM = re.compile(r"(?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?<!\S)[A-Za-z0-9+_=-]{32,}(?!\S)")
+_RANDOM = r"(?<!\S)(?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)[A-Za-z0-9+_=-]{32,}(?!\S)"
 """A long word of small letters, capitals and digits."""
-_STEERING = re.compile(
+_STEERING = (
     r"<\|?/?\s*(?:im_start|im_end|system|assistant|user|tool|developer|human)\b[^>]{0,20}>"
     r"|\[/?INST\]|^\s*(?:system|assistant|developer)\s*:"
     r"|\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:previous|prior|above|earlier|all"
@@ -45,8 +44,7 @@ _STEERING = re.compile(
     r"|\buser (?:has )?(?:approved|authori[sz]ed|consented)\b"
     r"|\bwithout (?:asking|approval|confirmation|permission|telling)\b"
     r"|\b(?:send|post|upload|forward|exfiltrate|leak)\b.{0,80}\bhttps?://|!\[[^\]]*\]\(\s*https?:"
-    r"|\[(?:end of )?memory\b",
-    re.IGNORECASE,
+    r"|\[(?:end of )?memory\b"
 )
 _JOINERS = frozenset("\u200c\u200d\u00ad")
 """Invisible, and a part of words and emoji."""
@@ -57,9 +55,10 @@ def refusal(text: str) -> str:
     if _hidden(text):
         return HIDDEN
     plain = unicodedata.normalize("NFKC", text)
-    if _SECRETS.search(plain) or _RANDOM.search(plain):
+    # compiled (and kept by `re`) with the first use: at import it would cost the start 4 ms
+    if re.search(_SECRETS, plain, re.IGNORECASE) or re.search(_RANDOM, plain):
         return SECRET
-    return STEERING if _STEERING.search(plain) else ""
+    return STEERING if re.search(_STEERING, plain, re.IGNORECASE) else ""
 
 
 def _hidden(text: str) -> bool:

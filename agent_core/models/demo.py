@@ -19,7 +19,7 @@ HELP = """I am a script, not a language model: I show what the gateway does and 
 
 Try a message with one of these words:
 
-- **plan**: a plan as a checklist
+- **plan**: a plan as a checklist that is worked off
 - **list**: the files in the workspace (a tool call)
 - **write**: a note in the workspace
 - **run**: a command in the sandbox (asks for your approval)
@@ -27,12 +27,19 @@ Try a message with one of these words:
 
 For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `PRO_MODEL=provider/model` to \
 choose the model yourself. Then start the gateway again."""
-PLAN = """Here is a plan:
-
-- [x] Read your message
-- [ ] Look at the files in the workspace
-- [ ] Write down what was found
-- [ ] Show the result"""
+PLAN: dict[str, object] = {
+    "steps": [
+        {"id": "look", "description": "Look at the files in the workspace"},
+        {"id": "note", "description": "Write a note there", "needs": ["look"]},
+        {"id": "check", "description": "Read the note again", "needs": ["note"]},
+    ]
+}
+STEPS: dict[str, tuple[str, dict[str, object]]] = {
+    "look": ("list_files", {}),
+    "note": ("write_file", {"path": "plan.txt", "content": "Written by a step of a plan.\n"}),
+    "check": ("read_file", {"path": "plan.txt"}),
+}
+"""Of the plan, what each step calls."""
 QUESTION: dict[str, object] = {
     "question": "Which way shall I go on?",
     "options": ["Short answer", "Long answer", "Stop here"],
@@ -53,9 +60,12 @@ SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
         {"command": "echo hello from the sandbox"},
     ),
     (("choose",), "ask_user", "I have a question.", QUESTION),
+    (("plan",), "task_planning", "I make a plan.", PLAN),
 )
 """Words that start it, the tool, what is said, the arguments."""
 QUOTED = 1000
+STEP = "Now do this step and nothing else:\n"
+"""How a step of a plan is given out."""
 
 
 class DemoModel:
@@ -95,9 +105,11 @@ def _answer(request: Request) -> tuple[Part, ...]:
     if last and last.role == "tool":
         return _say(_quote(last))
     said = next((text_of(m) for m in reversed(request.messages) if m.role == "user"), "")
+    if "[Finishing]" in said:
+        return _say("The plan is at its end. You can change one while it runs: try /todo.")
+    if (step := said.partition(STEP)[2].partition(":")[0]) in STEPS:
+        return (_call(request, *STEPS[step]),)
     words = {word.strip(".,;:!?()'\"`") for word in said.lower().split()}
-    if "plan" in words:
-        return _say(PLAN)
     offered = {tool.name for tool in request.tools}
     for triggers, tool, text, arguments in SCRIPT:
         if words.isdisjoint(triggers):

@@ -49,7 +49,6 @@ from agent_core.orchestration.planner import after_failure, after_wish, draft, r
 from agent_core.orchestration.routing import routed
 from agent_core.orchestration.verify import Finding, verify
 from agent_core.questions import PlanReview
-from agent_core.research.tool import research
 from agent_core.scope import Scope
 
 MAX_REVIEWS = 10
@@ -105,6 +104,8 @@ async def work(
     if brief.routing == "llm" and brief.route != "research" and not past:
         brief = replace(brief, route=await routed(scope, brief, hands))
     if brief.route == "research" and hands.research is not None and not past:
+        from agent_core.research.tool import research  # costs as much as all the rest
+
         return await research(scope, brief, hands, history, hands.research)
     if brief.route != "planned" or past:
         return await _direct(scope, brief, hands, history, past)

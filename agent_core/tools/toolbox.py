@@ -64,6 +64,11 @@ class Toolbox:
         """All names, in the order they were given."""
         return tuple(self._tools)
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All of them, but those of servers."""
+        return tuple(self._tools.values())
+
     def specs(self, names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """What the model is shown of the tools `names`; unknown ones are left out. The same
         names give the same object, so that providers need not render it for each call."""
@@ -112,9 +117,7 @@ class Toolbox:
 
 def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> Unfit:
     said = msgspec.json.encode(schema).decode()
-    return Unfit(
-        call=call, text=f"The arguments of {call.name} do not fit: {why}. Schema: {said}"
-    )
+    return Unfit(call=call, text=f"The arguments of {call.name} do not fit: {why}. Schema: {said}")
 
 
 def bind(prepared: Prepared, workspace: Path) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gateway.cli import jobs
 from gateway.settings import VERSION, Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words.command == "version":
             print(f"turnkeeper {VERSION}")
             return OK
+        if words.command == "jobs":
+            return jobs.next_times(words)
         settings = Settings.read()
         if words.command == "run":
             return _run(settings)
@@ -55,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     turn.add_argument("id")
     audit = commands.add_parser("audit", help="who decided what, as JSON lines")
     audit.add_argument("lines", nargs="?", default="1000", help="how many of the newest")
+    jobs.add(commands)
     commands.add_parser("stop", help="stop the running gateway")
     commands.add_parser("doctor", help="check settings, store, sandbox and Redis")
     commands.add_parser("version", help="the version")

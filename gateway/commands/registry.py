@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.orchestration.classifier import DIRECT, MODES
+from agent_core.profiles.built_in import PROFILES
 from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal
 from gateway.commands import history
@@ -18,7 +19,7 @@ from gateway.people.roles import at_least
 from gateway.plans.commands import plan, todo
 from gateway.spending.commands import day, usage
 from gateway.spending.ledger import dollars
-from gateway.store.rows import QuestionRow
+from gateway.store.rows import ConversationSettings, QuestionRow
 from gateway.texts import Key, say
 
 if TYPE_CHECKING:
@@ -122,13 +123,32 @@ async def _mode(call: Call) -> str:
         settings = replace(settings, arrival=word)
     elif (mode := MODES.get(word.lower())) in DIRECT:
         return say("mode_no_skill", call.language, mode=mode)
-    elif mode is not None:
-        settings = replace(settings, mode="" if mode == "task" else mode)
+    elif mode is not None or word.lower() in PROFILES:
+        settings = _purpose(settings, word.lower())
     elif word:
         return say("mode_usage", call.language)
     call.session.configure(settings)
     routed = say("mode_is", call.language, mode=settings.mode) if settings.mode else ""
-    return f"{_permission(call)} {_arrival(call)} {routed}".strip()
+    words = (_permission(call), _arrival(call), routed, _profile(call))
+    return " ".join(filter(None, words))
+
+
+def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
+    """`word` as a mode, a profile, or both; task ends either."""
+    mode = MODES.get(word, "task")
+    kept = settings.profile if word in MODES and mode != "task" else ""
+    chosen = word if word in PROFILES else kept
+    return replace(settings, mode="" if mode == "task" else mode, profile=chosen)
+
+
+def _profile(call: Call) -> str:
+    """What the agent is for here, and what it lacks for that, in words."""
+    name = call.session.row.settings.profile
+    if not name:
+        return ""
+    needs = ", ".join(call.session.services.agent.missing(name))
+    lacks = say("profile_needs", call.language, tools=needs) if needs else ""
+    return f"{say('profile_is', call.language, profile=name)} {lacks}".strip()
 
 
 def _permission(call: Call) -> str:

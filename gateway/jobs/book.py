@@ -5,12 +5,11 @@ import logging
 from collections.abc import Callable
 from itertools import count, islice
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.jobs.outcomes import Outcome, outcome
-from gateway.jobs.port import Asker, Job, Jobs, Reason, Refused, Run, Timetable, Wish
+from gateway.jobs.port import Asker, Draft, Job, Jobs, Reason, Refused, Run, Timetable, Wish
 from gateway.jobs.settings import JobSettings
 from gateway.messages import JobFailed, read_conversation
 from gateway.ports import Accept
@@ -24,13 +23,6 @@ RETRIES = (300.0, 900.0, 1_800.0)
 NOT_BEGUN = 86_400.0
 """Seconds after which a run that never began is given up."""
 MOST_TRIES = 5
-
-
-class Draft(Struct, frozen=True, kw_only=True):
-    """A wish that was looked at: the job that it would be, and its next times."""
-
-    job: Job
-    times: tuple[float, ...]
 
 
 class Book:

@@ -155,7 +155,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     jitter: float = 0.0
 
 
-class Ring(Protocol):
-    """Called when a due time may have changed."""
+class Draft(Struct, frozen=True, kw_only=True):
+    """A wish that was looked at: the job that it would be, and its next times."""
 
-    def __call__(self) -> None: ...
+    job: Job
+    times: tuple[float, ...]

@@ -16,6 +16,7 @@ from gateway.messages import (
     JobFailed,
     JobFired,
     Sender,
+    WebhookCalled,
     job_token,
     read_job_token,
 )
@@ -31,15 +32,15 @@ if TYPE_CHECKING:
     from gateway.sessions.session import Session
 
 
-async def take(session: "Session", row: InboxRow, job: JobFired | JobFailed) -> None:
+async def take(
+    session: "Session", row: InboxRow, job: JobFired | JobFailed | WebhookCalled
+) -> None:
     """A due time came: put it in line, after the end of the run that it replaces. A run failed:
     tell it."""
     if isinstance(job, JobFailed):
         _failed(session, row, job)
         return
-    if job.owner is not None:
-        await session.services.access.learn(job.owner)
-    if job.replaces in session.turns:
+    if isinstance(job, JobFired) and job.replaces in session.turns:
         old = await session.open_turn(job.replaces)
         if not old.closed:
             text = say("jobs_why_overlap", old.row.language)
@@ -81,9 +82,7 @@ def turn_of(session: "Session", row: TurnRow, job: Inbound) -> TurnRow:
     )
 
 
-def ended(
-    session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] | None"
-) -> None:
+def ended(session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] | None") -> None:
     """Put down the end of a job's turn, once its last commit stands."""
     firing, book = open_turn.row.firing, session.services.jobs
     if firing is None or book is None:

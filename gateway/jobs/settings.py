@@ -1,45 +1,51 @@
 """The settings about jobs."""
 
-from collections.abc import Mapping
-from zoneinfo import ZoneInfo
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-NAMES = ("JOBS_PER_PERSON", "JOBS_MIN_INTERVAL", "JOBS_TIMEZONE")
+T = TypeVar("T")
+
+
+class Read(Protocol):
+    """Reads one setting; what `parse` refuses is told by the setting's name."""
+
+    def __call__(self, name: str, parse: Callable[[str], T]) -> T: ...
 
 
 class JobSettings(Struct, frozen=True, kw_only=True):
     """`per_person`: jobs that one person may have; `interval`: least seconds between two due
-    times; `zone`: where a job names none. `spend`: dollars that one job may spend a day, 0 for no
-    limit."""
+    times; `zone`: where a job names none; `spend`: dollars that one job may spend a day, 0 for
+    no limit."""
 
     per_person: int = 20
-    interval: float = 60.0
+    interval: int = 60
     zone: str = "UTC"
     spend: float = 0.0
 
 
-class Wrong(ValueError):
-    """A setting cannot work: (name, value, mend)."""
-
-
-def read_jobs(env: Mapping[str, str]) -> JobSettings:
-    """The settings in `env`; Wrong if one cannot work."""
-    known = JobSettings()
-    zone = env.get("JOBS_TIMEZONE", "") or known.zone
-    try:
-        ZoneInfo(zone)
-    except (OSError, ValueError):
-        raise Wrong("JOBS_TIMEZONE", zone, "write a time zone like Europe/Berlin.") from None
+def read_jobs(read: Read) -> JobSettings:
+    """The settings as they are set; `read` raises what a wrong one is told by."""
     return JobSettings(
-        per_person=int(_number(env, "JOBS_PER_PERSON", known.per_person)),
-        interval=_number(env, "JOBS_MIN_INTERVAL", known.interval),
-        zone=zone,
+        per_person=read("JOBS_PER_PERSON", lambda text: _number(text, 20)),
+        interval=read("JOBS_MIN_INTERVAL", lambda text: _number(text, 60)),
+        zone=read("JOBS_TIMEZONE", _zone),
     )
 
 
-def _number(env: Mapping[str, str], name: str, default: float) -> float:
-    text = env.get(name, "")
-    if text and not text.isdecimal():
-        raise Wrong(name, text, "write a whole number.")
-    return float(text) if text else default
+def _number(text: str, default: int) -> int:
+    if text and not (text.isascii() and text.isdecimal()):
+        raise ValueError("write a whole number.")
+    return int(text) if text else default
+
+
+def _zone(text: str) -> str:
+    if text:
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(text)
+        except (OSError, ValueError, KeyError):
+            raise ValueError("write a time zone like Europe/Berlin.") from None
+    return text or "UTC"

@@ -104,7 +104,17 @@ class RedisJobs:
         runs = await self._runs(("ZRANGE", f"{ROOT}:again", 0, now, "BYSCORE", "LIMIT", 0, limit))
         nearest = await self._store.call(
             *(
-                ("ZRANGE", f"{ROOT}:{name}", f"({now}", "+inf", "BYSCORE", "LIMIT", 0, 1, "WITHSCORES")
+                (
+                    "ZRANGE",
+                    f"{ROOT}:{name}",
+                    f"({now}",
+                    "+inf",
+                    "BYSCORE",
+                    "LIMIT",
+                    0,
+                    1,
+                    "WITHSCORES",
+                )
                 for name in ("wake", "again")
             )
         )

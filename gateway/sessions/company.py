@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
+from gateway.messages import Sender
 from gateway.ports import Growing
 from gateway.sessions.turns import OpenTurn
 from gateway.spending.ledger import Payer
@@ -57,6 +58,11 @@ class Circumstances:
         cost = spent.last.cost if spent.turn == row.id else 0.0
         job = row.firing.job if row.firing is not None else ""
         return Payer(turn=row.id, person=row.sender, spent=cost, job=job, language=row.language)
+
+    def sender(self) -> Sender:
+        row = self._open.row
+        platform, _, name = row.sender.partition(":")
+        return Sender(platform=platform, id=name, name=row.sender_name, language=row.language)
 
     def asker(self) -> tuple[str, str]:
         return self._open.row.sender, self._open.row.role

@@ -15,6 +15,7 @@ from agent_core.journal import Noted, Stopped
 from agent_core.questions import Choice, Input, PlanReview
 from gateway.commands.registry import run_command
 from gateway.errors import DeliveryError
+from gateway.jobs import running as runs
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -33,7 +34,6 @@ from gateway.messages import (
     WebhookCalled,
     sender_of,
 )
-from gateway.jobs import running as runs
 from gateway.people.quotas import over_quota
 from gateway.people.relays import show_brought
 from gateway.present import HEARD
@@ -79,9 +79,7 @@ class Intake:
         match inbound:
             case MessageReceived():
                 await self._message(row, inbound)
-            case WebhookCalled():
-                self._session.queue.append(row)
-            case JobFired() | JobFailed():
+            case JobFired() | JobFailed() | WebhookCalled():
                 await runs.take(self._session, row, inbound)
             case CommandGiven():
                 await self._command(row, inbound)

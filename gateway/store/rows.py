@@ -205,6 +205,8 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     plans: Literal["", "on", "off"] = ""
     """`on`: a plan is shown before it runs."""
     model: str = ""
+    profile: str = ""
+    """What the agent is for here: its tools, its further instructions."""
     memory: Literal["", "off"] = ""
     """`off`: nothing is remembered here, and nothing of it shown to the model."""
     rules: tuple[Rule, ...] = ()

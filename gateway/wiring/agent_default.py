@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from agent_core.context.prompt import system_prompt
 from agent_core.context.room import Room
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed
+from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message
@@ -21,6 +23,9 @@ from agent_core.orchestration.classifier import Route, classify
 from agent_core.orchestration.executor import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Grant, Mode, Situation, Verdict, decide
+from agent_core.profiles import choice
+from agent_core.profiles.choice import Kit
+from agent_core.profiles.profile import recent
 from agent_core.research.means import Means
 from agent_core.research.tool import research_tool
 from agent_core.sandboxes.background import Background
@@ -32,6 +37,7 @@ from agent_core.tools.ask import ask_tool
 from agent_core.tools.backups import rollback_tool
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
+from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.planning import planning_tool
 from agent_core.tools.send import Kept, send_tool
 from agent_core.tools.shell import command_tools
@@ -45,6 +51,7 @@ from gateway.settings import Settings
 from gateway.settings import SettingsError as NotSet
 from gateway.spending.ledger import Ledger, Payer, priced
 from gateway.store.rows import ConversationSettings
+from gateway.wiring.jobs import JobWork
 
 log = logging.getLogger("turnkeeper.agent")
 
@@ -75,16 +82,27 @@ class TurnkeeperAgent:
         limit = models.tools.command_max_seconds
         commands = command_tools(sandbox, self._background, limit)
         own = (rollback_tool(), *commands, ask_tool(), send_tool(kept), planning_tool())
-        tools = (*file_tools(), *own)
+        self.jobs = JobWork()
+        tools = (*file_tools(), *own, self.jobs.tool())
         self._means = Means(web=web_of(models.tools.web), kept=kept)
         more = (editor_tool(), *web_tools(self._means.web), research_tool(self._means))
         kept_in_mind = (memory_tool(),) if models.memory.enabled else ()
-        self._toolbox = Toolbox((*tools, *more, *kept_in_mind, terminate_tool()))
+        mcp = models.tools.mcp.servers
+        self.servers = Servers(mcp, folder.parent / "mcp", kept.keep)
+        last = (terminate_tool(), *finding_tools(self.servers.names))
+        self._toolbox = Toolbox((*tools, *more, *kept_in_mind, *last), self.servers)
+        sets = models.tools.sets
+        self._kit = Kit(names=self._toolbox.names, servers=self.servers, sets=sets)
         self._system = system_prompt()
         self._warm = asyncio.Event()
         self.ledger: Ledger | None = None
         self.memory: Memories | None = None
         self._picked: dict[str, tuple[Model, str]] = {}
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Be there for servers' tools; `stack` closes all. Starts none of them."""
+        stack.push_async_callback(self.close)
+        await stack.enter_async_context(self.servers)
 
     async def warm(self) -> None:
         """Import the models' SDKs beside the loop, then let the waiting calls go."""
@@ -103,7 +121,7 @@ class TurnkeeperAgent:
         kind = classify(text, settings.mode or "task", own.short_words)
         routes: dict[Route, Literal["simple", "planned", "research"]]
         routes = {"complex": "planned", "research": "research", "simple": "simple"}
-        return Brief(
+        brief = Brief(
             text=text,
             route="simple" if demo else routes[kind],
             routing="rules" if settings.mode or demo else own.routing,
@@ -119,6 +137,12 @@ class TurnkeeperAgent:
             workspace=str(self.workspace(conversation)),
             cache_key=_name(conversation),
         )
+        places = (conversation.platform, conversation.id)
+        return choice.chosen(brief, self._kit, settings.profile, places)
+
+    def missing(self, profile: str) -> tuple[str, ...]:
+        """Tools that a profile is made for and that are not here."""
+        return choice.missing(self._kit, profile)
 
     def _room(self, model: str) -> Room:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
@@ -165,6 +189,8 @@ class TurnkeeperAgent:
         """Models, tools and policy; the conversation's settings are read at each judgement."""
         conversation = circumstances.conversation
         workspace = self.workspace(conversation)
+        self.jobs.enter(circumstances)
+        barred = self._kit.sets.reach((f"role:{circumstances.asker()[1]}",))
 
         def judge(item: Prepared) -> Verdict:
             settings = circumstances.settings()
@@ -185,7 +211,7 @@ class TurnkeeperAgent:
 
         hands = Hands(
             complete=self._complete if self.ledger is None else paid,
-            toolbox=self._toolbox,
+            toolbox=self._toolbox.showing((), barred),
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
@@ -218,6 +244,8 @@ class TurnkeeperAgent:
     ) -> Result:
         """The turn's code over its scope. A turn that is stopped takes along what runs in the
         background of its conversation, one that parks or ends leaves it running."""
+        box = hands.toolbox.showing(brief.more, hands.toolbox.barred)
+        hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
         try:
             return await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from agent_core import ambient
 from agent_core.models.discovery import discover
 from agent_core.sandboxes.bwrap import PlainSubprocess, detect
@@ -126,7 +128,7 @@ async def assemble(
     agent = TurnkeeperAgent(
         folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
     )
-    stack.push_async_callback(agent.close)
+    await agent.open(stack)
     try:
         agent.check_prices()
     except WrongModel as error:
@@ -151,6 +153,7 @@ async def assemble(
         stack.push_async_callback(ears.close)
     _remember(agent, services, models)
     host.attach(services)
+    agent.jobs.attach(services, host, replace(settings.jobs, spend=models.agent.limits.job))
     parts = Parts(settings=settings, host=host, agent=agent, outage=Outage(services))
     services.pairing = pairing(lambda: parts.settings, store, lambda: services.access, host.accept)
     services.linking = DirectoryLinking(store)

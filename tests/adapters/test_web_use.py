@@ -152,7 +152,7 @@ async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
         desk.show(room.where, Report(title="Every day", text="**Fine**", note="Job 3"), "report")
         await room.shows(".report strong", "Fine")
         assert await room.texts(".plan .mark-of") == ["☑", "☑", "◐", "☐", "–"]
-        assert await page.js("document.querySelector('.plan progress').value") == 3
+        assert await page.js("document.querySelector('.plan progress').value") == 2
         await page.until("document.querySelector('.media img').naturalWidth === 360")
         assert await page.js("document.querySelector('.media img').alt") == "Visitors by day.png"
         assert await room.texts(".media .download .name") == ["visitors.csv"]

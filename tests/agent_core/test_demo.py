@@ -62,9 +62,6 @@ async def test_only_offered_tools_are_called() -> None:
     assert "`run_command`" in _text(reply)
 
 
-async def test_a_plan_is_a_checklist() -> None:
-    assert "- [ ] " in _text(await say(user("make a plan")))
-
 
 async def test_anything_else_explains() -> None:
     text = _text(await say(user("hello")))

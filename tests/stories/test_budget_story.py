@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.main import _first
 from gateway.settings import Settings, SettingsError
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, FRIEND, PERSON, Rig, living, quick
@@ -128,7 +129,7 @@ async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
 async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     with pytest.raises(ExceptionGroup) as wrong:
         await rig.start(BUDGET_DAY_USD="1")
-    (error,) = wrong.value.exceptions
+    error = _first(wrong.value)
     assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
     with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
         Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder).models()

@@ -70,7 +70,7 @@ async def test_a_turn_goes_on_with_the_next_provider(
 ) -> None:
     quick(monkeypatch)
     async with pair(tmp_path, way) as (rig, second, env):
-        rig.model.script(Think("in private", write("a.txt", "one")), FAULTS[fault])
+        rig.model.script(Think("unheard thoughts", write("a.txt", "one")), FAULTS[fault])
         second.script(Say("All is written."))
         await rig.start(**env)
         rig.telegram.say(ADMIN, "write it")
@@ -82,8 +82,8 @@ async def test_a_turn_goes_on_with_the_next_provider(
             "All is written."
         ]
         assert (len(rig.model.requests), len(second.requests)) == (2, 1)
-        assert b"in private" in rig.model.requests[1].raw
-        assert b"in private" not in second.requests[0].raw
+        assert b"unheard thoughts" in rig.model.requests[1].raw
+        assert b"unheard thoughts" not in second.requests[0].raw
         assert b"a.txt" in second.requests[0].raw
         (said,) = rig.log.named("model_fell_back")
         assert (said.__dict__["model"], said.__dict__["next"]) == way

@@ -294,7 +294,7 @@ async def test_without_a_memory_there_is_no_tool(rig: Rig) -> None:
     await rig.start(MEMORY_ENABLED="off")
     await ask(rig, "hello", "hi")
     names = [tool["function"]["name"] for tool in rig.model.requests[-1].body["tools"]]
-    assert "memory" not in names and "terminate" in names
+    assert "memory" not in names and "read_file" in names
     await command(rig, "/memory", "remembers nothing")
 
 

@@ -61,8 +61,9 @@ async def test_the_diff_is_on_the_card_and_undoing_too_is_approved(rig: Rig) -> 
     rig.press(card, "Approve")
     await rig.shows("written")
     rig.telegram.say(PERSON, "undo it")
-    card = await rig.card(count=2)
-    assert "rollback" in card["text"] and "-two" in card["text"] and "+one" in card["text"]
+    await rig.until(lambda: rig.cards() and "rollback" in rig.cards()[-1]["text"])
+    card = rig.cards()[-1]
+    assert "-two" in card["text"] and "+one" in card["text"]
     assert (rig.workspace() / "a.txt").read_text() == "two\n", "not before somebody says so"
     rig.press(card, "Approve")
     await rig.shows("undone")

@@ -64,9 +64,13 @@ class Toolsets(BaseModel):
             raise SettingsError("TOOLSETS", f"@{name}", f"{_known(self.sets)}.")
         if name in above:
             raise SettingsError("TOOLSETS", f"@{name}", "it holds itself.")
+        return self.flat(listed, (*above, name))
+
+    def flat(self, listed: Patterns, above: Patterns = ()) -> Patterns:
+        """The patterns of a set's entries."""
         found: list[str] = []
         for entry in listed:
-            inner = self.patterns(entry[1:], (*above, name)) if entry.startswith("@") else (entry,)
+            inner = self.patterns(entry[1:], above) if entry.startswith("@") else (entry,)
             found += (one for one in inner if one not in found)
         return tuple(found)
 

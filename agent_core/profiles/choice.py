@@ -1,0 +1,51 @@
+"""What a turn is given: the tools that are shown, those that may be found, words and limits."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.mcp.servers import Servers
+from agent_core.models.port import ToolSpec
+from agent_core.orchestration.executor import Brief
+from agent_core.profiles.built_in import PLAIN, PROFILES
+from agent_core.profiles.profile import Profile
+from agent_core.tools.finding.toolsets import Reach, Toolsets, within
+
+
+class Kit(Struct, frozen=True, kw_only=True):
+    """All that can be chosen from: names of our own tools, servers, sets."""
+
+    names: tuple[str, ...]
+    servers: Servers
+    sets: Toolsets
+
+
+def profile_of(name: str) -> Profile:
+    """The profile, or none: also where it is not there any more."""
+    return PROFILES.get(name, PLAIN)
+
+
+def missing(kit: Kit, name: str) -> tuple[str, ...]:
+    """What the profile is made for that is not here, or not for everybody."""
+    there = [*kit.names, *(f"{server}__" for server in kit.servers.names)]
+    return profile_of(name).missing(there)
+
+
+def chosen(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
+    """`brief` with what the profile and the sets of `places` allow."""
+    profile = profile_of(name)
+    own = kit.sets.flat(profile.tools)
+    where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
+    reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
+    shown = tuple(name for name in kit.names if profile.shows(name) and within(name, reach))
+    more: tuple[ToolSpec, ...] = kit.servers.offered(reach)
+    return replace(
+        brief,
+        system=f"{brief.system}\n\n{profile.prompt}" if profile.prompt else brief.system,
+        tools=(*shown, *(spec.name for spec in more)),
+        more=more,
+        reach=reach,
+        max_rounds=profile.max_steps or brief.max_rounds,
+        most_messages=profile.max_messages,
+    )

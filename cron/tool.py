@@ -1,0 +1,269 @@
+"""schedule_job: the agent proposes jobs and changes of them; a person's press makes them.
+
+A turn tool: the proposal is a record of the turn, its card a question that waits as long as it
+takes, and the job is made under an id that stood on record before anybody could press.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol, TypeVar
+
+from msgspec import Struct
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.questions import Answer, Decision
+from agent_core.tools.contract import Tool, ToolContext
+from cron.timetable import Times
+from gateway.clock import new_id
+from gateway.jobs.port import Asker, Draft, Job, Refused, Wish
+from gateway.texts import Key, say
+
+T = TypeVar("T")
+NAME = "schedule_job"
+Action = Literal["create", "change", "list", "pause", "resume", "run", "delete"]
+DESCRIPTION = (
+    "Work that you do again and again, or once later, in this chat: create, change, list, pause, "
+    "resume, run, delete. `schedule`: cron with 5 fields (30 9 * * 1-5), or 6 with seconds first; "
+    "@daily; 'every 2h'; 'at 2026-12-01 09:00'. `prompt`: what is to be done each time, complete in "
+    "itself. `zone`: like Europe/Berlin, where you know it. `job`: number or title, for all but "
+    "create and list. The person sees a card and confirms it; before that nothing exists."
+)
+_LABELS: dict[Action, Key] = {
+    "pause": "jobs_pause",
+    "resume": "jobs_resume",
+    "run": "jobs_run",
+    "delete": "jobs_delete",
+}
+
+
+class Scheduling(BaseModel):
+    """Arguments of schedule_job."""
+
+    action: Action = "create"
+    job: str = ""
+    title: str = Field(default="", max_length=80)
+    prompt: str = Field(default="", max_length=8_000)
+    schedule: str = Field(default="", max_length=200)
+    zone: str = ""
+    missed: Literal["skip", "latest", "all"] = "latest"
+    overlap: Literal["skip", "queue", "replace"] = "skip"
+    jitter_seconds: float = Field(default=0.0, ge=0, le=3_600)
+
+
+class Asking(Protocol):
+    """What is needed of a turn's scope."""
+
+    @property
+    def turn_id(self) -> str: ...
+
+    async def once(
+        self, name: str, make: Callable[[], Awaitable[T] | T], kind: type[T] | None = None
+    ) -> T: ...
+
+    async def ask(self, question: Decision, name: str = "ask") -> Answer: ...
+
+
+class Book(Protocol):
+    """What is needed of all jobs; see `gateway.jobs.book`."""
+
+    async def draft(self, wish: Wish, asker: Asker, old: Job | None = None) -> Draft: ...
+    async def make(self, draft: Draft, name: str) -> Job: ...
+    async def change(self, draft: Draft) -> bool: ...
+    async def pause(self, name: str) -> bool: ...
+    async def resume(self, name: str) -> Job | None: ...
+    async def remove(self, name: str) -> bool: ...
+    async def run_now(self, name: str, key: str) -> bool: ...
+    async def seen_by(self, asker: Asker) -> tuple[Job, ...]: ...
+
+
+class Proposed(Struct, frozen=True, kw_only=True):
+    """What a call would do, as it is recorded: under which id, or why it cannot be."""
+
+    name: str = ""
+    draft: Draft | None = None
+    language: str = ""
+    said: str = ""
+    why: str = ""
+
+
+def schedule_tool(
+    book: Callable[[], Book],
+    asking: Callable[[str], Awaitable[Asker | None]],
+    spend: Callable[[str], str],
+) -> Tool:
+    """The tool. `book` is there when turns run; `asking`: for whom one works; `spend`: what a job may spend a day, in
+    words of a language."""
+    desk = _Desk(book, asking, spend)
+    return Tool(
+        name=NAME,
+        description=DESCRIPTION,
+        arguments=Scheduling,
+        repetition="idempotent",
+        access="read",
+        call=_call,
+        over=desk.over,
+    )
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("A job is proposed within a turn, never alone.")
+
+
+class _Desk:
+    """Proposes, asks, and carries out what was confirmed."""
+
+    def __init__(
+        self,
+        book: Callable[[], Book],
+        asking: Callable[[str], Awaitable[Asker | None]],
+        spend: Callable[[str], str],
+    ) -> None:
+        self._book = book
+        self._asking = asking
+        self._spend = spend
+        self._times = Times()
+
+    async def over(self, arguments: BaseModel, scope: Asking, brief: object, hands: object) -> str:
+        wanted = Scheduling.model_validate(arguments, from_attributes=True)
+
+        async def propose() -> Proposed:
+            return await self._propose(wanted, scope.turn_id)
+
+        proposed = await scope.once("proposed", propose, kind=Proposed)
+        if proposed.why:
+            raise ToolFailed(proposed.why)
+        if proposed.draft is None:
+            return proposed.said
+        labels = _labels(wanted.action, proposed.language)
+        card = self._card(wanted.action, proposed.draft, proposed.language)
+        answer = await scope.ask(Decision(text=card, options=labels))
+        if answer.choice != "once" or answer.text == labels[-1]:
+            return "The person did not confirm it. Nothing was changed."
+        if len(labels) > 2 and answer.text == labels[1]:
+            return (
+                "The person wants it otherwise. Nothing was made. Ask what to change with "
+                "ask_user, then propose it again."
+            )
+
+        async def carry_out() -> str:
+            return await self._carry_out(wanted.action, proposed)
+
+        return await scope.once("done", carry_out, kind=str)
+
+    async def _propose(self, wanted: Scheduling, turn: str) -> Proposed:
+        asker = await self._asking(turn)
+        if asker is None or asker.role not in ("user", "admin"):
+            return Proposed(why="Nobody is here for whom a job could be made.")
+        language = asker.sender.language
+        known = await self._book().seen_by(asker)
+        if wanted.action == "list":
+            return Proposed(said=self._listed(known))
+        old = None
+        if wanted.action != "create":
+            old = _found(known, wanted.job)
+            if old is None:
+                return Proposed(why=f"There is no such job. {self._listed(known)}")
+        if old is not None and wanted.action != "change":
+            return Proposed(name=old.id, draft=Draft(job=old, times=()), language=language)
+        try:
+            draft = await self._book().draft(_wish(wanted, old), asker, old)
+        except Refused as error:
+            return Proposed(why=str(error))
+        name = old.id if old is not None else new_id()
+        return Proposed(name=name, draft=draft, language=language)
+
+    def _listed(self, jobs: tuple[Job, ...]) -> str:
+        """For the model."""
+        lines = [
+            f"{n}. {job.title}: {self._times.words(job.schedule, job.zone, '')} ({job.zone}), "
+            f"{job.state}. schedule: {job.schedule}. prompt: {job.prompt}"
+            for n, job in enumerate(jobs, 1)
+        ]
+        return "\n".join(lines) or "There are no jobs."
+
+    def _card(self, action: Action, draft: Draft, language: str) -> str:
+        job = draft.job
+        words = self._times.words(job.schedule, job.zone, language)
+        if action in _LABELS:
+            what = say(_LABELS[action], language)
+            return say("jobs_card_remove", language, what=what, title=job.title, words=words,
+                       zone=job.zone)  # fmt: skip
+        times = (
+            self._times.when(time, job.zone).removesuffix(f" {job.zone}") for time in draft.times
+        )
+        return say(
+            "jobs_card" if action == "create" else "jobs_card_change",
+            language,
+            title=job.title,
+            words=words,
+            zone=job.zone,
+            times=", ".join(times),
+            where=say("jobs_here", language),
+            spend=self._spend(language),
+            prompt=job.prompt,
+        )
+
+    async def _carry_out(self, action: Action, proposed: Proposed) -> str:
+        name, draft = proposed.name, proposed.draft
+        if draft is None:
+            return "Nothing was changed."
+        done: object = True
+        match action:
+            case "create":
+                made = await self._book().make(draft, name)
+                return f"The job {made.title!r} stands. Next: {self._next(made)}."
+            case "change":
+                done = await self._book().change(draft)
+            case "pause":
+                done = await self._book().pause(name)
+            case "resume":
+                done = await self._book().resume(name)
+            case "run":
+                done = await self._book().run_now(name, new_id())
+            case "delete":
+                done = await self._book().remove(name)
+            case _:
+                return "Nothing was changed."
+        return (
+            "Done." if done else "That changed nothing: the job is gone or in that state already."
+        )
+
+    def _next(self, job: Job) -> str:
+        return self._times.when(job.next_due, job.zone) if job.next_due else "never"
+
+
+def _labels(action: Action, language: str) -> tuple[str, ...]:
+    keys: tuple[Key, ...] = ("jobs_confirm", "jobs_change", "jobs_cancel")
+    if action in _LABELS:
+        keys = ("jobs_confirm", "jobs_cancel")
+    return tuple(say(key, language) for key in keys)
+
+
+def _wish(wanted: Scheduling, old: Job | None) -> Wish:
+    """What is asked for; in a change what is not said stays as it is."""
+    given = wanted.model_fields_set
+    if old is None:
+        if not (wanted.title and wanted.prompt and wanted.schedule):
+            raise ToolFailed("A job needs title, prompt and schedule.")
+        old_missed, old_overlap, old_jitter = wanted.missed, wanted.overlap, wanted.jitter_seconds
+    else:
+        old_missed, old_overlap, old_jitter = old.missed, old.overlap, old.jitter
+    return Wish(
+        title=wanted.title or (old.title if old else ""),
+        prompt=wanted.prompt or (old.prompt if old else ""),
+        schedule=wanted.schedule or (old.schedule if old else ""),
+        zone=wanted.zone or (old.zone if old else ""),
+        missed=wanted.missed if "missed" in given else old_missed,
+        overlap=wanted.overlap if "overlap" in given else old_overlap,
+        jitter=wanted.jitter_seconds if "jitter_seconds" in given else old_jitter,
+    )
+
+
+def _found(jobs: tuple[Job, ...], word: str) -> Job | None:
+    """By number, id or title; a single job needs no name."""
+    if word.isdecimal() and 1 <= int(word) <= len(jobs):
+        return jobs[int(word) - 1]
+    named = [job for job in jobs if word and word.lower() in (job.id.lower(), job.title.lower())]
+    if not word and len(jobs) == 1:
+        return jobs[0]
+    return named[0] if len(named) == 1 else None

@@ -1,0 +1,236 @@
+"""MCP servers: what is set about them, what they give, and the library that uses them."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from mcp_types import AudioContent, CallToolResult, ImageContent, ResourceLink, TextContent, Tool
+
+from agent_core import Agent
+from agent_core.errors import ToolFailed
+from agent_core.mcp import results
+from agent_core.mcp.servers import Servers, _definition, _name
+from agent_core.mcp.settings import McpServer, McpSettings, parse_servers
+from agent_core.messages import Output
+from agent_core.models.openai_chat import OpenAIChat
+from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.questions import Approval, Question
+from agent_core.settings import Endpoint, ModelSettings, SettingsError
+from agent_core.tools.contract import ToolContext
+from tests.fakes.mcp_server import Http, arguments
+from tests.fakes.model_server import Call, ModelServer, Say
+
+
+class Provider(ModelServer):
+    """A model server that says how it is reached."""
+
+    endpoint: Endpoint
+
+
+class Named(OpenAIChat):
+    """A provider with a fixed model."""
+
+    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+        return await super().complete(msgspec.structs.replace(request, model="m"), on_delta)
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[Provider]:
+    server = Provider()
+    server.endpoint = Endpoint(
+        provider="openai", base_url=await server.start() + "/v1", api_key="k", key_setting="K"
+    )
+    yield server
+    await server.close()
+
+
+@pytest.fixture
+def sse(tmp_path: Path) -> Iterator[Http]:
+    server = Http(tmp_path / "note", "--sse").start()
+    yield server
+    server.stop()
+
+
+def read(value: object, **env: str) -> tuple[McpServer, ...]:
+    return McpSettings.read({"MCP_SERVERS": json.dumps(value), **env}).servers
+
+
+def child(folder: Path, **fields: object) -> dict[str, object]:
+    return {
+        "name": "notes", "command": sys.executable, "args": arguments(folder / "note"), **fields
+    }  # fmt: skip
+
+
+# ---- settings ----------------------------------------------------------------------------
+
+
+def test_variables_are_filled_in_and_shown_nowhere() -> None:
+    headers = {"Authorization": "Bearer ${MY_TOKEN}"}
+    (server,) = read([{"name": "a", "url": "https://h/mcp", "headers": headers}], MY_TOKEN="s3cret")
+    assert server.headers["Authorization"] == "Bearer s3cret"
+    assert "s3cret" not in repr(server) and "https://h" not in repr(server)
+    settings = ModelSettings.read({"MCP_SERVERS": '[{"name": "a", "url": "https://h?key=s3cret"}]'})
+    assert "s3cret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([{"name": "A", "command": "x"}], "server 1: name: small letters"),
+        ([{"name": "a"}], "write either command or url"),
+        ([{"name": "a", "command": "x", "url": "http://h"}], "write either command or url"),
+        ([{"name": "a", "url": "ftp://h"}], "url: must be http or https"),
+        ([{"name": "a", "command": "x", "transport": "sse"}], "stdio goes with command"),
+        ([{"name": "a__b", "command": "x"}], "server 1: name"),
+        ([{"name": "a", "command": "x"}] * 2, "server 2: the name a is taken"),
+        ([{"name": "a", "command": "x", "tols": []}], "server 1: tols"),
+        ([{"name": "a", "command": "${NOT_THERE}"}], "${NOT_THERE} is not set"),
+        ({"a": 1}, "write JSON such as"),
+    ],
+)
+def test_wrong_settings_are_named_without_their_values(value: object, said: str) -> None:
+    with pytest.raises(SettingsError, match="MCP_SERVERS") as wrong:
+        read(value)
+    assert said in str(wrong.value)
+
+
+def test_a_secret_is_in_no_message_about_a_wrong_setting() -> None:
+    with pytest.raises(SettingsError) as wrong:
+        parse_servers([{"name": "a", "command": "x", "env": {"KEY": ["s3cret"]}}])
+    assert "s3cret" not in str(wrong.value)
+
+
+# ---- what is taken over ------------------------------------------------------------------
+
+
+def test_names_fit_all_providers_and_stay_different() -> None:
+    assert _name("gh", "create_issue") == "gh__create_issue"
+    long = [_name("gh", f"{'x' * 80}{n}") for n in range(3)]
+    odd = [_name("gh", tool) for tool in ("a.b", "a/b", "a b")]
+    assert len({*long, *odd}) == 6
+    assert all(len(name) <= 64 and name.replace("-", "_").isidentifier() for name in (*long, *odd))
+
+
+def test_a_bare_schema_becomes_one_of_an_object() -> None:
+    made = _definition("s", Tool(name="t", input_schema={"$schema": "x"}))
+    assert made.parameters["type"] == "object" and made.description == "t"
+
+
+# ---- results -----------------------------------------------------------------------------
+
+
+def test_words_files_and_structure_are_told_to_the_model(tmp_path: Path) -> None:
+    picture = ImageContent(type="image", data="aGk=", mime_type="image/png")
+    sound = AudioContent(type="audio", data="not base64!", mime_type="audio/wav")
+    link = ResourceLink(type="resource_link", name="more", uri="https://h/more")
+    made = results.output(
+        CallToolResult(content=[TextContent(type="text", text="see"), picture, sound, link]),
+        "s", tmp_path, "turn/../key", None,
+    )  # fmt: skip
+    first, see, file, broken, more, last = made.text.splitlines()
+    assert first.startswith("[From the server s") and last == results.ENDS
+    assert (see, more) == ("see", "more: https://h/more")
+    assert file == "(file .turnkeeper/outputs/turn----key-1.png: image/png, 2 bytes)"
+    assert broken == "(file left out: audio/wav, not readable)"
+    assert (tmp_path / ".turnkeeper/outputs/turn----key-1.png").read_bytes() == b"hi"
+
+
+def test_structure_alone_is_told_as_json(tmp_path: Path) -> None:
+    result = CallToolResult(content=[], structured_content={"a": [1]})
+    assert '{"a":[1]}' in results.output(result, "s", tmp_path, "k", None).text
+    result = CallToolResult(content=[])
+    assert "(nothing)" in results.output(result, "s", tmp_path, "k", None).text
+
+
+async def test_the_older_transport_and_a_failing_tool(sse: Http, tmp_path: Path) -> None:
+    at = McpServer(name="old", url=sse.url.replace("/mcp", "/sse"), transport="sse")
+    context = ToolContext(workspace=tmp_path, key="k", limit=9, output=lambda _: None)
+    async with Servers([at]) as servers:
+        assert len(await servers.known(())) == 7
+        (publish, fail) = servers.find(["old__publish", "old__fail"])
+        tool = servers.make(publish)
+        gave = await tool.call(tool.arguments.model_validate({"title": "x"}), context)
+        assert isinstance(gave, Output) and "published x" in gave.text
+        with pytest.raises(ToolFailed, match="old__fail failed"):
+            await servers.make(fail).call(tool.arguments.model_validate({}), context)
+
+
+async def test_what_was_learnt_is_known_before_a_server_starts(tmp_path: Path) -> None:
+    folder = tmp_path / "known"
+    server = McpServer.model_validate(child(tmp_path, offer=["publish"], tools=["p*", "c*"]))
+    async with Servers([server], folder) as servers:
+        assert servers.offered(()) == ()
+        assert {one.tool for one in await servers.known(())} == {"publish", "count_notes"}
+        shown = servers.offered(())
+    assert [one.name for one in shown] == ["notes__publish"]
+    broken = server.model_copy(update={"command": "/nowhere/at/all"})
+    async with Servers([broken], folder) as servers:
+        assert servers.offered(()) == shown
+        assert len(await servers.known(())) == 2, "and nobody waited for it"
+    (folder / "notes.json").write_text("[{")
+    async with Servers([broken], folder) as servers:
+        assert servers.offered(()) == ()
+
+
+# ---- the library -------------------------------------------------------------------------
+
+
+async def test_ten_lines_with_a_server(model: Provider, tmp_path: Path) -> None:
+    model.script(
+        Call("find_tools", '{"query": "publish"}'),
+        Call("call_tool", '{"name": "notes__publish", "arguments": {"title": "Hi"}}'),
+        Say("It is published."),
+    )
+    asked: list[str] = []
+
+    def yes(question: Question) -> str:
+        assert isinstance(question, Approval)
+        asked.append(question.proposals[0].tool)
+        return "once"
+
+    server = child(tmp_path)
+    async with await Agent.create(
+        model=Named(model.endpoint), mcp=[server], on_question=yes, workspace=tmp_path
+    ) as agent:
+        assert await agent.achat("Publish it") == "It is published."
+    assert asked == ["notes__publish"]
+    assert (tmp_path / "note").read_text() == "publish Hi\n"
+
+
+async def test_an_offered_tool_is_shown_and_a_finished_task_calls_it_once(
+    model: Provider, tmp_path: Path
+) -> None:
+    model.script(Call("notes__count_notes"), Say("one"))
+    async with await Agent.create(
+        model=Named(model.endpoint), mcp=[child(tmp_path, allow=["count_*"], offer=["count_*"])],
+        workspace=tmp_path, journal=tmp_path / "journal",
+    ) as agent:  # fmt: skip
+        assert agent._servers is not None
+        await agent._servers.meet()
+        first = await agent.run_conversation("count", task_id="t")
+        assert '"notes": 0' in str(first.messages[-2].parts[0])
+        names = [tool["function"]["name"] for tool in model.requests[0].body["tools"]]
+        assert names[-1] == "notes__count_notes"
+        again = await agent.run_conversation("count", task_id="t")
+    assert again.final_response == first.final_response and len(model.requests) == 2
+
+
+async def test_a_server_that_does_not_exist_costs_nothing_until_it_is_used(
+    model: Provider,
+) -> None:
+    model.script(Say("hello"))
+    async with await Agent.create(
+        model=Named(model.endpoint), mcp=[{"name": "none", "command": "/nowhere"}]
+    ) as agent:
+        assert await agent.achat("hi") == "hello"
+
+
+async def test_a_server_may_not_ask_people(tmp_path: Path) -> None:
+    """It is told that the person declined: its question would reach nobody."""
+    from agent_core.mcp.connection import _decline
+
+    said = await _decline(None, None)  # type: ignore[arg-type]
+    assert said.action == "decline"

@@ -1,0 +1,141 @@
+"""Profiles: their data, the history that they see, and how people choose one."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.messages import Message, Text, user
+from agent_core.profiles.built_in import PROFILES
+from agent_core.profiles.profile import recent
+from agent_core.tools.finding.toolsets import Toolsets, within
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import PERSON, Rig, living, quick
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+# ---- data --------------------------------------------------------------------------------
+
+
+def test_the_six_profiles_are_there() -> None:
+    assert set(PROFILES) == {"general", "browser", "swe", "data", "mcp", "sandboxed"}
+    assert all(one.max_messages == 100 and one.max_steps for one in PROFILES.values())
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_what_a_profile_shows_it_may_use(name: str) -> None:
+    profile = PROFILES[name]
+    reach = (Toolsets().flat(profile.tools),)
+    assert [one for one in profile.shown if "*" not in one and not within(one, reach)] == []
+
+
+# ---- history -----------------------------------------------------------------------------
+
+said = Message(role="assistant", parts=(Text(text="a"),))
+turns = st.lists(st.integers(1, 9), max_size=60)
+
+
+def history(lengths: list[int]) -> tuple[Message, ...]:
+    """Turns of so many answers each, every one after words of a person."""
+    return tuple(m for n, size in enumerate(lengths) for m in (user(f"t{n}"), *[said] * size))
+
+
+@given(turns, st.integers(20, 100))
+def test_the_history_is_cut_where_somebody_speaks(lengths: list[int], most: int) -> None:
+    whole = history(lengths)
+    seen = recent(whole, most)
+    assert whole[len(whole) - len(seen) :] == seen and len(seen) <= most
+    assert len(whole) <= most or len(seen) >= most // 2 - 10
+    assert not seen or seen[0].role == "user"
+
+
+@given(turns)
+def test_between_two_cuts_a_history_begins_as_the_one_before(lengths: list[int]) -> None:
+    cuts = []
+    for n in range(len(lengths) + 1):
+        whole = history(lengths[:n])
+        cuts.append(len(whole) - len(recent(whole, 40)))
+    assert cuts == sorted(cuts)
+    leaps = sum(a != b for a, b in zip(cuts, cuts[1:], strict=False))
+    assert leaps <= len(history(lengths)) // 20 + 1
+
+
+def test_a_turn_longer_than_all_that_may_be_stays_whole() -> None:
+    assert recent(history([3, 200]), 100)[0] == user("t1")
+    assert recent((said,) * 120, 100) == (said,) * 120
+    assert recent(history([3, 200]), 0) == history([3, 200])
+
+
+# ---- chosen by people --------------------------------------------------------------------
+
+
+async def test_a_profile_is_chosen_by_mode_and_given_back(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode swe")
+    await rig.shows("Profile: swe. /mode task ends that. It needs bash, which is not set up here")
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    body = rig.model.requests[-1].body
+    names = [tool["function"]["name"] for tool in body["tools"]]
+    assert "str_replace_editor" in names and "web_search" not in names
+    assert rig.seen(role="system")[0].endswith("Use str_replace_editor for edits.")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/mode task")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "and now")
+    await rig.shows("ack and now")
+    names = [tool["function"]["name"] for tool in rig.model.requests[-1].body["tools"]]
+    assert "web_search" in names
+    assert "software engineer" not in rig.seen(role="system")[0]
+    await rig.quiet()
+
+
+async def test_a_profile_outlives_a_restart_and_bounds_what_is_called(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode mcp")
+    await rig.shows("Profile: mcp")
+    await rig.quiet()
+    await rig.stop()
+    rig.model.script(Call("run_command", '{"command": "ls"}'), Say("not here"))
+    await rig.start()
+    rig.telegram.say(PERSON, "list")
+    await rig.shows("not here")
+    assert "There is no tool 'run_command'" in rig.seen(role="tool")[-1]
+    await rig.quiet()
+
+
+async def test_data_is_a_mode_and_a_profile(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode data")
+    text = (await rig.shows("Profile: data"))["text"]
+    assert "Requests go to: data" in text and "python_execute" in text
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/mode research")
+    await rig.until(lambda: "Requests go to: research" in rig.said()[-1])
+    assert "Profile: data" in rig.said()[-1]
+    rig.telegram.say(PERSON, "/mode task")
+    await rig.until(lambda: "Profile" not in rig.said()[-1])
+    await rig.quiet()
+
+
+async def test_a_profile_sees_the_newest_hundred_messages(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode general")
+    await rig.shows("Profile: general")
+    lengths = []
+    for n in range(54):
+        rig.telegram.say(PERSON, f"word {n}")
+        await rig.shows(f"ack word {n}")
+        await rig.quiet()
+        lengths.append(len(rig.model.requests[-1].body["messages"]))
+    assert max(lengths) <= 102, "a hundred, the system's and the new one"
+    assert lengths[50] == 102 and lengths[51] < 60
+    assert rig.seen(role="user")[-1] == "word 53" and rig.seen(role="user")[0] == "word 25"

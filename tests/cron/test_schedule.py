@@ -1,0 +1,247 @@
+"""Schedules: what is read, what is refused, and when they are due, beside an independent reference."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cron.job import ScheduleError
+from cron.schedule import MACROS, read_schedule
+from cron.timetable import Times
+from cron.trigger import missed, next_fire, times
+from gateway.cli.main import main
+
+NEW_YORK, LORD_HOWE, CAIRO = "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def due(schedule: str, zone: str, start: str, count: int) -> list[str]:
+    found = times(read_schedule(schedule, zone), zone, at(start))
+    return [f"{datetime.fromtimestamp(one, UTC):%m-%d %H:%M}" for one in islice(found, count)]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "zone", "start", "wanted"),
+    [
+        ("30 2 * * *", NEW_YORK, "2026-03-07T12:00", ["03-08 07:00", "03-09 06:30"]),
+        ("30 1 * * *", NEW_YORK, "2026-11-01T00:00", ["11-01 05:30", "11-02 06:30"]),
+        ("0 30 1 * * *", NEW_YORK, "2026-11-01T00:00", ["11-01 05:30", "11-02 06:30"]),
+        ("0 2,3 * * *", NEW_YORK, "2026-03-08T05:30", ["03-08 07:00", "03-09 06:00"]),
+        (
+            "*/30 * * * *", NEW_YORK, "2026-11-01T04:45",
+            ["11-01 05:00", "11-01 05:30", "11-01 06:00", "11-01 06:30", "11-01 07:00"],
+        ),
+        ("*/30 * * * *", NEW_YORK, "2026-03-08T06:15", ["03-08 06:30", "03-08 07:00"]),
+        ("15 2 * * *", LORD_HOWE, "2026-10-03T00:00", ["10-03 15:30", "10-04 15:15"]),
+        ("45 1 * * *", LORD_HOWE, "2026-04-04T00:00", ["04-04 14:45", "04-05 15:15"]),
+        ("30 0 * * *", CAIRO, "2026-04-23T12:00", ["04-23 22:00", "04-24 21:30"]),
+        ("0 */2 24 4 *", CAIRO, "2026-04-23T00:00", ["04-23 23:00", "04-24 01:00"]),
+        ("0 0 13 * 5", "UTC", "2026-11-08T00:00", ["11-13 00:00", "11-20 00:00"]),
+        ("0 0 * * 7", "UTC", "2026-11-01T00:00", ["11-08 00:00", "11-15 00:00"]),
+        ("0 0 * * 0", "UTC", "2026-11-01T00:00", ["11-08 00:00", "11-15 00:00"]),
+        ("0 9 * * fri-sun", "UTC", "2026-11-05T12:00", ["11-06 09:00", "11-07 09:00", "11-08 09:00", "11-13 09:00"]),
+        ("0 0 L * *", "UTC", "2026-11-01T00:00", ["11-30 00:00", "12-31 00:00"]),
+        ("0 0 * * 5#2", "UTC", "2026-11-01T00:00", ["11-13 00:00", "12-11 00:00"]),
+        ("5-15/5,40 8 * JAN mon", "UTC", "2026-11-01T00:00", ["01-04 08:05", "01-04 08:10", "01-04 08:15", "01-04 08:40"]),
+        ("0 0 29 2 *", "UTC", "2026-11-01T00:00", ["02-29 00:00"]),
+        ("@daily", "Europe/Berlin", "2026-11-01T00:00", ["11-01 23:00"]),
+        ("every 1d 12h", "UTC", "2026-11-01T00:00", ["11-02 12:00", "11-04 00:00"]),
+        ("at 2026-03-08 02:30", NEW_YORK, "2026-01-01T00:00", ["03-08 07:00"]),
+        ("at 2026-11-01T01:30:00+00:00", NEW_YORK, "2026-11-01T01:30", []),
+    ],
+)  # fmt: skip
+def test_due_times(schedule: str, zone: str, start: str, wanted: list[str]) -> None:
+    assert due(schedule, zone, start, max(1, len(wanted))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("schedule", "why"),
+    [
+        ("0 0 30 2 *", "There is no day 30 in month 2"),
+        ("0 0 31 4,6,9,11 *", "There is no day 31"),
+        ("0 0 15W * *", "day of the month cannot be '15W'"),
+        ("*/90 * * * *", "steps of 90"),
+        ("0 0 * * 8", "day of the week"),
+        ("60 * * * *", "minute cannot be '60'"),
+        ("0 17-9 * * *", "hour cannot be '17-9'"),
+        ("H * * * *", "minute"),
+        ("٣ * * * *", "minute"),
+        ("* * *", "these are 3"),
+        ("0 0 0 0 * * 2026", "these are 7"),
+        ("@reboot", "There is no @reboot"),
+        ("every 5", "every 90m"),
+        ("every 0m", "more than nothing"),
+        ("every 2 fortnights", "every 90m"),
+        ("at tomorrow", "at 2026-12-01 09:00"),
+        ("", "these are 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_reason(schedule: str, why: str) -> None:
+    with pytest.raises(ScheduleError, match=why):
+        read_schedule(schedule, "UTC")
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../../etc/passwd", "EST5EDT4"])
+def test_a_zone_that_is_none_is_refused(zone: str) -> None:
+    with pytest.raises(ScheduleError, match="no time zone"):
+        read_schedule("0 0 * * *", zone)
+
+
+def test_what_is_stored_reads_the_same() -> None:
+    for text in (*MACROS, "15 30 9 * * mon-sun", "every 90m", "at 2026-12-01 09:00"):
+        schedule = read_schedule(text, "Europe/Berlin")
+        assert read_schedule(schedule.text, "Europe/Berlin") == schedule
+
+
+def test_words() -> None:
+    known = Times()
+    assert known.words("0 9 * * 1-5", "UTC", "") == "At 09:00, Monday through Friday"
+    assert known.words("0 9 * * 1-5", "UTC", "de") == "Um 09:00, Montag bis Freitag"
+    assert known.words("every 5400s", "UTC", "") == "Every 1 h 30 min"
+
+
+# ---- beside a reference that shares nothing ------------------------------------------------
+
+ZONES = (NEW_YORK, LORD_HOWE, CAIRO, "Europe/Berlin", "Asia/Kathmandu", "America/Santiago",
+         "Africa/Casablanca", "Pacific/Chatham", "America/Havana", "UTC")  # fmt: skip
+numbers = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12), "weekday": (0, 7)}
+
+
+@st.composite
+def field(draw: st.DrawFn, low: int, high: int) -> str:
+    one = st.integers(low, high)
+    match draw(st.integers(0, 4)):
+        case 0 | 1:
+            return "*"
+        case 2:
+            return ",".join(map(str, draw(st.lists(one, min_size=1, max_size=3))))
+        case 3:
+            return f"*/{draw(st.integers(1, max(2, (high - low) // 2)))}"
+        case _:
+            first, last = sorted((draw(one), draw(one)))
+            return f"{first}-{last}"
+
+
+def allowed(text: str, low: int, high: int) -> set[int]:
+    found: set[int] = set()
+    for part in text.split(","):
+        span, _, step = part.partition("/")
+        first, _, last = span.partition("-")
+        start, end = (low, high) if span == "*" else (int(first), int(last or first))
+        found |= set(range(start, end + 1, int(step or 1)))
+    return found
+
+
+def walked(fields: list[str], zone: str, start: datetime, hours: int) -> list[float]:
+    """Every minute of `hours` is looked at. A time of the day counts where it is first shown, or,
+    where it never is, at the moment in which the clock jumps over it."""
+    where = ZoneInfo(zone)
+    spans = list(numbers.values())
+    minute, hour, day, month, weekday = (
+        allowed(text, *span) for text, span in zip(fields, spans, strict=True)
+    )
+    both = fields[2].startswith("*") or fields[4].startswith("*")
+    fixed = not (fields[0].startswith("*") or fields[1].startswith("*"))
+
+    def fits(wall: datetime) -> bool:
+        dom, dow = wall.day in day, bool({wall.isoweekday() % 7, wall.isoweekday()} & weekday)
+        days = (dom and dow) if both else (dom or dow)
+        return wall.minute in minute and wall.hour in hour and wall.month in month and days
+
+    found = []
+    before = start.astimezone(where).replace(tzinfo=None)
+    highest = before
+    for n in range(1, hours * 60 + 1):
+        moment = start + timedelta(minutes=n)
+        wall = moment.astimezone(where).replace(tzinfo=None)
+        if not fixed:
+            if fits(wall):
+                found.append(moment.timestamp())
+            continue
+        passed, hit = highest + timedelta(minutes=1), False
+        while passed <= wall:  # once each, those that are jumped over too
+            hit = hit or fits(passed)
+            passed += timedelta(minutes=1)
+        if hit:
+            found.append(moment.timestamp())
+        highest = max(highest, wall)
+    return found
+
+
+FIRST, LAST = datetime(2025, 1, 1, tzinfo=UTC), datetime(2030, 12, 1, tzinfo=UTC)
+MOMENTS = st.integers(0, (LAST - FIRST) // timedelta(minutes=1)).map(
+    lambda minutes: FIRST + timedelta(minutes=minutes)
+)
+CHANGES = st.sampled_from(
+    [datetime.fromisoformat(f"{day}T00:00+00:00") for day in (
+        "2026-03-08", "2026-11-01", "2026-04-04", "2026-10-03", "2026-04-23", "2026-03-28",
+        "2026-10-24", "2027-09-04",
+    )]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.tuples(*(field(low, high) for low, high in numbers.values())),
+    st.sampled_from(ZONES),
+    st.one_of(MOMENTS, CHANGES),
+)
+def test_as_a_walk_over_every_minute(fields: tuple[str, ...], zone: str, start: datetime) -> None:
+    if _in_a_repeated_hour(start, zone):
+        return  # the walk cannot know what was shown before it began
+    text = " ".join(fields)
+    try:
+        schedule = read_schedule(text, zone)
+    except ScheduleError:
+        return
+    hours = 50
+    end = (start + timedelta(hours=hours)).timestamp()
+    found = []
+    for one in times(schedule, zone, start.timestamp()):
+        if one > end:
+            break
+        found.append(one)
+    assert found == walked(list(fields), zone, start, hours)
+
+
+def _in_a_repeated_hour(start: datetime, zone: str) -> bool:
+    offsets = {
+        (start - timedelta(hours=back)).astimezone(ZoneInfo(zone)).utcoffset() for back in range(4)
+    }
+    return len(offsets) > 1
+
+
+# ---- missed times --------------------------------------------------------------------------
+
+
+def test_missed_are_all_counted() -> None:
+    first, now = at("2026-11-01T00:00"), at("2026-12-01T00:00")
+    found = missed(read_schedule("* * * * *", "UTC"), "UTC", first, now)
+    assert len(found.times) + found.left_out == 30 * 24 * 60 + 1
+    assert found.times[-1] == now and found.first == first
+    assert found.last == found.times[0] - 60
+
+
+def test_the_next_follows_from_the_last_and_never_from_now() -> None:
+    schedule = read_schedule("every 90m", "UTC")
+    last = at("2026-11-01T00:00")
+    assert next_fire(schedule, "UTC", last) == last + 5_400
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["jobs", "next", "--cron", "30 1 * * *", "--tz", NEW_YORK]
+    assert main([*words, "--from", "2026-10-31T00:00:00Z", "-n", "3", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["utc"] for row in rows] == [
+        "2026-10-31T05:30:00Z", "2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z",
+    ]  # fmt: skip
+    assert rows[1]["local"] == "2026-11-01T01:30:00-04:00"
+    assert main(["jobs", "next", "--cron", "0 0 30 2 *"]) == 2
+    assert "There is no day 30" in capsys.readouterr().err

@@ -1,0 +1,299 @@
+"""The scheduler over a real store and a manual clock: every due time has one run and none is lost,
+whatever the clock, the replicas and the crashes do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.ambient import SystemClock
+from cron.claims import MOST_QUEUED, slot_of
+from cron.schedule import read_schedule
+from cron.scheduler import LONGEST_NAP, Scheduler, scheduled
+from cron.trigger import next_fire
+from gateway.errors import StoreFailed
+from gateway.jobs.port import Job, Run
+from gateway.jobs.store_sqlite import SqliteJobs
+from gateway.messages import Inbound, JobFired, Sender
+from gateway.store.sqlite import SqliteStore
+from tests.contracts.store_values import DAY, START, ManualClock
+
+HOUR = 3_600.0
+
+
+class World:
+    """A store, a clock, and an inbox that knows what it has seen."""
+
+    def __init__(self, path: Path) -> None:
+        self.clock = ManualClock()
+        self.path = path
+        self.fired: list[JobFired] = []
+        self.over: set[str] = set()
+        self.quick = True
+        """Runs are over as soon as somebody looks."""
+        self.fail: Callable[[], None] = lambda: None
+
+    async def open(self) -> "World":
+        self.store = await SqliteStore.open(self.path)
+        self.jobs = SqliteJobs(self.store)
+        self.scheduler = self.made()
+        return self
+
+    def made(self) -> Scheduler:
+        return Scheduler(self.jobs, self.accept, self.settle)
+
+    async def restart(self) -> None:
+        await self.store.close()
+        await self.open()
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> None:
+        self.fail()
+        for one in inbounds:
+            assert isinstance(one, JobFired)
+            if one.event not in {known.event for known in self.fired}:
+                self.fired.append(one)
+
+    async def settle(self, run: Run) -> bool:
+        begun = any(one.turn == run.turn for one in self.fired)
+        if begun and (self.quick or run.slot in self.over):
+            done = replace(run, state="done", ended=ambient.now(), version=ambient.new_id())
+            await self.jobs.advance(run, done)
+        return begun
+
+    async def job(self, schedule: str = "0 * * * *", **more: object) -> Job:
+        made = replace(
+            Job(
+                id="j1", owner=Sender(platform="telegram", id="7"), title="look", prompt="look",
+                conversation="telegram:1::7::p", schedule=schedule, zone="UTC", made=START,
+                version="a",
+            ),
+            **more,
+        )  # fmt: skip
+        first = next_fire(read_schedule(made.schedule, made.zone), made.zone, START)
+        made = scheduled(made, first)
+        await self.jobs.commit(None, made, ())
+        return made
+
+    async def at(self, moment: float) -> float | None:
+        self.clock.time = moment
+        return await self.scheduler.tick()
+
+    async def states(self) -> list[tuple[str, str, str]]:
+        found = await self.jobs.runs("j1", 1000)
+        return [(run.slot, run.state, run.reason) for run in reversed(found)]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(tmp_path / "store.db")
+    ambient.use(made.clock)
+    yield await made.open()
+    await made.store.close()
+    ambient.use(SystemClock())
+
+
+async def test_fires_when_due_and_not_before(world: World) -> None:
+    job = await world.job()
+    assert await world.at(job.next_due - 1) == job.next_due
+    assert world.fired == []
+    assert await world.at(job.next_due) == job.next_due + HOUR
+    (fired,) = world.fired
+    assert fired.due == job.next_due and fired.slot == slot_of(job.next_due)
+    assert "look" in fired.text and fired.owner == job.owner
+
+
+async def test_a_clock_that_goes_back_fires_nothing_twice(world: World) -> None:
+    job = await world.job()
+    await world.at(job.next_due)
+    for back in (1.0, HOUR, DAY):
+        await world.at(job.next_due - back)
+    await world.at(job.next_due + 1)
+    assert len(world.fired) == 1
+
+
+async def test_a_clock_that_jumps_on_misses_nothing(world: World) -> None:
+    job = await world.job()
+    await world.at(job.next_due + 3 * HOUR + 120)
+    states = await world.states()
+    assert [state for _, state, _ in states] == ["skipped", "skipped", "skipped", "fired"]
+    assert [one.due for one in world.fired] == [job.next_due + 3 * HOUR]
+
+
+@pytest.mark.parametrize(("policy", "ran"), [("skip", 0), ("latest", 1), ("all", 2)])
+async def test_missed_by_policy(world: World, policy: str, ran: int) -> None:
+    job = await world.job("*/30 * * * *", missed=policy)
+    now = job.next_due + 5 * HOUR + 120
+    await world.at(now)
+    for _ in range(4):
+        await world.scheduler.tick()
+    states = await world.states()
+    assert len(states) == 11, "each has its row"
+    assert [state for _, state, _ in states].count("done") == ran == len(world.fired)
+    assert {why for _, state, why in states if state == "skipped"} == {"missed"}
+    assert [one.due for one in world.fired] == sorted(one.due for one in world.fired)
+
+
+async def test_down_for_a_month(world: World) -> None:
+    job = await world.job("* * * * *")
+    nearest = await world.at(job.next_due + 30 * DAY)
+    assert len(world.fired) == 1 and nearest == job.next_due + 30 * DAY + 60
+    runs = await world.jobs.runs("j1", 1000)
+    assert sum(run.count for run in runs) == 30 * 24 * 60 + 1, "all are accounted for"
+    assert sum(run.count for run in runs if run.reason == "missed") == 30 * 24 * 60
+
+
+async def test_overlap_skip(world: World) -> None:
+    job = await world.job()
+    world.quick = False
+    for n in range(4):
+        await world.at(job.next_due + n * HOUR)
+    assert len(world.fired) == 1
+    assert [why for _, _, why in await world.states()] == ["", "overlap", "overlap", "overlap"]
+
+
+async def test_overlap_queue(world: World) -> None:
+    job = await world.job(overlap="queue")
+    world.quick = False
+    for n in range(MOST_QUEUED + 3):
+        await world.at(job.next_due + n * HOUR)
+    assert len(world.fired) == 1
+    assert [why for _, _, why in await world.states()].count("overlap") == 2
+    world.over = {slot_of(job.next_due)}
+    await world.scheduler.tick()
+    await world.scheduler.tick()
+    assert [one.due for one in world.fired] == [job.next_due, job.next_due + HOUR]
+
+
+async def test_overlap_replace(world: World) -> None:
+    job = await world.job(overlap="replace")
+    world.quick = False
+    await world.at(job.next_due)
+    await world.at(job.next_due + HOUR)
+    first, second = world.fired
+    assert second.replaces == first.turn and second.turn != first.turn
+
+
+async def test_jitter_stays_within_its_bounds_and_is_the_same_everywhere(world: World) -> None:
+    job = await world.job(jitter=600.0)
+    assert job.next_due <= job.wake < job.next_due + 600
+    assert scheduled(job, job.next_due).wake == job.wake
+    assert await world.at(job.wake - 1) == job.wake
+    await world.at(job.wake)
+    assert [one.due for one in world.fired] == [job.next_due]
+
+
+async def test_once_ends(world: World) -> None:
+    job = await world.job("at 2027-02-01 09:00")
+    assert await world.at(job.next_due) is None
+    ended = await world.jobs.get("j1")
+    assert ended is not None and ended.state == "ended" and len(world.fired) == 1
+
+
+async def test_many_schedulers_claim_each_due_time_once(world: World) -> None:
+    job = await world.job("* * * * *")
+    others = [world.made() for _ in range(4)]
+    for n in range(25):
+        world.clock.time = job.next_due + n * 60
+        await asyncio.gather(*(one.tick() for one in others))
+    assert len(world.fired) == 25 == len({one.due for one in world.fired})
+
+
+async def test_looking_moves_nothing_on(world: World) -> None:
+    job = await world.job()
+    world.clock.time = job.next_due + 1
+    await world.jobs.listed()
+    await world.jobs.runs("j1", 10)
+    assert await world.jobs.get("j1") == job
+    await world.scheduler.tick()
+    assert len(world.fired) == 1
+
+
+async def test_a_crash_between_claim_and_firing_loses_nothing(world: World) -> None:
+    job = await world.job()
+
+    def crash() -> None:
+        raise StoreFailed("gone")
+
+    world.fail = crash
+    with pytest.raises(StoreFailed):
+        await world.at(job.next_due)
+    world.fail = lambda: None
+    await world.restart()
+    await world.scheduler.tick()
+    assert [one.due for one in world.fired] == [job.next_due]
+    assert len(await world.states()) == 1
+
+
+async def test_edited_while_it_runs(world: World) -> None:
+    job = await world.job()
+    world.quick = False
+    await world.at(job.next_due)
+    now = await world.jobs.get("j1")
+    assert now is not None
+    edited = scheduled(replace(now, schedule="30 * * * *", version="e"), job.next_due + 1_800)
+    await world.jobs.commit(now, edited, ())
+    world.quick = True
+    await world.at(job.next_due + 1_800)
+    assert [one.due for one in world.fired] == [job.next_due, job.next_due + 1_800]
+
+
+async def test_deleted_while_it_waits_to_be_tried_again(world: World) -> None:
+    job = await world.job()
+    world.quick = False
+    await world.at(job.next_due)
+    (run,) = await world.jobs.runs("j1", 1)
+    waits = replace(run, state="retrying", tries=1, wake=world.clock.time + 300, version="r")
+    await world.jobs.advance(run, waits)
+    now = await world.jobs.get("j1")
+    await world.jobs.commit(now, None, ())
+    await world.at(world.clock.time + 301)
+    await world.at(world.clock.time + DAY)
+    assert len(world.fired) == 1 and await world.jobs.listed() == ()
+    assert [run.state for run in await world.jobs.runs("j1", 5)] == ["stopped"]
+
+
+async def test_a_retry_is_another_turn_of_the_same_run(world: World) -> None:
+    job = await world.job()
+    world.quick = False
+    await world.at(job.next_due)
+    (run,) = await world.jobs.runs("j1", 1)
+    waits = replace(run, state="retrying", tries=1, wake=world.clock.time + 300, version="r")
+    await world.jobs.advance(run, waits)
+    assert await world.at(world.clock.time + 299) == waits.wake
+    await world.at(waits.wake)
+    first, second = world.fired
+    assert first.slot == second.slot and first.turn != second.turn
+    assert len(await world.jobs.runs("j1", 5)) == 1
+
+
+async def test_a_schedule_that_cannot_be_read_stops_no_other(world: World) -> None:
+    job = await world.job()
+    broken = replace(job, id="j0", schedule="nonsense", version="b")
+    await world.jobs.commit(None, broken, ())
+    await world.at(job.next_due)
+    assert len(world.fired) == 1
+    found = await world.jobs.get("j0")
+    assert found is not None and found.state == "paused"
+
+
+async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:
+    """On the machine's clock, with APScheduler itself."""
+    made = await World(tmp_path / "store.db").open()
+    task = asyncio.create_task(made.scheduler.run())
+    try:
+        job = await made.job("every 1s", made=ambient.now())
+        soon = scheduled(replace(job, version="b"), float(int(ambient.now()) + 1))
+        await made.jobs.commit(job, soon, ())
+        made.scheduler.ring()
+        async with asyncio.timeout(5):
+            while not made.fired:
+                await asyncio.sleep(0.01)
+        assert ambient.now() - made.fired[0].due < 0.5
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        await made.store.close()
+    assert LONGEST_NAP <= 60

@@ -1,0 +1,31 @@
+"""What a newcomer without keys sees at the page: the demo model's plan, tool call and approval."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stories.rig import living, quick
+from tests.stories.surfaces import Web
+
+
+async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    async with living(tmp_path) as rig:
+        page = Web(rig)
+        await page.open(OPENAI_API_KEY="", PRO_MODEL="", PERMISSION_ASK_ALL="on")
+        try:
+            await page.say("Show me a plan, please")
+            for tool in ("task_planning", "list_files", "write_file", "read_file"):
+                await page.card(tool)
+                await page.press("Approve once")
+            await page.shows("The plan is at its end.")
+            await page.settle()
+            (checklist,) = [one for one in page.screen() if "3/3" in one]
+            assert "☑ Read the note again" in checklist
+            (note,) = rig.home.glob("workspaces/*/plan.txt")
+            assert "step of a plan" in note.read_text()
+            assert "demo model" in page.screen()[-1]
+        finally:
+            await page.close()

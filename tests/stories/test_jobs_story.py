@@ -1,0 +1,352 @@
+"""Jobs over Telegram: made in words and confirmed, fired, reported, talked about, paused by a button,
+missed while nothing ran, failed and retried."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_core import ambient
+from agent_core.ambient import SystemClock
+from gateway.jobs.book import Book
+from gateway.jobs.port import Job, Run
+from gateway.messages import JobFired
+from tests.fakes.model_server import Call, Fail, Json, Say
+from tests.stories.rig import (
+    FRIEND,
+    GROUP,
+    PATIENCE,
+    PERSON,
+    Rig,
+    labels,
+    living,
+    mention,
+    quick,
+    write,
+)
+
+DAY = 86_400.0
+TITLE = "Open incidents"
+
+
+class Shifted(SystemClock):
+    """The machine's clock, set to another time."""
+
+    offset = 0.0
+
+    def now(self) -> float:
+        return time.time() + self.offset  # noqa: TID251  # a clock
+
+
+@pytest.fixture
+def clock() -> Iterator[Shifted]:
+    shifted = Shifted()
+    ambient.use(shifted)
+    yield shifted
+    ambient.use(SystemClock())
+
+
+@pytest.fixture
+async def rig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Shifted
+) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+def schedule(**more: str) -> Call:
+    wanted = {
+        "action": "create", "title": TITLE, "prompt": "List the open incidents.",
+        "schedule": "0 9 * * *", "zone": "Europe/Berlin",
+    } | more  # fmt: skip
+    return Call("schedule_job", json.dumps(wanted))
+
+
+def book(rig: Rig) -> Book:
+    found = rig.host.services.jobs
+    assert found is not None
+    return found
+
+
+async def only(rig: Rig) -> Job:
+    (job,) = await book(rig).jobs.listed()
+    return job
+
+
+async def runs(rig: Rig) -> list[Run]:
+    job = await only(rig)
+    return list(await book(rig).jobs.runs(job.id, 100))
+
+
+def card_of(rig: Rig, text: str, chat: int = PERSON) -> Json:
+    """The newest message with buttons that holds `text`."""
+    shown = rig.telegram.chats[chat]
+    return [m for m in shown if text in m["text"] and m.get("reply_markup")][-1]
+
+
+async def make(rig: Rig, chat: int = PERSON, **more: str) -> Job:
+    rig.model.script(schedule(**more), Say("It stands."))
+    if chat == GROUP:
+        rig.telegram.say(chat, "@test_bot every day at 9", PERSON, True, **mention(""))
+    else:
+        rig.telegram.say(chat, "every day at 9 send me the open incidents")
+    card = await rig.card(chat)
+    rig.press(card, "Confirm")
+    await rig.shows("It stands.", chat)
+    await rig.quiet()
+    return await only(rig)
+
+
+async def pass_until(rig: Rig, clock: Shifted, moment: float) -> None:
+    clock.offset = moment - time.time()  # noqa: TID251  # a clock
+    book(rig).ring()
+
+
+async def fire(rig: Rig, clock: Shifted) -> None:
+    await pass_until(rig, clock, (await only(rig)).next_due + 1)
+
+
+async def settled(rig: Rig, state: str) -> Run:
+    """The newest run, once it is that far."""
+    async with ambient.limit(PATIENCE):
+        while True:
+            found = await runs(rig)
+            if found and found[0].state == state:
+                return found[0]
+            await ambient.wait(0.01)
+
+
+async def test_made_in_words_and_nothing_before_the_press(rig: Rig) -> None:
+    rig.model.script(schedule(), Say("It stands."))
+    await rig.start()
+    rig.telegram.say(PERSON, "every day at 9 send me the open incidents")
+    card = await rig.card()
+    assert await book(rig).jobs.listed() == ()
+    text = card["text"]
+    assert "At 09:00" in text and "Europe/Berlin" in text and TITLE in text
+    assert text.count(" 09:00") == 4, "in words, and the next three times"
+    assert "List the open incidents." in text and "limit" in text
+    assert labels(card) == ["Confirm", "Change", "Cancel"]
+    await rig.quiet()
+    await rig.crash()
+    await rig.start()  # the card works after a restart
+    rig.press(card, "Confirm")
+    await rig.shows("It stands.")
+    job = await only(rig)
+    assert job.owner.key == f"telegram:{PERSON}" and job.conversation == rig.where().id
+    assert job.schedule == "0 9 * * *" and job.next_due > ambient.now()
+
+
+@pytest.mark.parametrize("button", ["Change", "Cancel"])
+async def test_not_confirmed_is_not_made(rig: Rig, button: str) -> None:
+    rig.model.script(schedule(), Say("as you like"))
+    await rig.start()
+    rig.telegram.say(PERSON, "every day at 9")
+    rig.press(await rig.card(), button)
+    await rig.shows("as you like")
+    assert await book(rig).jobs.listed() == ()
+    told = rig.seen(role="tool")[-1]
+    assert "ask_user" in told if button == "Change" else "did not confirm" in told
+
+
+async def test_somebody_else_cannot_confirm(rig: Rig) -> None:
+    rig.model.script(schedule())
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot daily", PERSON, True, **mention(""))
+    card = await rig.card(GROUP)
+    assert "Only the person who asked" in await rig.told(rig.press(card, "Confirm", FRIEND))
+    assert await book(rig).jobs.listed() == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"schedule": "0 0 30 2 *"}, "There is no day 30 in month 2"),
+        ({"schedule": "* * * * * *"}, "too often"),
+        ({"zone": "Mars/Olympus"}, "no time zone"),
+        ({"schedule": "at 2020-01-01 09:00"}, "past"),
+        ({"title": ""}, "needs title"),
+    ],
+)
+async def test_what_cannot_be_is_said_without_a_card(
+    rig: Rig, wanted: dict[str, str], why: str
+) -> None:
+    rig.model.script(schedule(**wanted), Say("no"))
+    await rig.start()
+    rig.telegram.say(PERSON, "now and then")
+    await rig.shows("no")
+    assert why in rig.seen(role="tool")[-1] and rig.cards() == []
+
+
+async def test_fires_reports_and_is_talked_about(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    job = await make(rig)
+    rig.model.script(
+        Call("list_files", "{}"), Say("Two incidents are open."), Say("The second is older.")
+    )
+    await fire(rig, clock)
+    report = await rig.shows("Two incidents are open.")
+    assert TITLE in report["text"] and "09:00 Europe/Berlin" in report["text"]
+    run = await settled(rig, "done")
+    assert run.text == "Two incidents are open."
+    asked = rig.seen(1 + 1, role="user")[-1]
+    assert "List the open incidents." in asked and "[SILENT]" in asked
+    assert not [one for one in rig.said() if "list_files" in one], "nothing on its way"
+    rig.telegram.say(PERSON, "which one is older?")
+    await rig.shows("The second is older.")
+    assert any("Two incidents are open." in said for said in rig.seen(role="assistant"))
+    after = await only(rig)
+    assert after.next_due == job.next_due + DAY and len(await runs(rig)) == 1
+
+
+async def test_silent_sends_nothing_and_is_in_the_history(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    await make(rig)
+    before = len(rig.said())
+    rig.model.script(Say("[SILENT]"))
+    await fire(rig, clock)
+    await settled(rig, "silent")
+    await rig.quiet()
+    assert len(rig.said()) == before
+    rig.telegram.say(PERSON, "/jobs history 1")
+    await rig.shows("nothing to report")
+
+
+async def test_the_list_and_its_buttons(rig: Rig) -> None:
+    await rig.start()
+    await make(rig)
+    rig.telegram.say(PERSON, "/jobs")
+    await rig.shows("It has not run yet.")
+    card = card_of(rig, "It has not run yet.")
+    assert labels(card) == ["Run now", "Pause", "Edit", "History", "Delete"]
+    rig.press(card, "Pause")
+    await rig.shows("is paused")
+    assert (await only(rig)).state == "paused"
+    rig.telegram.say(PERSON, "/jobs resume 1")
+    await rig.shows("goes on")
+    rig.model.script(Say("found something"))
+    rig.press(card, "Run now")
+    await rig.shows("found something")
+    assert (await settled(rig, "done")).slot.startswith("now-")
+    assert await rig.told(rig.press(card, "Delete", FRIEND, PERSON)) is not None
+    rig.press(card, "Delete")
+    await rig.shows("is deleted")
+    assert await book(rig).jobs.listed() == ()
+
+
+async def test_another_person_manages_nothing_here(rig: Rig) -> None:
+    await rig.start()
+    job = await make(rig, GROUP)
+    rig.telegram.say(GROUP, "/jobs@test_bot", FRIEND, True)
+    await rig.shows("There are no jobs of yours", GROUP)
+    rig.telegram.say(GROUP, "/jobs@test_bot", PERSON, True)
+    await rig.shows("It has not run yet.", GROUP)
+    card = card_of(rig, "It has not run yet.", GROUP)
+    assert "no such job" in await rig.told(rig.press(card, "Delete", FRIEND))
+    assert await only(rig) == job
+
+
+async def test_missed_while_down_runs_once(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    job = await make(rig)
+    await rig.stop()
+    clock.offset = job.next_due + 30 * DAY + 3_600 - time.time()  # noqa: TID251  # a clock
+    rig.model.script(Say("after a month"))
+    await rig.start()
+    await rig.shows("after a month")
+    await settled(rig, "done")
+    found = await runs(rig)
+    assert len(found) == 31 and [one.state for one in found].count("skipped") == 30
+    assert {one.reason for one in found[1:]} == {"missed"}
+    assert (await only(rig)).next_due > ambient.now()
+
+
+async def test_fails_is_tried_again_then_told_and_paused(rig: Rig, clock: Shifted) -> None:
+    await rig.start(MODEL_TIMEOUT="5")
+    await make(rig)
+    before = len(rig.said())
+    rig.model.script(*[Fail(401)] * 4)
+    await fire(rig, clock)
+    for tries in (1, 2, 3):
+        run = await settled(rig, "retrying")
+        while run.tries < tries:
+            run = await settled(rig, "retrying")
+        await rig.quiet()
+        assert len(rig.said()) == before, "told at the end"
+        await pass_until(rig, clock, run.wake + 1)
+    card = await rig.shows("paused now")
+    await settled(rig, "failed")
+    assert labels(card) == ["Retry", "Pause"] and TITLE in card["text"]
+    assert (await only(rig)).state == "paused"
+    rig.model.script(Say("it works again"))
+    rig.press(card, "Retry")
+    await rig.shows("it works again")
+    assert len([one for one in rig.said() if "failed" in one]) == 1
+
+
+async def test_a_run_asks_parks_and_the_buttons_work_later(rig: Rig, clock: Shifted) -> None:
+    await rig.start(PERMISSION_ASK_ALL="on")
+    rig.model.script(schedule(), Say("It stands."))
+    rig.telegram.say(PERSON, "daily")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("At 09:00")
+    rig.press(card_of(rig, "At 09:00"), "Confirm")
+    await rig.shows("It stands.")
+    await rig.quiet()
+    rig.model.script(write("a.txt"))
+    await fire(rig, clock)
+    card = await rig.card()
+    rig.model.script(Say("meanwhile"))
+    rig.telegram.say(PERSON, "and now?")
+    await rig.shows("meanwhile")
+    await rig.quiet()
+    await rig.crash()
+    await rig.start(PERMISSION_ASK_ALL="on")
+    rig.model.script(Say("written, as you said"))
+    rig.press(card, "Approve once")
+    await rig.shows("written, as you said")
+    await settled(rig, "done")
+
+
+async def test_a_job_makes_no_job_without_a_press(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    await make(rig)
+    rig.model.script(schedule(title="Another"))
+    await fire(rig, clock)
+    card = await rig.card()
+    await rig.quiet()
+    assert len(await book(rig).jobs.listed()) == 1
+    rig.model.script(Say("[SILENT]"))
+    rig.press(card, "Cancel")
+    await settled(rig, "silent")
+    assert len(await book(rig).jobs.listed()) == 1
+
+
+async def test_an_owner_who_was_put_out_pauses_the_job(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    await make(rig)
+    await rig.stop()
+    await rig.start(TELEGRAM_ALLOWED_USERS=str(FRIEND))
+    await fire(rig, clock)
+    await rig.shows("may not use the agent any more")
+    assert (await only(rig)).state == "paused"
+    assert (await runs(rig))[0].reason == "no_rights"
+
+
+async def test_a_firing_that_comes_twice_is_one_turn(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    job = await make(rig)
+    rig.model.script(Say("once"), Say("twice"))
+    await fire(rig, clock)
+    await rig.shows("once")
+    run = await settled(rig, "done")
+    again = JobFired(
+        conversation=rig.where(), event="known no more", job=job.id, slot=run.slot, due=run.due,
+        text="again", owner=job.owner, turn=run.turn,
+    )  # fmt: skip
+    await rig.host.accept([again])
+    await rig.quiet()
+    assert "twice" not in rig.said() and len(await runs(rig)) == 1
