@@ -9,6 +9,7 @@ last one on record, never from now.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from cron.job import ScheduleError
 from cron.schedule import read_schedule
 from cron.timetable import Times
 from cron.trigger import missed, next_fire
-from gateway.clock import new_id, now
+from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed
 from gateway.jobs.port import Job, Jobs, Reason, Run
 from gateway.messages import JobFired, digest, read_conversation
@@ -56,7 +57,17 @@ class Scheduler:
         self._rung.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. The clock is wound up when there is a first job."""
+        while True:
+            self._rung.clear()
+            if await self._ticked() is not None:
+                break
+            with suppress(TimeoutError):  # another replica may have made one
+                async with limit(LONGEST_NAP):
+                    await self._rung.wait()
+        await self._wound_up()
+
+    async def _wound_up(self) -> None:
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
         from apscheduler.triggers.date import DateTrigger

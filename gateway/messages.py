@@ -243,13 +243,14 @@ class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
 
 
 class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_failed"):
-    """A run of a job ended badly, and its people are to be told, once."""
+    """A run of a job ended badly, and its people are to be told, once. `paused`: so is the job."""
 
     conversation: Conversation
     event: str
     job: str
     slot: str
     text: str
+    paused: bool = False
     language: str = ""
 
 

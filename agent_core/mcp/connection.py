@@ -1,6 +1,7 @@
 """One server: started when it is first wanted, listened to, and brought back when it is lost."""
 
 import asyncio
+import importlib
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -120,13 +121,12 @@ class Connection:
 
     async def _session(self) -> None:
         """One connection, from its start to its end."""
-        from mcp import Client
-
+        mcp = await asyncio.to_thread(importlib.import_module, "mcp")  # half a second, once
         self._over = False
         complaints = Complaints(self._end)
         async with AsyncExitStack() as stack:
             own = bool(self.server.command)
-            client = Client(
+            client: Client = mcp.Client(
                 child(self.server, complaints) if own else address(self.server),
                 mode="legacy" if self.server.transport == "sse" else "auto",
                 message_handler=self._heard,

@@ -194,6 +194,8 @@ async def sum_up(
     """No rounds are left: one more call, in which no tool may be called."""
     try:
         reply = await _think(scope, brief, hands, seen, "none")
+    except Cut as error:
+        return Spell(text="", messages=tuple(new), finish="cut", why=str(error))
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error)))
         return Spell(text="", messages=tuple(new), finish="error")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from agent_core.context import todo
 from agent_core.context.compression import Window
 from agent_core.context.transcript import settled
-from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
+from agent_core.errors import BudgetExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import (
     ErrorMet,
     ParallelBegan,
@@ -307,7 +307,11 @@ class _Planned:
             case "stuck" | "spent":
                 return Finding(ok=False, why=spell.why)
             case _:
-                return await verify(scope.child("check"), step, ended(spell), brief, self._hands)
+                try:
+                    check = scope.child("check")
+                    return await verify(check, step, ended(spell), brief, self._hands)
+                except Cut:
+                    return None
 
     async def _again(self, plan: Plan) -> Plan | None:
         """A new plan for what is left, None if there is none or no more may be made."""

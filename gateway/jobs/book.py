@@ -203,7 +203,8 @@ class Book:
     # ---- looking -------------------------------------------------------------------------
 
     async def seen_by(self, asker: Asker) -> tuple[Job, ...]:
-        """The jobs that `asker` may manage: own ones anywhere, for admins those here too."""
+        """The jobs that `asker` may manage from here: own ones, for admins all of this
+        conversation. In a group nothing is shown of what belongs elsewhere."""
         found: dict[str, Job] = {}
         for account in sorted(asker.accounts | {asker.sender.key}):
             found |= {job.id: job for job in await self.jobs.listed(account)}
@@ -211,6 +212,9 @@ class Book:
             here = asker.conversation.id
             every = await self.jobs.listed()
             found |= {job.id: job for job in every if job.conversation == here}
+        if not asker.conversation.private:
+            here = asker.conversation.id
+            found = {name: job for name, job in found.items() if job.conversation == here}
         return tuple(sorted(found.values(), key=lambda job: (job.made, job.id)))
 
     def next_times(self, job: Job) -> tuple[float, ...]:
@@ -283,6 +287,7 @@ class Book:
             job=job.id,
             slot=run.slot,
             text=text.strip(),
+            paused=bool(paused) or run.reason == "no_rights",
             language=language,
         )
         await self._accept([told])

@@ -2,12 +2,14 @@
 down. What a failure says, and the buttons below it."""
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from agent_core.journal import Stopped
 from gateway.access import Role
+from gateway.errors import StoreFailed
 from gateway.jobs.port import Asker, Job
 from gateway.messages import (
     ButtonPressed,
@@ -90,15 +92,19 @@ def ended(session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] |
 
     async def settle() -> None:
         if last is not None:
-            await last
-        await book.settle_turn(firing.job, firing.slot)
+            await asyncio.wait([last])
+        with suppress(StoreFailed):  # the scheduler looks again
+            await book.settle_turn(firing.job, firing.slot)
 
     session.services.spawn(settle(), "settle")
 
 
 def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:
     """Tell of a run that failed, with what can be done."""
-    offers: tuple[tuple[Key, str], ...] = (("jobs_retry", "retry"), ("jobs_pause", "pause"))
+    turn: tuple[Key, str] = ("jobs_pause", "pause")
+    if told.paused:
+        turn = ("jobs_resume", "resume")
+    offers: tuple[tuple[Key, str], ...] = (("jobs_retry", "retry"), turn)
     card = ChoiceCard(
         question="",
         text=told.text,

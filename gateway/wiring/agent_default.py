@@ -101,6 +101,7 @@ class TurnkeeperAgent:
 
     async def open(self, stack: AsyncExitStack) -> None:
         """Be there for servers' tools; `stack` closes all. Starts none of them."""
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it writes down what servers say
         stack.push_async_callback(self.close)
         await stack.enter_async_context(self.servers)
 

@@ -54,11 +54,13 @@ async def work(where: str) -> None:
         return True
 
     scheduler = Scheduler(jobs, accept, settle)
-    print("ready", flush=True)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    while not stop.is_set():
+    print("ready", flush=True)
+    while True:
         await scheduler.tick()
+        if stop.is_set():
+            break
         await asyncio.sleep(0.01)
     await store.close()
 

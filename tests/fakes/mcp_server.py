@@ -1,8 +1,8 @@
 """An MCP server of the real SDK: as a child process on standard input, or on loopback by HTTP.
 
-    python mcp_server.py [--http PORT] [--sse] [--tools N] [--dead FILE] [--note FILE]
+    python mcp_server.py [--http PORT] [--sse] [--tools N] [--dead FILE] [--note FILE] [--stay]
 
-`--dead FILE`: while the file is there, it does not start. `--note FILE`: each effect is a line.
+`--stay`: it does not end with its input. `--dead FILE`: while the file is there, it does not start. `--note FILE`: each effect is a line.
 """
 
 import argparse
@@ -123,14 +123,19 @@ def main() -> None:
     parser.add_argument("--tools", type=int, default=0)
     parser.add_argument("--dead", default="")
     parser.add_argument("--note", required=True)
+    parser.add_argument("--stay", action="store_true")
     given = parser.parse_args()
     if given.dead and Path(given.dead).exists():
         sys.exit("out of order with TOKEN-SECRET")
     server = build(Path(given.note), given.tools)
     if given.http:
         server.run("sse" if given.sse else "streamable-http", port=given.http)
-    else:
+        return
+    try:
         server.run("stdio")
+    finally:
+        if given.stay:
+            time.sleep(120)
 
 
 if __name__ == "__main__":

@@ -279,7 +279,7 @@ async def test_fails_is_tried_again_then_told_and_paused(rig: Rig, clock: Shifte
         await pass_until(rig, clock, run.wake + 1)
     card = await rig.shows("paused now")
     await settled(rig, "failed")
-    assert labels(card) == ["Retry", "Pause"] and TITLE in card["text"]
+    assert labels(card) == ["Retry", "Resume"] and TITLE in card["text"]
     assert (await only(rig)).state == "paused"
     rig.model.script(Say("it works again"))
     rig.press(card, "Retry")
@@ -336,17 +336,37 @@ async def test_an_owner_who_was_put_out_pauses_the_job(rig: Rig, clock: Shifted)
     assert (await runs(rig))[0].reason == "no_rights"
 
 
+def again(rig: Rig, job: Job, run: Run) -> JobFired:
+    """The same firing in a delivery that the inbox does not know any more."""
+    return JobFired(
+        conversation=rig.where(), event="known no more", job=job.id, slot=run.slot, due=run.due,
+        text="again", owner=job.owner, turn=run.turn,
+    )  # fmt: skip
+
+
 async def test_a_firing_that_comes_twice_is_one_turn(rig: Rig, clock: Shifted) -> None:
     await rig.start()
     job = await make(rig)
     rig.model.script(Say("once"), Say("twice"))
     await fire(rig, clock)
     await rig.shows("once")
-    run = await settled(rig, "done")
-    again = JobFired(
-        conversation=rig.where(), event="known no more", job=job.id, slot=run.slot, due=run.due,
-        text="again", owner=job.owner, turn=run.turn,
-    )  # fmt: skip
-    await rig.host.accept([again])
+    await rig.host.accept([again(rig, job, await settled(rig, "done"))])
     await rig.quiet()
-    assert "twice" not in rig.said() and len(await runs(rig)) == 1
+    assert not [one for one in rig.said() if "twice" in one] and len(await runs(rig)) == 1
+
+
+async def test_nor_does_it_begin_a_second_one_while_the_first_waits(
+    rig: Rig, clock: Shifted
+) -> None:
+    await rig.start()
+    job = await make(rig)
+    rig.model.script(write("a.txt"), Say("the first"), Say("the second"))
+    await fire(rig, clock)
+    card = await rig.card()
+    await rig.quiet()
+    asked = len(rig.model.requests)
+    await rig.host.accept([again(rig, job, await settled(rig, "fired"))])
+    await rig.quiet()
+    assert len(rig.model.requests) == asked
+    rig.press(card, "Approve once")
+    await rig.shows("the first")

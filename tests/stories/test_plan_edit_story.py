@@ -61,6 +61,19 @@ async def test_a_step_is_skipped_while_its_model_call_hangs(rig: Rig) -> None:
     assert "2/3" in rig.said()[0] or "3/3" in rig.said()[0]
 
 
+async def test_a_step_is_skipped_while_it_is_checked(rig: Rig) -> None:
+    await rig.start()
+    await begun(rig, Say("found"), Say("never heard"), Say("so"), GOOD, Say("x"), GOOD, Say("All."))
+    pass_on(rig)
+    await rig.until(lambda: asked(rig)[-1] == "check")
+    rig.press(rig.plan(), "Skip 1")
+    await rig.shows("◐ Compare them")
+    freely(rig)
+    await rig.shows("All.")
+    await rig.quiet()
+    assert "– Find the hosts" in rig.said()[0]
+
+
 async def test_the_plan_is_added_to_reordered_and_dropped_from(rig: Rig) -> None:
     await rig.start()
 

@@ -1,0 +1,161 @@
+"""Payloads of messages in Components V2: what a message holds besides its channel. Pure.
+
+Every message is one: `flags` has the bit, so there is no `content` and nothing is unfurled. Nobody
+is pinged by anything in it.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from adapters.discord.markdown import seen
+from gateway.views import Button
+
+SUPPRESS_EMBEDS, EPHEMERAL, QUIET, V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
+ROW, ROWS = 5, 5
+LABEL, OPTION, OPTIONS = 80, 100, 25
+TITLE, ANSWER = 45, 4_000
+STYLES = {"plain": 2, "good": 3, "bad": 4}
+WRITES = "w:"
+"""What the custom_id of a button begins with that opens a modal; its token follows."""
+NO_PINGS = {"parse": ()}
+
+Component = dict[str, object]
+
+# ---- the words that only Discord's cards and modals need -----------------------------------
+
+ENGLISH = {
+    "deny_why": "Deny with reason",
+    "reason": "Reason",
+    "wishes": "What should change?",
+    "arguments": "What to say to it",
+}
+GERMAN = {
+    "deny_why": "Mit Grund ablehnen",
+    "reason": "Grund",
+    "wishes": "Was soll anders werden?",
+    "arguments": "Was dazu zu sagen ist",
+}
+WORDS = {"en": ENGLISH, "de": GERMAN}
+
+
+def word(key: str, language: str) -> str:
+    """The word in the person's language, else in English."""
+    return WORDS.get(language[:2].lower(), ENGLISH)[key]
+
+
+
+# ---- payloads ------------------------------------------------------------------------------
+
+
+class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file to be uploaded: a kept copy's `ref`, or its `text`."""
+
+    name: str
+    mime: str = ""
+    ref: str = ""
+    text: str = ""
+
+
+def message(
+    components: Sequence[Component], files: Sequence[Source] = (), *, quiet: bool = False
+) -> bytes:
+    """One message. The adapter takes `files` out and uploads them."""
+    payload: dict[str, object] = {
+        "flags": V2 | SUPPRESS_EMBEDS | (QUIET if quiet else 0),
+        "allowed_mentions": NO_PINGS,
+        "components": components,
+    }
+    if files:
+        payload["files"] = files
+    return msgspec.json.encode(payload)
+
+
+def messages(
+    texts: Sequence[str], last: Sequence[Component] = (), *, accent: int = -1, quiet: bool = False
+) -> tuple[bytes, ...]:
+    """A message for each of `texts`, the last one with what is `last`; `accent`: as cards of that
+    colour."""
+    shown = [text for text in texts if seen(text)]
+    found = []
+    for n, one in enumerate(shown or ([""] if last else [])):
+        within = [*text(one), *(last if n + 1 >= len(shown) else ())]
+        found.append(message(card(within, accent) if accent >= 0 else within, quiet=quiet))
+    return tuple(found)
+
+
+def text(content: str) -> tuple[Component, ...]:
+    """A text, none if nothing of it is seen."""
+    return ({"type": 10, "content": content},) if seen(content) else ()
+
+
+def card(within: Sequence[Component], accent: int) -> tuple[Component, ...]:
+    """A container with a coloured edge; none without anything in it."""
+    return ({"type": 17, "accent_color": accent, "components": within},) if within else ()
+
+
+def gallery(names: Sequence[str]) -> Component:
+    """Pictures that are uploaded with the message."""
+    return {"type": 12, "items": [{"media": {"url": f"attachment://{name}"}} for name in names]}
+
+
+def file(name: str) -> Component:
+    """A file that is uploaded with the message."""
+    return {"type": 13, "file": {"url": f"attachment://{name}"}}
+
+
+def buttons(given: Sequence[Button], writing: Sequence[str] = ()) -> tuple[Component, ...]:
+    """Rows of buttons, each token once. Those whose token is in `writing` open a modal."""
+    known = list({one.token: one for one in reversed(given)}.values())[::-1][: ROW * ROWS]
+    made = [
+        {
+            "type": 2,
+            "style": STYLES[one.style],
+            "label": _label(one.label, LABEL),
+            "custom_id": f"{WRITES if one.token in writing else ''}{one.token}",
+        }
+        for one in known
+    ]
+    return tuple(
+        {"type": 1, "components": made[at : at + ROW]} for at in range(0, len(made), ROW)
+    )
+
+
+def choices(given: Sequence[Button]) -> tuple[Component, ...]:
+    """Buttons while they fit into a row, else lists to choose from."""
+    known = list({one.token: one for one in reversed(given)}.values())[::-1][: OPTIONS * ROWS]
+    if len(known) <= ROW:
+        return buttons(known)
+    options = [{"label": _label(one.label, OPTION), "value": one.token} for one in known]
+    lists = (options[at : at + OPTIONS] for at in range(0, len(options), OPTIONS))
+    return tuple(
+        {"type": 1, "components": [{"type": 3, "custom_id": f"choice:{n}", "options": some}]}
+        for n, some in enumerate(lists)
+    )
+
+
+def writer(label: str, token: str) -> tuple[Component, ...]:
+    """A button that opens a modal; what is written there comes with `token`."""
+    made = {"type": 2, "style": 1, "label": _label(label, LABEL), "custom_id": f"{WRITES}{token}"}
+    return ({"type": 1, "components": [made]},)
+
+
+def modal(token: str, title: str, *, needed: bool) -> dict[str, object]:
+    """The answer to a press that asks for words: one field, which comes back with `token`."""
+    field = {
+        "type": 4,
+        "custom_id": "text",
+        "style": 2,
+        "required": needed,
+        "max_length": ANSWER,
+    }
+    label = {"type": 18, "label": _label(title, TITLE), "component": field}
+    data = {"custom_id": token, "title": _label(title, TITLE), "components": [label]}
+    return {"type": 9, "data": data}
+
+
+def _label(label: str, most: int) -> str:
+    line = " ".join(label.split())
+    line = line if seen(line) else "…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

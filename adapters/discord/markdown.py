@@ -1,0 +1,139 @@
+"""Markdown as Discord shows it: tables as code, small headings bold, code that cannot break out.
+
+Discord has neither tables nor pictures by link, and its fences are of three backticks only.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from adapters.calls import visible
+from adapters.text import FENCE, RULE, split, utf16
+
+LIMIT = 3_800
+"""Most of a message's text in UTF-16 units; 4,000 are allowed over all of its components."""
+
+HEADING = re.compile(r"^ {0,3}#{4,6} +(.*?)(?: +#+)? *$")
+TASK = re.compile(r"^(\s*)[-*+] \[([ xX])\] ")
+IMAGE = re.compile(r"!(\[[^\]\n]*\]\([^)\s]+\))")
+SPECIAL = re.compile(r"([\\`*_~|<>#\[\]()])")
+LISTED = re.compile(r"^(\s*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
+WIDEST = 120
+"""Columns of a table that is laid out; a wider one stays as it was written."""
+
+
+def parts(text: str, limit: int = LIMIT) -> list[str]:
+    """`text` in messages, each with its fences closed; none if there is nothing to see."""
+    shown = split(native(text), limit, utf16)
+    return [part.strip("\n") for part in shown if seen(part)]
+
+
+def seen(text: str) -> bool:
+    """Discord refuses a text in which it sees nothing."""
+    return any(one.isprintable() and not one.isspace() for one in text)
+
+
+def native(text: str) -> str:
+    """`text` with what Discord does not know put otherwise."""
+    text = re.sub(r"\r\n?", "\n", text).replace("\x00", "")
+    return "\n".join(_lines(text.split("\n")))
+
+
+def one_line(text: str, most: int) -> str:
+    """Words for a single line: no blocks, at most `most` characters of them."""
+    line = " ".join(native(text).split())
+    line = line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if "```" not in line and line.count("`") % 2 == 0 else plain(line)
+
+
+def plain(text: str) -> str:
+    """`text` shown as it is, none of it taken for markup."""
+    escaped = SPECIAL.sub(r"\\\1", visible(text).replace("\x00", ""))
+    return LISTED.sub(lambda at: f"{at[1]}\\{at[2]}", escaped)
+
+
+def code(text: str) -> str:
+    """`text` in a line, as code; "" without any."""
+    line = " ".join(text.replace("`", "ˋ").split())
+    return f"`{line}`" if seen(line) else ""
+
+
+def fenced(text: str, language: str = "") -> str:
+    """`text` as a block of code; "" without any. A fence within it is written as JSON would."""
+    if not seen(text):
+        return ""
+    inside = text.replace("\x00", "").replace("```", "``\\u0060")
+    return f"```{language}\n{inside}\n```"
+
+
+def _lines(lines: Sequence[str]) -> Iterator[str]:
+    fence, at = "", 0
+    while at < len(lines):
+        line = lines[at]
+        if fence:
+            if _closes(line, fence):
+                fence, line = "", "```"
+            yield line if not fence else line.replace("```", "``\\u0060")
+        elif opened := FENCE.match(line):
+            fence = opened.group(1)
+            yield f"```{_language(opened.group(2))}"
+        elif rows := _table(lines, at):
+            yield from _laid_out(lines[at : at + rows])
+            at += rows
+            continue
+        else:
+            yield _line(line)
+        at += 1
+    if fence:
+        yield "```"
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = line.strip()
+    return bool(bare) and not bare.strip(fence[0]) and len(bare) >= len(fence)
+
+
+def _language(info: str) -> str:
+    word = info.split()[0] if info.split() else ""
+    return word if re.fullmatch(r"[A-Za-z0-9_+.#-]{1,20}", word) else ""
+
+
+def _line(line: str) -> str:
+    if heading := HEADING.match(line):
+        return f"**{heading.group(1)}**" if heading.group(1) else ""
+    line = TASK.sub(lambda at: f"{at[1]}- {'☐' if at[2] == ' ' else '☑'} ", line)
+    return IMAGE.sub(r"\1", line)
+
+
+def _table(lines: Sequence[str], at: int) -> int:
+    """How many lines the table that begins there has, 0 if none does."""
+    if "|" not in lines[at] or at + 1 >= len(lines) or "|" not in lines[at + 1]:
+        return 0
+    if not RULE.fullmatch("".join(lines[at + 1].split())):
+        return 0
+    end = at + 2
+    while end < len(lines) and "|" in lines[end]:
+        end += 1
+    return end - at
+
+
+def _laid_out(lines: Sequence[str]) -> Iterator[str]:
+    """A table in columns, as code."""
+    rows = [_cells(line) for n, line in enumerate(lines) if n != 1]
+    count = max(map(len, rows))
+    rows = [row + [""] * (count - len(row)) for row in rows]
+    widths = [max(len(row[n]) for row in rows) for n in range(count)]
+    wide = sum(widths) + 3 * count > WIDEST
+    yield "```"
+    for n, row in enumerate(rows):
+        cells = row if wide else [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield " | ".join(cells).rstrip() or " "
+        if n == 0:
+            yield "-+-".join("-" * (3 if wide else max(width, 1)) for width in widths)
+    yield "```"
+
+
+def _cells(line: str) -> list[str]:
+    bare = line.strip().removeprefix("|")
+    bare = bare[:-1] if bare.endswith("|") and not bare.endswith("\\|") else bare
+    cells = re.split(r"(?<!\\)\|", bare)
+    return [cell.strip().replace("\\|", "|").replace("```", "``\\u0060") for cell in cells]

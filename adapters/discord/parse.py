@@ -1,0 +1,350 @@
+"""Gateway events to Inbound values. Pure, and total: odd payloads give None, never an error."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from gateway.messages import (
+    Attachment,
+    ButtonPressed,
+    CommandGiven,
+    Conversation,
+    FormSubmitted,
+    Inbound,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    Quote,
+    Sender,
+)
+
+Json = Mapping[str, object]
+
+COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:\s+(.*))?\Z", re.DOTALL)
+MENTION = re.compile(r"<@!?(\d{1,20})>")
+ID = re.compile(r"\d{1,20}")
+SAID = (0, 19)
+"""Types of messages that people write: plain ones and replies."""
+THREADS = (10, 11, 12)
+COMMAND_GIVEN, PRESSED, FILLED_IN = 2, 3, 5
+SELECT = 3
+VOICE = 1 << 13
+EPOCH = 1_420_070_400_000
+"""Milliseconds since 1970 at which Discord's ids begin."""
+MOST_DEPTH = 5
+NOTHING: Json = {}
+
+
+class Me(Struct, frozen=True, kw_only=True):
+    """The bot itself; `application` is what its commands and answers belong to."""
+
+    id: str
+    name: str = ""
+    application: str = ""
+
+
+def read_me(user: object, application: object = None) -> Me | None:
+    """Me from a user and, where it is known, an application; None if it is none."""
+    found = _map(user)
+    number = _id(found.get("id"))
+    own = _id(_map(application).get("id")) or number
+    return Me(id=number, name=_name(found), application=own) if number else None
+
+
+def channel_of(event: Json) -> str:
+    """The channel of a server in which `event` happened, "" for other events."""
+    return _id(event.get("channel_id")) if _id(event.get("guild_id")) else ""
+
+
+def thread_of(channel: object) -> str | None:
+    """The channel that the thread `channel` belongs to, "" if it is no thread, None if it cannot be
+    told."""
+    found = _map(channel)
+    kind = found.get("type")
+    if type(kind) is not int:
+        return None
+    return _id(found.get("parent_id")) if kind in THREADS else ""
+
+
+def parse(kind: str, event: Json, me: Me, parent: str = "") -> Inbound | None:
+    """What `event` says to the agent, None if nothing; `parent` is the channel that its thread
+    belongs to."""
+    conversation = _where(event, me, parent)
+    if conversation is None:
+        return None
+    match kind:
+        case "MESSAGE_CREATE":
+            return _message(event, me, conversation)
+        case "MESSAGE_UPDATE":
+            return _edited(event, me, conversation)
+        case "INTERACTION_CREATE":
+            return _interaction(event, conversation)
+    return None
+
+
+def parse_deleted(event: Json, me: Me, parent: str, known: Mapping[str, Sender]) -> list[Inbound]:
+    """Messages that are gone; Discord does not tell whose they were, `known` does."""
+    conversation, ids = _where(event, me, parent), event.get("ids")
+    gone = [*(ids if isinstance(ids, list) else ()), event.get("id")]
+    return [
+        MessageDeleted(
+            conversation=conversation, sender=known[message], event=f"d{message}", message=message
+        )
+        for message in map(_id, gone)
+        if conversation is not None and message in known
+    ]
+
+
+# ---- messages ------------------------------------------------------------------------------
+
+
+def _message(message: Json, me: Me, conversation: Conversation) -> Inbound | None:
+    sender, number = _author(message), _id(message.get("id"))
+    if sender is None or not number or message.get("type", 0) not in SAID:
+        return None
+    text, quote = _text(message, me), _quote(message, me)
+    attachments = tuple(_attachments(message))
+    addressed = conversation.private or _mentions(message, me) or bool(quote and quote.mine)
+    if addressed and not attachments and (given := COMMAND.match(text)):
+        return CommandGiven(
+            conversation=conversation,
+            sender=sender,
+            event=f"m{number}",
+            message=number,
+            name=given[1].lower(),
+            arguments=(given[2] or "").strip(),
+        )
+    if not text and not attachments:
+        return None
+    return MessageReceived(
+        conversation=conversation,
+        sender=sender,
+        event=f"m{number}",
+        message=number,
+        text=text,
+        attachments=attachments,
+        reply_to=quote,
+        addressed=addressed,
+        at=((int(number) >> 22) + EPOCH) / 1000,
+    )
+
+
+def _edited(message: Json, me: Me, conversation: Conversation) -> Inbound | None:
+    """Only a person's own edit has a time; a preview that was added has none."""
+    sender, number, when = _author(message), _id(message.get("id")), message.get("edited_timestamp")
+    text = _text(message, me)
+    if sender is None or not number or not text or not isinstance(when, str):
+        return None
+    event = f"e{number}:{_str(when)[:40]}"
+    return MessageEdited(
+        conversation=conversation, sender=sender, event=event, message=number, text=text
+    )
+
+
+def _where(event: Json, me: Me, parent: str) -> Conversation | None:
+    """A server's channel, or a chat of one person with the bot."""
+    channel, guild = _id(event.get("channel_id")), _id(event.get("guild_id"))
+    if not channel or (not guild and event.get("context") == 2):  # other people's chats
+        return None
+    return Conversation(
+        platform="discord",
+        account=me.id,
+        workspace=guild,
+        channel=parent or channel,
+        thread=channel if parent else "",
+        private=not guild,
+    )
+
+
+def _author(message: Json) -> Sender | None:
+    """The person; None for bots and what comes by a webhook."""
+    user = _map(message.get("author"))
+    if user.get("bot") is True or message.get("webhook_id") is not None:
+        return None
+    return _person(user, _map(message.get("member")), "")
+
+
+def _person(user: Json, member: Json, language: str) -> Sender | None:
+    number = _id(user.get("id"))
+    if not number:
+        return None
+    return Sender(
+        platform="discord",
+        id=number,
+        name=_str(member.get("nick")) or _name(user),
+        handle=_str(user.get("username")),
+        language=language,
+    )
+
+
+def _name(user: Json) -> str:
+    return _str(user.get("global_name")) or _str(user.get("username"))
+
+
+def _text(message: Json, me: Me) -> str:
+    """As people read it: names for mentions; without our own in front."""
+    names = {_id(_map(one).get("id")): _name(_map(one)) for one in _list(message.get("mentions"))}
+    names[me.id] = me.name
+    text = _str(message.get("content")).strip()
+    opening = MENTION.match(text)
+    if opening is not None and opening[1] == me.id:
+        text = text[opening.end() :].strip()
+    text = MENTION.sub(lambda at: f"@{names[at[1]]}" if names.get(at[1]) else at[0], text)
+    if not text:
+        forwarded = [_map(_map(one).get("message")) for one in _list(message.get("message_snapshots"))]
+        stickers = [_str(_map(one).get("name")) for one in _list(message.get("sticker_items"))]
+        text = "\n".join(filter(None, [_str(one.get("content")) for one in forwarded] + stickers))
+    return text
+
+
+def _mentions(message: Json, me: Me) -> bool:
+    return any(_id(_map(one).get("id")) == me.id for one in _list(message.get("mentions")))
+
+
+def _quote(message: Json, me: Me) -> Quote | None:
+    replied = _map(message.get("referenced_message"))
+    if not replied:
+        return None
+    author = _map(replied.get("author"))
+    return Quote(
+        message=_id(replied.get("id")),
+        author=_name(author),
+        text=_text(replied, me) or "\n".join(_shown(replied)),
+        mine=_id(author.get("id")) == me.id,
+    )
+
+
+def _shown(within: Json, depth: int = 0) -> Iterator[str]:
+    """The texts of a message in Components V2, which has no content."""
+    for one in map(_map, _list(within.get("components"))):
+        if one.get("type") == 10:
+            yield _str(one.get("content"))
+        elif depth < MOST_DEPTH:
+            yield from _shown(one, depth + 1)
+
+
+def _attachments(message: Json) -> Iterator[Attachment]:
+    """Named by message: their URLs are good for a day only."""
+    where = f"{_id(message.get('channel_id'))}/{_id(message.get('id'))}"
+    flags = message.get("flags")
+    voice = isinstance(flags, int) and bool(flags & VOICE)
+    for one in files_of(message):
+        if number := _id(one.get("id")):
+            size = one.get("size")
+            yield Attachment(
+                ref=f"{where}/{number}",
+                name=_str(one.get("filename")) or "file",
+                mime=_str(one.get("content_type")).split(";")[0],
+                size=size if type(size) is int and 0 <= size < 1 << 53 else 0,
+                voice=voice,
+            )
+
+
+def files_of(message: Json) -> Iterator[Json]:
+    """The attachments of a message, forwarded ones too."""
+    yield from map(_map, _list(message.get("attachments")))
+    for one in _list(message.get("message_snapshots")):
+        yield from map(_map, _list(_map(_map(one).get("message")).get("attachments")))
+
+
+# ---- interactions --------------------------------------------------------------------------
+
+
+def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
+    number, data = _id(event.get("id")), _map(event.get("data"))
+    sender, press = presser(event), press_of(event)
+    if sender is None or not number:
+        return None
+    if event.get("type") == COMMAND_GIVEN:
+        given = [_map(one).get("value") for one in _list(data.get("options"))]
+        name = _str(data.get("name"))
+        return CommandGiven(
+            conversation=conversation,
+            sender=sender,
+            event=f"i{number}",
+            message=number,
+            name=name,
+            arguments=" ".join(filter(None, map(_str, given))).strip(),
+        ) if name and data.get("type", 1) == 1 else None
+    token = token_of(event)
+    message = _id(_map(event.get("message")).get("id"))
+    if not token or (event.get("type") == PRESSED and token.startswith("w:")):
+        return None
+    words = "\n".join(_written(data)).strip() if event.get("type") == FILLED_IN else ""
+    if words and token.endswith(":text"):
+        return FormSubmitted(
+            conversation=conversation,
+            sender=sender,
+            event=f"i{number}",
+            token=token,
+            text=words,
+            press=press,
+        )
+    return ButtonPressed(
+        conversation=conversation,
+        sender=sender,
+        event=f"i{number}",
+        message=message,
+        token=token,
+        press=press,
+        text=words,
+    )
+
+
+def presser(event: Json) -> Sender | None:
+    """Who made an interaction."""
+    member = _map(event.get("member"))
+    user = _map(member.get("user")) or _map(event.get("user"))
+    if user.get("bot") is True:
+        return None
+    return _person(user, member, _str(event.get("locale")))
+
+
+def token_of(event: Json) -> str:
+    """What the pressed button, the choice made or the modal carries, "" for other events."""
+    if event.get("type") not in (PRESSED, FILLED_IN):
+        return ""
+    data = _map(event.get("data"))
+    if data.get("component_type") == SELECT:
+        return _str(next(iter(_list(data.get("values"))), ""))
+    return _str(data.get("custom_id"))
+
+
+def press_of(event: Json) -> str:
+    """What a private word to who made the interaction is sent by."""
+    return f"{_id(event.get('application_id'))}/{_str(event.get('token'))}"
+
+
+def _written(within: Json, depth: int = 0) -> Iterator[str]:
+    """What was written into a modal's fields."""
+    inside = [*_list(within.get("components")), within.get("component")]
+    for one in map(_map, inside):
+        if isinstance(value := one.get("value"), str):
+            yield _str(value)
+        elif one and depth < MOST_DEPTH:
+            yield from _written(one, depth + 1)
+
+
+# ---- odd payloads --------------------------------------------------------------------------
+
+
+def _map(value: object) -> Json:
+    return value if isinstance(value, dict) else NOTHING
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) and ID.fullmatch(value) and value.isascii() else ""
+
+
+def _str(value: object) -> str:
+    """A string that can be stored: lone surrogates become the replacement character."""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii():
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

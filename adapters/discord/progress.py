@@ -1,0 +1,160 @@
+"""What the agent does and means to do: tool lines and plans, each one message that changes in
+place. Pure. What is over gives way to its count.
+"""
+
+from collections.abc import Sequence
+
+from adapters.discord.components import buttons, message, messages, text
+from adapters.discord.markdown import LIMIT, code, fenced, one_line, parts, plain, seen
+from adapters.text import utf16
+from gateway.texts import Key, say
+from gateway.views import (
+    Activity,
+    Button,
+    LineState,
+    PlanState,
+    PlanStep,
+    PlanView,
+    StepState,
+    ToolLine,
+)
+
+LINE_MARKS: dict[LineState, str] = {
+    "waiting": "☐",
+    "running": "◐",
+    "done": "☑",
+    "failed": "✕",
+    "denied": "✕",
+    "stopped": "✕",
+    "unknown": "?",
+}
+LINE_WORDS: dict[LineState, Key] = {
+    "failed": "line_failed",
+    "denied": "line_denied",
+    "stopped": "line_stopped",
+    "unknown": "line_unknown",
+}
+STEP_MARKS: dict[StepState, str] = {
+    "pending": "☐",
+    "running": "◐",
+    "done": "☑",
+    "failed": "✕",
+    "skipped": "–",
+}
+PLAN_MARKS: dict[PlanState, str] = {
+    "open": "☐",
+    "running": "◐",
+    "done": "☑",
+    "failed": "✕",
+    "stopped": "✕",
+}
+PLAN_COLOURS: dict[PlanState, int] = {
+    "open": 0x5865F2,
+    "running": 0xF0B232,
+    "done": 0x248046,
+    "failed": 0xDA373C,
+    "stopped": 0x80848E,
+}
+ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
+
+SUMMARY, OUTPUT, WORDS, OUTPUTS = 160, 400, 900, 2
+"""Most characters of a tool line's summary, of an output, of the words; outputs shown."""
+TITLE, STEP, NOTE, OUTCOME = 300, 300, 200, 600
+
+
+def activity(view: Activity) -> tuple[bytes, ...]:
+    """Small lines, the newest ones with what they gave."""
+    words = next(iter(parts(_clip(view.words.strip(), WORDS, view.language))), "")
+    speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
+    lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
+    room = LIMIT - utf16(words) - 100
+    first = len(lines)
+    while first and room >= utf16(lines[first - 1]) + 1:
+        first -= 1
+        room -= utf16(lines[first]) + 1
+    before = f"-# {_earlier(first, view.language)}" if first else ""
+    return messages(["\n".join(filter(seen, (words, before, *lines[first:])))])
+
+
+def plan(view: PlanView) -> tuple[bytes, ...]:
+    """One message: the steps with their states, how far they are, and the buttons."""
+    language = view.language
+    steps = [_step(step, language) for step in view.steps]
+    head = f"### {PLAN_MARKS[view.state]} {plain(_clip(_line_of(view.title), TITLE, language))}"
+    done = sum(step.state == "done" for step in view.steps)
+    head += f" {done}/{len(steps)}" if steps else ""
+    outcome = plain(_clip(_line_of(view.outcome), OUTCOME, language))
+    room = LIMIT - utf16(head) - utf16(outcome) - 120
+    first, last = _window([utf16(step) + 1 for step in steps], _ended(view.steps), room)
+    before = f"-# {_earlier(first, language)}" if first else ""
+    after = f"-# {_later(len(steps) - last, language)}" if last < len(steps) else ""
+    shown = "\n".join(filter(None, (before, *steps[first:last], after)))
+    within = [
+        *text(head),
+        *text(shown),
+        *text(f"**{outcome}**" if seen(outcome) else ""),
+        *buttons(view.buttons, writing=_wordy(view.buttons)),
+    ]
+    accent = PLAN_COLOURS[view.state]
+    return (message([{"type": 17, "accent_color": accent, "components": within}]),)
+
+
+def _wordy(given: Sequence[Button]) -> list[str]:
+    """Tokens of questions that want words: what should change about the plan."""
+    return [one.token for one in given if one.token[:2] == "q:" and one.token.endswith(":edit")]
+
+
+def _line(line: ToolLine, language: str, *, shown: bool) -> str:
+    summary = code(_clip(_line_of(line.summary), SUMMARY, language))
+    pieces = [f"-# {LINE_MARKS[line.state]} {plain(line.tool[:SUMMARY])}", summary]
+    if key := LINE_WORDS.get(line.state):
+        pieces.append(f"({say(key, language)})")
+    output = fenced(_clip(line.output.strip(), OUTPUT, language)) if shown else ""
+    return " ".join(filter(None, pieces)) + (f"\n{output}" if output else "")
+
+
+def _step(step: PlanStep, language: str) -> str:
+    words = one_line(step.text, STEP) or step.id
+    if step.state == "running":
+        words = f"**{plain(words)}**"
+    elif step.state == "skipped":
+        words = f"~~{plain(words)}~~"
+    note = plain(_clip(_line_of(step.note), NOTE, language))
+    return f"{STEP_MARKS[step.state]} {words}" + (f" *({note})*" if seen(note) else "")
+
+
+def _clip(words: str, most: int, language: str) -> str:
+    """`words`, or their beginning and how much is not shown."""
+    if len(words) <= most:
+        return words
+    return f"{words[:most]}… ({say('more_characters', language, n=len(words) - most)})"
+
+
+def _line_of(words: str) -> str:
+    return " ".join(words.split())
+
+
+def _earlier(count: int, language: str) -> str:
+    return say("earlier_one" if count == 1 else "earlier_many", language, n=count)
+
+
+def _later(count: int, language: str) -> str:
+    return say("later_one" if count == 1 else "later_many", language, n=count)
+
+
+def _ended(steps: Sequence[PlanStep]) -> int:
+    """How many steps at the beginning have ended."""
+    open_steps = (n for n, step in enumerate(steps) if step.state not in ENDED)
+    return next(open_steps, len(steps))
+
+
+def _window(sizes: Sequence[int], ended: int, room: int) -> tuple[int, int]:
+    """Which steps are shown: those that have ended give way first, then the last ones."""
+    first, last, used = 0, len(sizes), sum(sizes)
+    while first < ended and used > room:
+        used -= sizes[first]
+        first += 1
+    while last > first and used > room:
+        last -= 1
+        used -= sizes[last]
+    return first, last

@@ -1,0 +1,238 @@
+"""Views to Discord payloads: one JSON object a message. Pure: same view, same bytes.
+
+Cards are containers whose edge has the colour of their state. Nothing is cut off: an answer of
+more messages than people like to scroll through comes as a file after its beginning.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, assert_never
+
+from adapters.calls import laid_out
+from adapters.discord.components import (
+    Component,
+    Source,
+    buttons,
+    choices,
+    file,
+    gallery,
+    message,
+    messages,
+    text,
+    word,
+    writer,
+)
+from adapters.discord.markdown import LIMIT, code, fenced, parts, plain, seen
+from adapters.discord.progress import activity, plan
+from adapters.text import split, utf16
+from gateway.texts import Key, say
+from gateway.views import (
+    Activity,
+    ApprovalCard,
+    Button,
+    CardState,
+    ChoiceCard,
+    FormCard,
+    Media,
+    MediaFile,
+    Notice,
+    PlanView,
+    ProposalLine,
+    Reply,
+    Report,
+    Said,
+    View,
+)
+
+MOST_MESSAGES = 5
+BEGINNING = 2
+"""An answer of more than MOST_MESSAGES comes as this many and a file."""
+MOST_FILE = 10 << 20
+"""What a bot may upload where nobody pays for more."""
+MOST_FILES = 10
+NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+CARD_MARKS: dict[CardState, str] = {
+    "open": "☐",
+    "approved": "☑",
+    "answered": "☑",
+    "denied": "✕",
+    "expired": "✕",
+    "cancelled": "✕",
+}
+COLOURS: dict[CardState, int] = {
+    "open": 0x5865F2,
+    "approved": 0x248046,
+    "answered": 0x248046,
+    "denied": 0xDA373C,
+    "expired": 0x80848E,
+    "cancelled": 0x80848E,
+}
+RISKS: dict[Literal["low", "medium", "high"], Key] = {
+    "low": "risk_low",
+    "medium": "risk_medium",
+    "high": "risk_high",
+}
+
+
+def render(view: View) -> tuple[bytes, ...]:
+    """`view` as native payloads in order; none if there is nothing to show."""
+    match view:
+        case Reply():
+            return _reply(view)
+        case Activity():
+            return activity(view)
+        case PlanView():
+            return plan(view)
+        case ApprovalCard():
+            return _approval(view)
+        case ChoiceCard():
+            return _card(view, choices(view.buttons))
+        case FormCard():
+            return _card(view, writer(say("your_answer", view.language), view.token))
+        case Media():
+            return _media(view)
+        case Report():
+            title = " ".join(view.title.split())
+            heading = f"### {plain(title[:500])}\n" if title else ""
+            return _answer(heading + view.text, view.note, "report.md", view.language)
+        case Notice():
+            mark = "✕ " if view.tone == "error" else ""
+            return messages(parts(f"{mark}{view.text}"), quiet=view.quiet)
+        case Said():
+            return ()
+    assert_never(view)
+
+
+def _reply(view: Reply) -> tuple[bytes, ...]:
+    """While it grows no more is shown than will surely stay a message."""
+    if view.state == "streaming":
+        return messages(parts(view.text)[:BEGINNING])
+    return _answer(view.text, view.note, "answer.md", view.language)
+
+
+def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...]:
+    """Its parts with the note below, or its beginning and all of it as a file."""
+    shown = parts(whole)
+    below = [_small(note)] if seen(note) else []
+    if len(shown) > MOST_MESSAGES:
+        attached = Source(name=name, mime="text/markdown", text=whole)
+        said = text(say("whole_in_file", language))
+        document = message((*said, file(name)), (attached,))
+        return (*messages(shown[:BEGINNING]), document, *messages(below))
+    if below and shown and utf16(shown[-1]) + utf16(below[0]) < LIMIT:
+        shown, below = [*shown[:-1], f"{shown[-1]}\n{below[0]}"], []
+    return messages([*shown, *below])
+
+
+def _small(note: str) -> str:
+    return f"-# {plain(' '.join(note.split()))}"
+
+
+# ---- cards ---------------------------------------------------------------------------------
+
+
+def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
+    """In full, over several messages if need be; the last one has the buttons."""
+    language, many = view.language, len(view.proposals) > 1
+    asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
+    asker = plain(say("asked_by", language, name=view.asker)) if view.asker else ""
+    offered = view.rule and view.state == "open"
+    rule = plain(say("always_covers", language, rule=view.rule)) if offered else ""
+    whole = [
+        f"**{CARD_MARKS[view.state]} {asking}**" + (f"\n{asker}" if asker else ""),
+        *(_proposal(line, language) for line in view.proposals),
+        rule,
+        _bold(view.outcome),
+    ]
+    shown = _split("\n\n".join(filter(seen, whole)))
+    last = _deciding(view.buttons, language) if view.state == "open" else ()
+    return messages(shown, last, accent=COLOURS[view.state])
+
+
+def _deciding(given: Sequence[Button], language: str) -> tuple[Component, ...]:
+    """The buttons, and one more for a refusal that says why."""
+    denying = [one for one in given if one.token.endswith(":deny")]
+    why = word("deny_why", language)
+    wordy = [Button(label=why, token=f"w:{one.token}", style="bad") for one in denying]
+    return buttons((*given, *wordy))
+
+
+def _proposal(line: ProposalLine, language: str) -> str:
+    pieces = (
+        f"{code(line.tool)}, {say(RISKS[line.risk], language)}",
+        plain(line.reason),
+        fenced(laid_out(line.arguments)),
+        fenced(line.detail.strip()),
+    )
+    return "\n".join(filter(seen, pieces))
+
+
+def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[bytes, ...]:
+    """A question with what answers it, or with what was answered."""
+    decided = _bold(f"{CARD_MARKS[view.state]} {view.outcome}") if seen(view.outcome) else ""
+    shown = [*parts(view.text), *_split(decided)]
+    if len(shown) > 1 and utf16("".join(shown[-2:])) < LIMIT:
+        shown[-2:] = ["\n\n".join(shown[-2:])]
+    last = asking if view.state == "open" else ()
+    return messages(shown, last, accent=COLOURS[view.state])
+
+
+def _bold(words: str) -> str:
+    line = plain(" ".join(words.split()))
+    return f"**{line}**" if seen(line) else ""
+
+
+def _split(whole: str) -> list[str]:
+    return [part.strip("\n") for part in split(whole, LIMIT, utf16) if seen(part)]
+
+
+# ---- files ---------------------------------------------------------------------------------
+
+
+def _media(view: Media) -> tuple[bytes, ...]:
+    """The caption with the first files; pictures in galleries, others one below another."""
+    caption = parts(view.caption)
+    above, near = (caption[:-1], caption[-1:]) if view.files else (caption, [])
+    made = list(messages(above))
+    for group in _groups([one for one in view.files if one.size <= MOST_FILE]):
+        names = list(_names(group))
+        pictures = [name for name, one in zip(names, group, strict=True) if one.picture]
+        others = [name for name, one in zip(names, group, strict=True) if not one.picture]
+        within = [*(text(near[0]) if near else ()), *([gallery(pictures)] if pictures else [])]
+        sources = [
+            Source(name=name, mime=one.mime, ref=one.ref)
+            for name, one in zip(names, group, strict=True)
+        ]
+        made.append(message([*within, *map(file, others)], sources))
+        near = []
+    large = [one for one in view.files if one.size > MOST_FILE]
+    notes = "\n".join(f"✕ {plain(_too_large(one, view.language))}" for one in large)
+    return (*made, *messages([*near, *_split(notes)]))
+
+
+def _groups(files: Sequence[MediaFile]) -> Iterator[list[MediaFile]]:
+    """At most ten files that one call can carry."""
+    group: list[MediaFile] = []
+    for one in files:
+        if len(group) == MOST_FILES or sum(near.size for near in group) + one.size > MOST_FILE:
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _names(group: Sequence[MediaFile]) -> Iterator[str]:
+    """Names by which components can refer to the files: plain, and each once."""
+    taken: set[str] = set()
+    for n, one in enumerate(group):
+        name = NO_NAME.sub("_", one.name)[-80:].lstrip("._-") or "file"
+        name = f"{n}_{name}" if name in taken else name
+        taken.add(name)
+        yield name
+
+
+def _too_large(one: MediaFile, language: str) -> str:
+    size, most = one.size >> 20, MOST_FILE >> 20
+    return say("file_too_large", language, name=one.name[:100], size=size, most=most)

@@ -1,0 +1,205 @@
+"""discord.py's HTTP client with calls whose ends can be told apart.
+
+The SDK's own `request` waits out limits of any length, also after a call that went well, and makes
+failed calls again by itself. Here a limit that is longer than a moment is the caller's to know, and
+so is whether a call may have been carried out.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import BinaryIO
+
+import aiohttp
+import msgspec
+from discord.http import DiscordClientWebSocketResponse, HTTPClient, Route
+from msgspec import Struct
+
+from gateway import clock
+from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
+
+CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
+CONNECTIONS = 200
+SHORT = 1.0
+"""Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
+MOST_KNOWN = 512
+NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+
+
+class Refused(Rejected):
+    """Discord answered 4xx; `code` is its own number for why."""
+
+    def __init__(self, status: int, code: int, why: str) -> None:
+        super().__init__(f"Discord answered {status}: {why}")
+        self.status = status
+        self.code = code
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A file to upload."""
+
+    name: str
+    mime: str
+    content: BinaryIO | bytes
+
+
+class Wire(HTTPClient):
+    """One bot's calls. The session opens at the first one; `base` is the URL of the API."""
+
+    def __init__(self, token: str, base: str) -> None:
+        super().__init__(asyncio.get_running_loop(), None)
+        self.token = token
+        self._base = base.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._spent: dict[str, float] = {}
+        self._silent_until = 0.0
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        """As the SDK's, on our session."""
+        with _told_apart():
+            return await self._opened().ws_connect(
+                url,
+                max_msg_size=0,
+                timeout=aiohttp.ClientWSTimeout(ws_close=5.0),
+                autoclose=False,
+                headers={"User-Agent": self.user_agent},
+                compress=compress,
+            )
+
+    async def request(  # type: ignore[override]  # the SDK's takes its own files and forms
+        self, route: Route, *, json: object = None, parts: Sequence[Part] = ()
+    ) -> object:
+        """What the API answers, None if nothing. RateLimited, Unsent, Ambiguous or Refused."""
+        key = f"{route.key}:{route.major_parameters}"
+        await self._allowed(key)
+        url = self._base + route.url.removeprefix(Route.BASE)
+        body, headers = _body(json, parts)
+        headers |= {"User-Agent": self.user_agent, "Authorization": f"Bot {self.token}"}
+        reading = READ_TIMEOUT + (UPLOAD_TIMEOUT if parts else 0.0)
+        timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=reading)
+        with _told_apart():
+            async with self._opened().request(
+                route.method, url, data=body, headers=headers, timeout=timeout
+            ) as answer:
+                status, payload = answer.status, await answer.read()
+        self._learn(key, answer.headers)
+        if status == 429:
+            raise self._limited(key, payload)
+        if status >= 500:
+            raise Ambiguous(f"Discord answered {status}")
+        if status >= 400:
+            raise _refusal(status, payload)
+        return _decoded(payload) if payload else None
+
+    @asynccontextmanager
+    async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The body at `url` in pieces. Unsent if it may be tried again, else Rejected."""
+        timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
+        try:
+            async with self._opened().get(url, timeout=timeout, allow_redirects=False) as answer:
+                if answer.status >= 500:
+                    raise Unsent(f"the file server answered {answer.status}")
+                if answer.status != 200:
+                    raise Rejected(f"the file server answered {answer.status}")
+                yield answer.content.iter_chunked(1 << 16)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Unsent(f"no file: {type(error).__name__}") from None
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS),
+                ws_response_class=DiscordClientWebSocketResponse,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    # ---- limits --------------------------------------------------------------------------
+
+    async def _allowed(self, key: str) -> None:
+        """Wait for a short limit that is known of; RateLimited if it is a longer one."""
+        left = max(self._silent_until, self._spent.get(key, 0.0)) - clock.monotonic()
+        if left > SHORT:
+            raise RateLimited(left)
+        if left > 0:
+            await clock.wait(left)
+
+    def _learn(self, key: str, headers: Mapping[str, str]) -> None:
+        """An answer tells when its bucket is used up, and until when."""
+        if headers.get("X-RateLimit-Remaining") != "0":
+            self._spent.pop(key, None)
+            return
+        reset = headers.get("X-RateLimit-Reset-After", "")
+        if NUMBERS.fullmatch(reset):
+            if len(self._spent) >= MOST_KNOWN:
+                now = clock.monotonic()
+                self._spent = {name: at for name, at in self._spent.items() if at > now}
+            self._spent[key] = clock.monotonic() + float(reset)
+
+    def _limited(self, key: str, payload: bytes) -> RateLimited:
+        answer = _decoded(payload, strict=False)
+        told = answer.get("retry_after") if isinstance(answer, dict) else None
+        seconds = max(float(told), 0.05) if isinstance(told, int | float) else 5.0
+        if isinstance(answer, dict) and answer.get("global") is True:
+            self._silent_until = clock.monotonic() + seconds
+        else:
+            self._spent[key] = clock.monotonic() + seconds
+        return RateLimited(seconds)
+
+
+def _body(
+    json: object, parts: Sequence[Part]
+) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:
+    if json is None:
+        return None, {}
+    encoded = msgspec.json.encode(json)
+    if not parts:
+        return encoded, {"Content-Type": "application/json"}
+    form = aiohttp.FormData(quote_fields=False)  # Discord takes `files[0]` as it is
+    form.add_field("payload_json", encoded, content_type="application/json")
+    for n, part in enumerate(parts):
+        mime = part.mime or "application/octet-stream"
+        form.add_field(f"files[{n}]", part.content, filename=part.name, content_type=mime)
+    return form, {}
+
+
+def _decoded(payload: bytes, *, strict: bool = True) -> object:
+    try:
+        return msgspec.json.decode(payload)
+    except (msgspec.DecodeError, RecursionError):
+        if strict:
+            raise Ambiguous("the answer is not JSON") from None
+        return None
+
+
+def _refusal(status: int, payload: bytes) -> Refused:
+    answer = _decoded(payload, strict=False)
+    if not isinstance(answer, dict):
+        return Refused(status, 0, "")
+    code = answer.get("code")
+    fields = msgspec.json.encode(answer.get("errors", {})).decode()[:300]
+    why = f"{str(answer.get('message', ''))[:200]} {fields if fields != '{}' else ''}".strip()
+    return Refused(status, code if isinstance(code, int) else 0, why)
+
+
+class _told_apart:  # noqa: N801 - reads as a statement
+    """Turns what aiohttp raises into Unsent or Ambiguous, without its text (it may hold a URL
+    with a token)."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        match error:
+            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+                raise Unsent(f"cannot connect: {type(error).__name__}") from None
+            case aiohttp.InvalidURL():
+                raise Unsent("cannot connect: the base URL is invalid") from None
+            case aiohttp.ClientError() | TimeoutError() | OSError():
+                raise Ambiguous(f"no answer: {type(error).__name__}") from None
