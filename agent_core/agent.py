@@ -30,11 +30,11 @@ from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import Given, parse_servers
 from agent_core.messages import Message
 from agent_core.models.port import Model, OnDelta, Reply, Request, Usage
-from agent_core.orchestration.classifier import classify
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.brief import Result as Ending
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.executor import Brief, Hands
-from agent_core.orchestration.executor import Result as Ending
 from agent_core.orchestration.orchestrator import work
+from agent_core.orchestration.routes.classifier import classify
 from agent_core.policy import Situation, Verdict, decide
 from agent_core.questions import Answer, Question
 from agent_core.scope import Scope, Turn

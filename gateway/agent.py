@@ -5,7 +5,7 @@ from typing import Protocol
 
 from agent_core.events import OutputAdded
 from agent_core.messages import Message
-from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.policy import Mode
 from agent_core.scope import Scope
 from gateway.messages import Conversation, Sender

@@ -45,7 +45,6 @@ def word(key: str, language: str) -> str:
     return WORDS.get(language[:2].lower(), ENGLISH)[key]
 
 
-
 # ---- payloads ------------------------------------------------------------------------------
 
 
@@ -117,9 +116,7 @@ def buttons(given: Sequence[Button], writing: Sequence[str] = ()) -> tuple[Compo
         }
         for one in known
     ]
-    return tuple(
-        {"type": 1, "components": made[at : at + ROW]} for at in range(0, len(made), ROW)
-    )
+    return tuple({"type": 1, "components": made[at : at + ROW]} for at in range(0, len(made), ROW))
 
 
 def choices(given: Sequence[Button]) -> tuple[Component, ...]:

@@ -125,7 +125,9 @@ def _laid_out(lines: Sequence[str]) -> Iterator[str]:
     wide = sum(widths) + 3 * count > WIDEST
     yield "```"
     for n, row in enumerate(rows):
-        cells = row if wide else [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        cells = (
+            row if wide else [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        )
         yield " | ".join(cells).rstrip() or " "
         if n == 0:
             yield "-+-".join("-" * (3 if wide else max(width, 1)) for width in widths)

@@ -192,7 +192,9 @@ def _text(message: Json, me: Me) -> str:
         text = text[opening.end() :].strip()
     text = MENTION.sub(lambda at: f"@{names[at[1]]}" if names.get(at[1]) else at[0], text)
     if not text:
-        forwarded = [_map(_map(one).get("message")) for one in _list(message.get("message_snapshots"))]
+        forwarded = [
+            _map(_map(one).get("message")) for one in _list(message.get("message_snapshots"))
+        ]
         stickers = [_str(_map(one).get("name")) for one in _list(message.get("sticker_items"))]
         text = "\n".join(filter(None, [_str(one.get("content")) for one in forwarded] + stickers))
     return text
@@ -259,14 +261,18 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
     if event.get("type") == COMMAND_GIVEN:
         given = [_map(one).get("value") for one in _list(data.get("options"))]
         name = _str(data.get("name"))
-        return CommandGiven(
-            conversation=conversation,
-            sender=sender,
-            event=f"i{number}",
-            message=number,
-            name=name,
-            arguments=" ".join(filter(None, map(_str, given))).strip(),
-        ) if name and data.get("type", 1) == 1 else None
+        return (
+            CommandGiven(
+                conversation=conversation,
+                sender=sender,
+                event=f"i{number}",
+                message=number,
+                name=name,
+                arguments=" ".join(filter(None, map(_str, given))).strip(),
+            )
+            if name and data.get("type", 1) == 1
+            else None
+        )
     token = token_of(event)
     message = _id(_map(event.get("message")).get("id"))
     if not token or (event.get("type") == PRESSED and token.startswith("w:")):

@@ -1,26 +1,20 @@
-"""Receiving from Discord: the gateway's connection and what came by it. Owns the session.
-
-discord.py speaks the protocol; its caches and its objects are left out: events are read as they
-come. Each one waits in a line until it is kept. Discord has no acknowledgement of an event but the
-number from which a session is resumed; here that is the last one kept, also after a restart.
+"""What comes from Discord on its way to the gateway: a line of events, each of which leaves it
+only when it is kept. Interactions are acknowledged at once: Discord waits 3 seconds for it.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-import aiohttp
-import discord
-import yarl
-from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 
 from adapters.discord import parse
 from adapters.discord.components import EPHEMERAL, NO_PINGS, WRITES, modal, word
-from adapters.discord.resume import Memory, Place
+from adapters.discord.markdown import code
+from adapters.discord.session import Session
 from adapters.discord.transport import Refused, Wire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, Unsent
@@ -32,25 +26,8 @@ log = logging.getLogger("adapters.discord")
 
 LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
 BATCH, MOST_WAITING, MOST_KNOWN = 100, 2_000, 5_000
-GREETING = 60.0
-"""Seconds that a connection may take to be made."""
-REFUSALS = {
-    4004: "Discord refuses the bot token",
-    4010: "Discord refuses the connection (sharding)",
-    4011: "the bot is in too many servers for one connection",
-    4012: "Discord no longer speaks this version of its protocol",
-    4013: "Discord refuses the intents",
-    4014: "switch on 'Message Content Intent' for the bot in the developer portal, or set "
-    "GROUP_POLICY=mention",
-}
-EVENTS = (
-    "MESSAGE_CREATE",
-    "MESSAGE_UPDATE",
-    "MESSAGE_DELETE",
-    "MESSAGE_DELETE_BULK",
-    "INTERACTION_CREATE",
-)
-DEFERRED, ANSWERED = 6, 4
+MESSAGE, DEFERRED = 4, 6
+"""Answers to an interaction: a message, and 'the message stays as it is'."""
 
 
 class Commands(Protocol):
@@ -61,147 +38,64 @@ class Commands(Protocol):
 
 
 class Receiver:
-    """One bot's incoming side. `contact` is called at each proof that inbound is live; `reads`:
-    all that is said in servers is wanted, not only what addresses the bot."""
+    """One bot's incoming side. `contact` is called at each proof that it is live."""
+
+    kinds = (
+        "MESSAGE_CREATE",
+        "MESSAGE_UPDATE",
+        "MESSAGE_DELETE",
+        "MESSAGE_DELETE_BULK",
+        "INTERACTION_CREATE",
+    )
 
     def __init__(
-        self,
-        wire: Wire,
-        contact: Callable[[], None],
-        memory: Memory,
-        commands: Commands | None,
-        *,
-        reads: bool,
+        self, wire: Wire, session: Session, contact: Callable[[], None], commands: Commands | None
     ) -> None:
+        self.contact = contact
         self._wire = wire
-        self._contact = contact
-        self._memory = memory
+        self._session = session
         self._commands = commands
-        self._client = _client(wire, reads=reads)
-        self._client._connection.parsers = {
-            "READY": self._ready,
-            "RESUMED": self._resumed,
-            **{kind: partial(self._came, kind) for kind in EVENTS},
-        }
-        self._socket: DiscordWebSocket | None = None
-        self._me: parse.Me | None = None
         self._line: deque[tuple[int, str, parse.Json]] = deque()
-        self._more, self._room = asyncio.Event(), asyncio.Event()
+        self._more, self._less = asyncio.Event(), asyncio.Event()
         self._parents: dict[str, str] = {}
         self._senders: dict[str, Sender] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._live = self._opened = False
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Discord refuses the bot for good."""
-        await self._insist(self._identify)
-        async with self._client:
-            try:
-                await self._both(accept)
-            finally:
-                if self._socket is not None:
-                    await self._socket.close(4000)  # a session closed so can be resumed
-                await self._memory.save(self._me)
-
-    async def _both(self, accept: Accept) -> None:
+        await self._insist(self._session.identify)
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 group.create_task(self._keep(accept))
-                group.create_task(self._listen())
-        except BaseExceptionGroup as errors:
-            refused = errors.subgroup(Rejected)
-            raise (_first(refused) if refused is not None else errors) from None
+                group.create_task(self._session.listen(self))
+        except* Rejected as refused:
+            raise _first(refused) from None
+        finally:
+            await self._session.save()
 
-    # ---- the connection ------------------------------------------------------------------
+    # ---- as the session's listener -------------------------------------------------------
 
-    async def _identify(self) -> None:
-        try:
-            user = await self._wire.request(Route("GET", "/users/@me"))
-        except Refused as error:
-            if error.status == 401:
-                raise Rejected("Discord refuses the bot token (401)") from None
-            raise Unsent(str(error)) from None
-        self._me = parse.read_me(user)
-        if self._me is None:
-            raise Unsent("Discord's answer names no bot")
-        self._me = await self._memory.load(self._me)
+    def opened(self) -> None:
+        """Once: the menu of commands."""
+        commands, self._commands = self._commands, None
+        if commands is not None and self._group is not None:
+            self._group.create_task(self._offer(commands))
 
-    async def _listen(self) -> None:
-        """Connect again and again, after pauses that double until a connection is good."""
-        pause = LEAST_PAUSE
-        while True:
-            self._live = False
-            try:
-                await self._connected()
-            except ReconnectWebSocket as again:
-                if not again.resume:
-                    self._memory.forget()
-            except discord.ConnectionClosed as closed:
-                if closed.code in REFUSALS:
-                    log.error("discord_refused", extra={"code": closed.code})
-                    raise Rejected(REFUSALS[closed.code]) from None
-                self._memory.forget()
-            except (OSError, aiohttp.ClientError, TimeoutError, DeliveryError) as error:
-                log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
-            pause = LEAST_PAUSE if self._live else pause
-            await clock.wait(pause)
-            pause = min(2 * pause, MOST_PAUSE)
-
-    async def _connected(self) -> None:
-        place = self._memory.place
-        again = {"resume": True, "session": place.session, "sequence": place.newest}
-        self._socket = None
-        async with clock.limit(GREETING):
-            self._socket = await DiscordWebSocket.from_client(
-                self._client,
-                gateway=yarl.URL(place.url),
-                **(again if place.session else {}),  # type: ignore[arg-type]  # each as it is
-            )
-        while True:
-            await self._socket.poll_event()
-            self._contact()
-            while len(self._line) >= MOST_WAITING:  # a store that is away: Discord keeps the rest
-                self._room.clear()
-                await self._room.wait()
-
-    def _ready(self, event: parse.Json) -> None:
-        """A new session."""
-        socket = self._current()
-        self._me = parse.read_me(event.get("user"), event.get("application")) or self._me
-        sequence = socket.sequence or 0
-        session = socket.session_id or ""
-        self._memory.place = Place(
-            session=session, url=str(socket.gateway), kept=sequence, newest=sequence
-        )
-        log.info("discord_connected")
-        self._opening()
-
-    def _resumed(self, _event: parse.Json) -> None:
-        log.info("discord_resumed")
-        self._opening()
-
-    def _current(self) -> DiscordWebSocket:
-        """The SDK makes its connection known to the client before it is greeted."""
-        socket = self._socket or self._client.ws
-        if socket is None:
-            raise Unsent("no connection")
-        return socket
-
-    def _opening(self) -> None:
-        self._live = True
-        if not self._opened and self._group is not None:
-            self._opened = True
-            self._group.create_task(self._offer())
-
-    # ---- what comes ----------------------------------------------------------------------
-
-    def _came(self, kind: str, event: parse.Json) -> None:
-        sequence = self._memory.came(self._current().sequence or 0)
+    def came(self, number: int, kind: str, event: parse.Json) -> None:
+        """Into the line; an interaction is answered besides."""
         if kind == "INTERACTION_CREATE" and self._group is not None:
-            self._group.create_task(self._answer(event))
-        self._line.append((sequence, kind, event))
+            self._group.create_task(self._acknowledge(event))
+        self._line.append((number, kind, event))
         self._more.set()
+
+    async def room(self) -> None:
+        """While the store is away, Discord keeps what is more than MOST_WAITING."""
+        while len(self._line) >= MOST_WAITING:
+            self._less.clear()
+            await self._less.wait()
+
+    # ---- keeping -------------------------------------------------------------------------
 
     async def _keep(self, accept: Accept) -> None:
         """Hand over what came, in order; what is not kept is tried again."""
@@ -213,9 +107,8 @@ class Receiver:
             await self._insist(partial(self._hand_over, taken, accept))
             for _ in taken:
                 self._line.popleft()
-            self._room.set()
-            self._memory.keep(taken[-1][0])
-            await self._memory.save_now_and_then(self._me)
+            self._less.set()
+            await self._session.keep(taken[-1][0])
 
     async def _hand_over(
         self, taken: Sequence[tuple[int, str, parse.Json]], accept: Accept
@@ -231,11 +124,12 @@ class Receiver:
             await accept(batch)
 
     def _parsed(self, kind: str, event: parse.Json, parent: str) -> Sequence[Inbound]:
-        if self._me is None:
+        me = self._session.me
+        if me is None:
             return ()
         if kind.startswith("MESSAGE_DELETE"):
-            return parse.parse_deleted(event, self._me, parent, self._senders)
-        inbound = parse.parse(kind, event, self._me, parent)
+            return parse.parse_deleted(event, me, parent, self._senders)
+        inbound = parse.parse(kind, event, me, parent)
         if isinstance(inbound, MessageReceived):
             self._senders[inbound.message] = inbound.sender
             if len(self._senders) > MOST_KNOWN:
@@ -262,18 +156,98 @@ class Receiver:
             log.info("discord_unknown_channel", extra={"error": str(error)})
             return ""
 
-    async def _insist(self, step: Callable[[], "asyncio.Future[None] | object"]) -> None:
+    async def _insist(self, step: Callable[[], Awaitable[None]]) -> None:
         """Make `step` again until it ends well, after pauses that double."""
         pause = LEAST_PAUSE
         while True:
             try:
-                await step()  # type: ignore[misc]
-                return
+                return await step()
             except Rejected:
                 raise
             except DeliveryError as error:
                 log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
-            except Exception:  # the border: whatever accept raises, the events stay
-                log.exception("discord_not_accepted", extra={"pause": pause})
+            except Exception as error:  # the border: whatever accept raises, the events stay
+                log.error("discord_not_accepted", extra={"pause": pause, "error": repr(error)})
             await clock.wait(pause)
             pause = min(2 * pause, MOST_PAUSE)
+
+    # ---- interactions --------------------------------------------------------------------
+
+    async def _acknowledge(self, event: parse.Json) -> None:
+        """The one answer that an interaction gets from here; a replayed one has it already."""
+        answer = _answer(event)
+        number, token = event.get("id"), event.get("token")
+        if answer is None or not isinstance(number, str) or not isinstance(token, str):
+            return
+        path = "/interactions/{webhook_id}/{webhook_token}/callback"
+        route = Route("POST", path, webhook_id=number, webhook_token=token)
+        try:
+            try:
+                await self._wire.request(route, json=answer)
+            except Unsent:
+                await self._wire.request(route, json=answer)
+        except DeliveryError as error:
+            log.info("discord_interaction_unanswered", extra={"error": str(error)})
+
+    # ---- the menu ------------------------------------------------------------------------
+
+    async def _offer(self, commands: Commands) -> None:
+        """Replace the bot's slash commands; that may fail."""
+        me = self._session.me
+        if me is None:
+            return
+        rows, german = (commands.rows(language, admin=True) for language in ("", "de"))
+        about = dict(german)
+        menu = [_command(name, text, about.get(name, text)) for name, text in rows[:100]]
+        path = "/applications/{application_id}/commands"
+        try:
+            await self._wire.request(Route("PUT", path, application_id=me.application), json=menu)
+        except DeliveryError as error:
+            log.warning("discord_no_menu", extra={"error": str(error)})
+
+
+def _answer(event: parse.Json) -> dict[str, object] | None:
+    """What is said to an interaction at once, None to one that we do not know."""
+    language = str(event.get("locale", ""))
+    token = parse.token_of(event)
+    match event.get("type"):
+        case parse.COMMAND_GIVEN:
+            data = event.get("data")
+            name = data.get("name") if isinstance(data, dict) else ""
+            shown = {"content": f"◐ {code(f'/{name}')}", "flags": EPHEMERAL}
+            return {"type": MESSAGE, "data": shown | {"allowed_mentions": NO_PINGS}}
+        case parse.PRESSED if token.startswith(WRITES):
+            token = token.removeprefix(WRITES)
+            if token.endswith(":text"):
+                return modal(token, say("your_answer", language), needed=True)
+            if token.endswith(":deny"):
+                return modal(token, word("reason", language), needed=False)
+            return modal(token, word("wishes", language), needed=True)
+        case parse.PRESSED | parse.FILLED_IN:
+            return {"type": DEFERRED}
+    return None
+
+
+def _command(name: str, about: str, german: str) -> dict[str, object]:
+    """A slash command that takes words; in servers and in private chats with the bot."""
+    words = {
+        "type": 3,
+        "name": "text",
+        "description": word("arguments", "en"),
+        "description_localizations": {"de": word("arguments", "de")},
+        "required": False,
+    }
+    return {
+        "type": 1,
+        "name": name,
+        "description": about[:100],
+        "description_localizations": {"de": german[:100]},
+        "options": [words],
+        "integration_types": [0],
+        "contexts": [0, 1],
+    }
+
+
+def _first(errors: BaseExceptionGroup[Rejected]) -> Rejected:
+    found = errors.exceptions[0]
+    return found if isinstance(found, Rejected) else _first(found)

@@ -7,7 +7,7 @@ import msgspec
 from agent_core.journal import Began, Finished, Record, Replied
 from agent_core.messages import Message
 from agent_core.models.port import Usage
-from agent_core.orchestration.executor import Brief, Result
+from agent_core.orchestration.brief import Brief, Result
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent_core.errors import ToolFailed
 from agent_core.memory.documents import Action, Change, Target
 from agent_core.memory.keeping import keep
-from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 

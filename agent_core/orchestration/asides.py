@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agent_core.context.transcript import ASIDE
 from agent_core.messages import Message, Text, Thinking, text_of, user
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.executor import Hands
+from agent_core.orchestration.brief import Hands
 from agent_core.scope import Scope
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from agent_core.errors import Diverged
 from agent_core.events import ReplayDiverged
 from agent_core.journal import Broke, Record
 from agent_core.messages import Message
-from agent_core.orchestration.executor import Result
+from agent_core.orchestration.brief import Result
 from agent_core.scope import UNKNOWN, Scope, Turn
 
 Code: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[Result]]

@@ -33,20 +33,12 @@ from agent_core.events import (
 from agent_core.messages import Message, ToolCall, text_of, user
 from agent_core.models.port import Reply, Request
 from agent_core.orchestration.asides import silent, spoken
+from agent_core.orchestration.brief import Brief, Hands, Result, Spell
 from agent_core.orchestration.edits import apply
-from agent_core.orchestration.executor import (
-    Brief,
-    Hands,
-    Result,
-    Spell,
-    asking,
-    looking,
-    react,
-    sum_up,
-)
+from agent_core.orchestration.executor import asking, looking, react, sum_up
 from agent_core.orchestration.plan import Plan, Step, active_context, checklist, moved
 from agent_core.orchestration.planner import after_failure, after_wish, draft, redraft
-from agent_core.orchestration.routing import routed
+from agent_core.orchestration.routes.routing import routed
 from agent_core.orchestration.verify import Finding, verify
 from agent_core.questions import PlanReview
 from agent_core.scope import Scope

@@ -9,7 +9,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import Unusable, consult, find_json, tier
-from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised, title
 from agent_core.scope import Scope
 

@@ -12,7 +12,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.messages import ToolResult, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import Unusable, consult, find_json, tier
-from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.plan import Step
 from agent_core.scope import Scope
 from agent_core.tools import paths

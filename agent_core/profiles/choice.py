@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from agent_core.mcp.servers import Servers
 from agent_core.models.port import ToolSpec
-from agent_core.orchestration.executor import Brief
+from agent_core.orchestration.brief import Brief
 from agent_core.profiles.built_in import PLAIN, PROFILES
 from agent_core.profiles.profile import Profile
 from agent_core.tools.finding.toolsets import Reach, Toolsets, within

@@ -11,7 +11,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import Unusable, consult, find_json, tier
-from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.research.means import FOCUS, Kind
 from agent_core.research.sources import Source
 from agent_core.scope import Scope

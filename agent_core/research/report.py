@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from agent_core.messages import GivenFile, Output, ToolCall
-from agent_core.orchestration.executor import Brief
+from agent_core.orchestration.brief import Brief
 from agent_core.scope import Scope
 from agent_core.tools import backups, paths
 from agent_core.tools.send import Kept

@@ -14,7 +14,7 @@ from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import consult, tier
-from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import title
 from agent_core.research import prompts
 from agent_core.research.evidence import Finding, analyze

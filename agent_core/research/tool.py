@@ -19,8 +19,9 @@ from agent_core.handoffs.artifacts import Artifact, collect, told
 from agent_core.handoffs.count import counted
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import Request
+from agent_core.orchestration.acting import act
 from agent_core.orchestration.asides import consult, tier
-from agent_core.orchestration.executor import Brief, Hands, Result, act
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.policy import Verdict
 from agent_core.research.means import DepthName, Kind, Means
 from agent_core.research.prompts import REFUSED

@@ -11,7 +11,7 @@ from agent_core.messages import Output
 from agent_core.questions import Question
 
 if TYPE_CHECKING:  # what a turn tool works with is made of tools
-    from agent_core.orchestration.executor import Brief, Hands
+    from agent_core.orchestration.brief import Brief, Hands
     from agent_core.scope import Scope
 
 Repetition = Literal["pure", "idempotent", "effect"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.orchestration.classifier import DIRECT, MODES
+from agent_core.orchestration.routes.classifier import DIRECT, MODES
 from agent_core.profiles.built_in import PROFILES
 from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.memory.documents import Remembered
 from agent_core.memory.recall import block
-from agent_core.orchestration.executor import Brief
+from agent_core.orchestration.brief import Brief
 from gateway.sessions.reading import Asked
 from gateway.store.rows import Thread, TurnRow
 

@@ -15,8 +15,8 @@ from agent_core.context.transcript import settled
 from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
 from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
+from agent_core.orchestration.brief import Result
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.executor import Result
 from agent_core.scope import Scope, Turn
 from gateway.errors import Fenced, StoreFailed
 from gateway.history.undo import Past, begin_again, take_back

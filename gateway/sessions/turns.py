@@ -12,7 +12,7 @@ from agent_core.context.transcript import messages_of, settled
 from agent_core.errors import Suspend
 from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record, Stopped
 from agent_core.messages import Message, Text, user
-from agent_core.orchestration.executor import Brief, Result
+from agent_core.orchestration.brief import Brief, Result
 from agent_core.scope import Turn
 from gateway.present import Fold
 from gateway.store.rows import InboxRow, TurnRow, TurnStatus

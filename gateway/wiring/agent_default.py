@@ -19,9 +19,9 @@ from agent_core.messages import Message
 from agent_core.models.catalog import Price
 from agent_core.models.port import Model, OnDelta, Reply, Request
 from agent_core.models.tiers import Models
-from agent_core.orchestration.classifier import Route, classify
-from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
+from agent_core.orchestration.routes.classifier import Route, classify
 from agent_core.policy import Grant, Mode, Situation, Verdict, decide
 from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from agent_core.orchestration.classifier import classify
-from agent_core.orchestration.patterns import LANGUAGES
+from agent_core.orchestration.routes.classifier import classify
+from agent_core.orchestration.routes.patterns import LANGUAGES
 
 COMPLEX = {
     "en": (

@@ -8,7 +8,8 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.messages import Text, ToolCall
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.executor import Brief, Hands, react
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.executor import react
 from agent_core.policy import Situation, Verdict, decide
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.editing.editor import Edit, bind, editor_tool, preview

@@ -14,8 +14,8 @@ from agent_core.journal import Broke, Emitted, Journal, Replied
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
 from agent_core.models.port import OnDelta, Reply, Request, TextDelta
 from agent_core.orchestration.asides import Unusable, find_json, tier
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.executor import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import read_steps

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed, Parked
-from agent_core.events import HandedOff, ErrorMet, ResearchMoved, SourceFound
+from agent_core.events import ErrorMet, HandedOff, ResearchMoved, SourceFound
 from agent_core.journal import Asked, Emitted, Journal, Noted, Replied, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.asides import Unusable
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.executor import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Verdict
 from agent_core.research.evidence import Finding, normal, read_claims, stands

@@ -38,8 +38,8 @@ from agent_core.journal import (
 )
 from agent_core.messages import Message, Text, ToolCall
 from agent_core.models.port import Reply, TextDelta
+from agent_core.orchestration.brief import Result
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.executor import Result
 from agent_core.questions import Answer, Input
 from agent_core.scope import UNKNOWN, Scope, Turn
 

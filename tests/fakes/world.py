@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request, TextDelta
-from agent_core.orchestration.executor import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Mode, Verdict
 from agent_core.questions import Decision, Input

@@ -14,7 +14,7 @@ from aiohttp import ClientSession
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.orchestration.executor import Brief
+from agent_core.orchestration.brief import Brief
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.model_server import Call, Calls, Cut, Empty, Events, Fail, Hang, Say, Slow, Stop

@@ -16,7 +16,7 @@ from agent_core.memory.recall import HEAD, without
 from agent_core.memory.settings import MemorySettings
 from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message, Text, ToolCall, text_of
-from agent_core.orchestration.executor import Hands
+from agent_core.orchestration.brief import Hands
 from agent_core.tools.toolbox import Toolbox
 from gateway.agent import Circumstances
 from gateway.memory.shelf import Memories, Shelf

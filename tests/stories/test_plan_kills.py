@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.executor import Brief
+from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard, PlanView

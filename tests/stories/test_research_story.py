@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agent_core.events import ResearchMoved
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.executor import Brief, Hands
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
 from agent_core.research.means import Means
 from agent_core.tools.send import Kept

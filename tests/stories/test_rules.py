@@ -25,7 +25,7 @@ from agent_core.events import ErrorMet
 from agent_core.journal import Noted
 from agent_core.messages import Text
 from agent_core.models.port import OnDelta, Reply, Request, TextDelta
-from agent_core.orchestration.executor import Brief
+from agent_core.orchestration.brief import Brief
 from agent_core.questions import Answer
 from agent_core.scope import Scope, Turn
 from gateway.delivery import outbox as outbox_module

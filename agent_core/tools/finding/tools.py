@@ -16,7 +16,7 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.ranking import rank
 
 if TYPE_CHECKING:
-    from agent_core.orchestration.executor import Brief, Hands
+    from agent_core.orchestration.brief import Brief, Hands
     from agent_core.scope import Scope
 
 FIND, CALL = "find_tools", "call_tool"

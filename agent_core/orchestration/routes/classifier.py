@@ -8,7 +8,7 @@ all else is simple. What steps and work look like is data (`patterns`).
 import re
 from typing import Literal
 
-from agent_core.orchestration.patterns import LANGUAGES, Patterns
+from agent_core.orchestration.routes.patterns import LANGUAGES, Patterns
 
 Route = Literal["simple", "complex", "research"]
 Mode = Literal["task", "research", "data", "app", "image", "slide"]

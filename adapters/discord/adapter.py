@@ -1,0 +1,241 @@
+"""Discord: one bot's connection, as the gateway's Adapter port."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlsplit
+
+import msgspec
+from discord.http import Route
+
+from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, Source
+from adapters.discord.parse import files_of
+from adapters.discord.receive import Commands, Receiver
+from adapters.discord.render import render
+from adapters.discord.session import Session
+from adapters.discord.transport import Part, Refused, Wire
+from gateway import clock
+from gateway.errors import Ambiguous, DeliveryError, Rejected
+from gateway.messages import Attachment, Conversation
+from gateway.ports import Accept
+from gateway.views import Abilities, View
+
+if TYPE_CHECKING:
+    from aiohttp.web import AbstractRouteDef
+
+log = logging.getLogger("adapters.discord")
+
+API, GATEWAY = "https://discord.com/api/v10", "wss://gateway.discord.gg/"
+FILE_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")
+MOST_FETCHED = 25 << 20
+MOST_TOLD = 2_000
+AGAIN = 2
+"""How often a send whose answer was lost is made again, with the same nonce."""
+LAST_PAUSE = 0.2
+
+
+class DiscordAdapter:
+    """One bot. `memory` is the file that a restart resumes its session from; `reads`: all that is
+    said in servers is wanted, which needs the intent for it; `outputs` is the folder of the files
+    that the agent gives out.
+
+    A send has a nonce that Discord knows for some minutes: one that was cut off is made again here
+    and stands there once. What is still in doubt after that, or after a crash in the middle of a
+    send, is Ambiguous."""
+
+    platform = "discord"
+    abilities = Abilities(drafts=False, edit_interval=1.2, send_timeout=20.0)
+    routes: "Sequence[AbstractRouteDef]" = ()
+
+    def __init__(  # noqa: PLR0913 - a setting each
+        self,
+        token: str,
+        api_base_url: str = API,
+        gateway_url: str = GATEWAY,
+        commands: Commands | None = None,
+        outputs: Path | None = None,
+        memory: Path | None = None,
+        *,
+        reads: bool = False,
+    ) -> None:
+        if not token.strip():
+            raise ValueError("the Discord bot token is empty")
+        self.last_contact = 0.0
+        self._wire = Wire(token, api_base_url)
+        self._own_host = urlsplit(api_base_url).netloc
+        session = Session(self._wire, gateway_url, memory, reads=reads)
+        self._receiver = Receiver(self._wire, session, self._touch, commands)
+        self._outputs = outputs
+
+    async def run(self, accept: Accept) -> None:
+        """Receive until cancelled; Rejected if Discord refuses the bot."""
+        try:
+            await self._receiver.run(accept)
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._wire.close()
+
+    def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
+        """Messages in Components V2, the same in every chat."""
+        return render(view)
+
+    async def send(self, conversation: Conversation, payload: bytes) -> str:
+        """The new message's id."""
+        data = _body(payload)
+        files = _sources(data)
+        data |= {"nonce": clock.new_id(), "enforce_nonce": True}
+        route = Route("POST", "/channels/{channel_id}/messages", channel_id=_channel(conversation))
+        answer = await self._sent(route, data, files)
+        number = answer.get("id") if isinstance(answer, dict) else None
+        if not isinstance(number, str):
+            raise Ambiguous("the answer names no message")
+        return number
+
+    async def _sent(self, route: Route, data: dict[str, object], files: Sequence[Source]) -> object:
+        for _ in range(AGAIN):
+            try:
+                return await self._call(route, data, files)
+            except Ambiguous as error:
+                log.info("discord_sent_again", extra={"error": str(error)})
+                await clock.wait(LAST_PAUSE)
+        return await self._call(route, data, files)
+
+    async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
+        """The whole message, its files too; an edit never rings."""
+        data = _body(payload)
+        files = _sources(data)
+        data["flags"] = int(str(data["flags"])) & ~QUIET
+        data.setdefault("attachments", [])
+        await self._call(_message("PATCH", _channel(conversation), native), data, files)
+
+    async def draft(self, conversation: Conversation, key: int, text: str) -> None:
+        """Discord has none (abilities)."""
+
+    async def tell(self, conversation: Conversation, press: str, text: str) -> None:
+        """A message that only who pressed sees; the press itself was acknowledged when it came."""
+        application, _, token = press.partition("/")
+        if not text or not token:
+            return
+        shown = text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 1]}…"
+        data = {"content": shown, "flags": EPHEMERAL, "allowed_mentions": NO_PINGS}
+        path = "/webhooks/{webhook_id}/{webhook_token}"
+        try:
+            route = Route("POST", path, webhook_id=application, webhook_token=token)
+            await self._wire.request(route, json=data)
+        except (Rejected, Ambiguous) as error:  # a press is too old after 15 minutes
+            log.info("discord_press_unanswered", extra={"error": str(error)})
+
+    async def receipt(self, conversation: Conversation, message: str) -> None:
+        """The bot is seen writing."""
+        path = "/channels/{channel_id}/typing"
+        try:
+            await self._wire.request(Route("POST", path, channel_id=_channel(conversation)))
+        except DeliveryError as error:
+            log.debug("discord_no_receipt", extra={"error": str(error)})
+
+    async def fetch(self, attachment: Attachment, to: Path) -> None:
+        """At most 25 MB. The file's address is asked for anew: it is good for a day."""
+        if attachment.size > MOST_FETCHED:
+            raise Rejected("the file is larger than 25 MB")
+        url = await self._url_of(attachment)
+        try:
+            await self._download(url, to)
+        except (DeliveryError, OSError):
+            to.unlink(missing_ok=True)
+            raise
+
+    async def _url_of(self, attachment: Attachment) -> str:
+        pieces = attachment.ref.split("/")
+        if len(pieces) != 3 or not all(map(str.isdecimal, pieces)):
+            raise Rejected("Discord does not hand out this file")
+        channel, message, number = pieces
+        told = await self._wire.request(_message("GET", channel, message))
+        found = files_of(told) if isinstance(told, dict) else ()
+        url = next((one.get("url") for one in found if one.get("id") == number), None)
+        if not isinstance(url, str):
+            raise Rejected("the file is not there any more")
+        parts = urlsplit(url)
+        if parts.netloc != self._own_host and (
+            parts.scheme != "https" or parts.netloc not in FILE_HOSTS
+        ):
+            raise Rejected("the file is not on Discord's servers")
+        return url
+
+    async def _download(self, url: str, to: Path) -> None:
+        taken = 0
+        file = await asyncio.to_thread(to.open, "wb")
+        with file:
+            async with self._wire.download(url) as chunks:
+                async for chunk in chunks:
+                    taken += len(chunk)
+                    if taken > MOST_FETCHED:
+                        raise Rejected("the file is larger than 25 MB")
+                    file.write(chunk)
+
+    async def _call(self, route: Route, data: dict[str, object], files: Sequence[Source]) -> object:
+        if not files:
+            return await self._wire.request(route, json=data)
+        named = [{"id": n, "filename": source.name} for n, source in enumerate(files)]
+        async with _opened(files, self._outputs) as parts:
+            return await self._wire.request(route, json=data | {"attachments": named}, parts=parts)
+
+    def _touch(self) -> None:
+        self.last_contact = clock.monotonic()
+
+
+def _body(payload: bytes) -> dict[str, object]:
+    data: dict[str, object] = msgspec.json.decode(payload)
+    return data
+
+
+def _sources(data: dict[str, object]) -> Sequence[Source]:
+    """The files that a payload names, taken out of it."""
+    return msgspec.convert(data.pop("files", ()), tuple[Source, ...])
+
+
+def _channel(conversation: Conversation) -> str:
+    """A thread is a channel of its own."""
+    number = conversation.thread or conversation.channel
+    if not number.isdecimal():
+        raise Rejected(f"not a Discord id: {number!r}")
+    return number
+
+
+def _message(method: str, channel: str, message: str) -> Route:
+    if not message.isdecimal():
+        raise Rejected(f"not a Discord id: {message!r}")
+    path = "/channels/{channel_id}/messages/{message_id}"
+    return Route(method, path, channel_id=channel, message_id=message)
+
+
+@asynccontextmanager
+async def _opened(sources: Sequence[Source], outputs: Path | None) -> AsyncIterator[list[Part]]:
+    """`sources` ready to be uploaded. Rejected if a kept copy is not there."""
+    async with AsyncExitStack() as stack:
+        parts = []
+        for source in sources:
+            content: BinaryIO | bytes = source.text.encode("utf-8", "replace")
+            if source.ref:
+                content = await asyncio.to_thread(_open, source, outputs)
+                stack.callback(content.close)
+            parts.append(Part(name=source.name, mime=source.mime, content=content))
+        yield parts
+
+
+def _open(source: Source, outputs: Path | None) -> BinaryIO:
+    if outputs is None:
+        raise Rejected("files cannot be sent: no folder for them is set")
+    root = outputs.resolve()
+    path = (root / source.ref).resolve()
+    if not path.is_relative_to(root):
+        raise Rejected(f"the file {source.name} is not one of mine")
+    try:
+        return path.open("rb")
+    except OSError:
+        raise Rejected(f"the file {source.name} is not there any more") from None

@@ -1,0 +1,229 @@
+"""The connection to Discord's gateway, and the session that outlives it.
+
+discord.py speaks the protocol; its caches and objects are left out: events go on as they come.
+Discord has no acknowledgement of an event but the number from which a session is resumed. Here
+that is the last one that was kept, also after a restart: `memory` is a small file.
+"""
+
+import asyncio
+import logging
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import aiohttp
+import discord
+import msgspec
+import yarl
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+from discord.http import Route
+from msgspec import Struct
+
+from adapters.discord.parse import Json, Me, read_me
+from adapters.discord.transport import Refused, Wire
+from gateway import clock
+from gateway.errors import DeliveryError, Rejected, Unsent
+
+log = logging.getLogger("adapters.discord")
+
+LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
+GREETING = 60.0
+"""Seconds that a connection may take to be made."""
+SAVE_EVERY = 1.0
+REFUSALS = {
+    4004: "Discord refuses the bot token",
+    4010: "Discord refuses the connection (sharding)",
+    4011: "the bot is in too many servers for one connection",
+    4012: "Discord no longer speaks this version of its protocol",
+    4013: "Discord refuses the intents",
+    4014: "switch on 'Message Content Intent' for the bot in the developer portal, or set "
+    "GROUP_POLICY=mention",
+}
+
+
+class Listener(Protocol):
+    """Who gets what comes. `kinds`: the events that it wants."""
+
+    kinds: tuple[str, ...]
+
+    def contact(self) -> None:
+        """Something came: the connection is live."""
+
+    def opened(self) -> None:
+        """A session began or goes on."""
+
+    def came(self, number: int, kind: str, event: Json) -> None:
+        """An event; its number is told to `Session.keep` once it is kept."""
+
+    async def room(self) -> None:
+        """Wait until more can be taken."""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a session stands: its bot and id, where it is resumed, the last event kept."""
+
+    bot: Me
+    session: str
+    url: str
+    kept: int
+
+
+class Session:
+    """One bot's connection. `reads`: all that is said in servers is wanted, not only what addresses
+    the bot."""
+
+    def __init__(self, wire: Wire, gateway: str, memory: Path | None, *, reads: bool) -> None:
+        self.me: Me | None = None
+        self._wire = wire
+        self._gateway = gateway
+        self._memory = memory
+        self._reads = reads
+        self._id, self._url = "", gateway
+        self._came = self._kept = 0
+        self._live = False
+        self._saved = 0.0
+        self._socket: DiscordWebSocket | None = None
+
+    async def identify(self) -> None:
+        """Learn who we are. Rejected if Discord refuses the token."""
+        try:
+            user = await self._wire.request(Route("GET", "/users/@me"))
+        except Refused as error:
+            if error.status == 401:
+                raise Rejected("Discord refuses the bot token (401)") from None
+            raise Unsent(str(error)) from None
+        self.me = read_me(user)
+        if self.me is None:
+            raise Unsent("Discord's answer names no bot")
+        place = await asyncio.to_thread(_load, self._memory)
+        if place is not None and place.bot.id == self.me.id:
+            self.me, self._id, self._url = place.bot, place.session, place.url
+            self._came = self._kept = place.kept
+
+    async def listen(self, listener: Listener) -> None:
+        """Connect again and again until cancelled, after pauses that double until a connection is
+        good. Rejected if Discord refuses us for good."""
+        pause = LEAST_PAUSE
+        async with _client(self._wire, reads=self._reads) as client:
+            client._connection.parsers = self._readers(listener)
+            while True:
+                self._live = False
+                try:
+                    await self._connected(client, listener)
+                except ReconnectWebSocket as again:
+                    self._end(forget=not again.resume)
+                except discord.ConnectionClosed as closed:
+                    if closed.code in REFUSALS:
+                        raise Rejected(REFUSALS[closed.code]) from None
+                    self._end(forget=True)
+                except (OSError, aiohttp.ClientError, TimeoutError, DeliveryError) as error:
+                    log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
+                finally:
+                    await self._close()
+                pause = LEAST_PAUSE if self._live else pause
+                await clock.wait(pause)
+                pause = min(2 * pause, MOST_PAUSE)
+
+    async def keep(self, number: int) -> None:
+        """All events up to `number` are kept: a session need not begin before it again."""
+        self._kept = max(self._kept, number)
+        if clock.monotonic() - self._saved >= SAVE_EVERY:
+            await self.save()
+
+    async def save(self) -> None:
+        """Remember the place; without it a restart begins a new session."""
+        self._saved = clock.monotonic()
+        if self._memory is None or self.me is None:
+            return
+        place = Place(bot=self.me, session=self._id, url=self._url, kept=self._kept)
+        try:
+            await asyncio.to_thread(_save, self._memory, place)
+        except OSError as error:
+            log.warning("discord_place_not_saved", extra={"error": repr(error)})
+
+    async def _connected(self, client: discord.Client, listener: Listener) -> None:
+        async with clock.limit(GREETING):
+            self._socket = socket = await DiscordWebSocket.from_client(
+                client,
+                gateway=yarl.URL(self._url if self._id else self._gateway),
+                session=self._id or None,
+                sequence=self._came if self._id else None,
+                resume=bool(self._id),
+            )
+        while True:
+            await socket.poll_event()
+            listener.contact()
+            await listener.room()
+
+    def _readers(self, listener: Listener) -> "dict[str, partial[None]]":
+        events = {kind: partial(self._event, listener, kind) for kind in listener.kinds}
+        return {
+            "READY": partial(self._ready, listener),
+            "RESUMED": partial(self._resumed, listener),
+            **events,
+        }
+
+    def _ready(self, listener: Listener, event: Json) -> None:
+        """A new session: numbers begin anew."""
+        socket = self._socket
+        if socket is None:
+            return
+        self.me = read_me(event.get("user"), event.get("application")) or self.me
+        self._id, self._url = socket.session_id or "", str(socket.gateway)
+        self._came = self._kept = socket.sequence or 0
+        self._live = True
+        log.info("discord_connected")
+        listener.opened()
+
+    def _resumed(self, listener: Listener, _event: Json) -> None:
+        self._live = True
+        log.info("discord_resumed")
+        listener.opened()
+
+    def _event(self, listener: Listener, kind: str, event: Json) -> None:
+        if self._socket is not None:
+            self._came = self._socket.sequence or self._came
+            listener.came(self._came, kind, event)
+
+    def _end(self, *, forget: bool) -> None:
+        if forget:
+            self._id, self._url = "", self._gateway
+        elif self._socket is not None and self._id:
+            self._came = max(self._came, self._socket.sequence or 0)
+
+    async def _close(self) -> None:
+        """With a code after which the session can be resumed."""
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close(4000)
+
+
+def _client(wire: Wire, *, reads: bool) -> discord.Client:
+    """The SDK's client with the least intents; of its own it only ever identifies."""
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+    logging.getLogger("discord.state").addFilter(_not_about_guilds)
+    intents = discord.Intents.none()
+    intents.guild_messages = intents.dm_messages = True
+    intents.message_content = reads
+    client = discord.Client(intents=intents, max_messages=None)
+    client.http = wire
+    return client
+
+
+def _not_about_guilds(record: logging.LogRecord) -> bool:
+    """That the cache of servers stays empty is meant."""
+    return "intent" not in str(record.msg)
+
+
+def _load(memory: Path | None) -> Place | None:
+    try:
+        return msgspec.json.decode(memory.read_bytes(), type=Place) if memory else None
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _save(memory: Path, place: Place) -> None:
+    """In one piece, whenever the process ends."""
+    beside = memory.with_suffix(".new")
+    beside.write_bytes(msgspec.json.encode(place))
+    beside.replace(memory)

@@ -1,0 +1,193 @@
+"""Runs the calls of one answer: judged, asked about where a person has to be, journaled."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agent_core.errors import AgentError
+from agent_core.events import OutputAdded
+from agent_core.journal import Outcome
+from agent_core.messages import (
+    Output,
+    ToolCall,
+    ToolResult,
+)
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.policy import Verdict
+from agent_core.questions import Answer, Approval, Proposal
+from agent_core.scope import Scope
+from agent_core.tools import planning
+from agent_core.tools.contract import Tool, ToolContext, TurnCallable
+from agent_core.tools.finding.foreign import looked_up
+from agent_core.tools.toolbox import Prepared, Unfit, run
+
+
+async def act(
+    scope: Scope, brief: Brief, hands: Hands, calls: tuple[ToolCall, ...]
+) -> tuple[ToolResult, ...]:
+    """Run the calls of one answer: at once where the policy allows, together where it can be,
+    after a person's word where it must be. Results in call order."""
+    foreign = await looked_up(scope, hands.toolbox.shelf, brief.reach, calls)
+    ready = tuple(_prepared(brief, hands, call, foreign) for call in calls)
+    fit = [item for item in ready if isinstance(item, Prepared)]
+    verdicts = dict(
+        zip(
+            (item.call.id for item in fit),
+            await scope.once("policy", partial(_judged, brief, hands, fit), kind=list[Verdict]),
+            strict=True,
+        )
+    )
+    worker = _Worker(scope, brief, hands, verdicts)
+    results = {item.call.id: worker.refuse(item) for item in ready if isinstance(item, Unfit)}
+    asked = [item for item in fit if _ruling(item, verdicts) == "ask"]
+    branches: dict[str, Callable[[Scope], Awaitable[dict[str, ToolResult]]]] = {}
+    for item in fit:
+        if item not in asked:
+            branches[f"call-{item.call.id}"] = partial(worker.one, item)
+    if asked:
+        branches["approval"] = partial(worker.after_approval, asked)
+    if any(item.tool.interactive for item in fit):
+        for name, branch in branches.items():
+            results |= await branch(scope.child(name))
+    else:
+        for part in (await scope.parallel(branches)).values():
+            results |= part
+    return tuple(results[call.id] for call in calls)
+
+
+def _prepared(
+    brief: Brief, hands: Hands, call: ToolCall, foreign: dict[str, Tool]
+) -> Prepared | Unfit:
+    if call.name == planning.NAME and not brief.plans:
+        return Unfit(call=call, text=planning.WITHIN)
+    return hands.toolbox.prepare(call, brief.tools, brief.reach, foreign)
+
+
+async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:
+    """The hooks' word on each call, the policy's where they have none, and what a person who is
+    asked has to see besides."""
+    workspace, verdicts = Path(brief.workspace), []
+    for item in items:
+        if why := await hands.hooks.veto(item, workspace):
+            verdicts.append(Verdict(ruling="deny", rule="hook", reason=why))
+            continue
+        verdict = hands.judge(item)
+        if verdict.ruling == "ask" and item.tool.preview is not None:
+            shown = await asyncio.to_thread(item.tool.preview, item.arguments, workspace)
+            verdict = replace(verdict, detail="\n".join(filter(None, (verdict.detail, shown))))
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _ruling(item: Prepared, verdicts: dict[str, Verdict]) -> str:
+    ruling = verdicts[item.call.id].ruling
+    return "allow" if item.tool.question is not None and ruling == "ask" else ruling
+
+
+class _Worker:
+    """Runs the calls of one round; `scope` is the round's."""
+
+    def __init__(
+        self, scope: Scope, brief: Brief, hands: Hands, verdicts: dict[str, Verdict]
+    ) -> None:
+        self._scope = scope
+        self._brief = brief
+        self._hands = hands
+        self._verdicts = verdicts
+
+    def refuse(self, item: Unfit) -> ToolResult:
+        """The result of a call that cannot run."""
+        return self._scope.settle(item.call, item.text)
+
+    async def one(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
+        """A call that needs no approval: a question, a refusal, or a run."""
+        verdict = self._verdicts[item.call.id]
+        if verdict.ruling == "deny":
+            result = scope.settle(item.call, f"Denied: {verdict.reason}", "denied")
+        elif item.tool.question is not None:
+            answer = await scope.ask(item.tool.question(item.arguments))
+            content, outcome = _heard(answer)
+            result = scope.settle(item.call, content, outcome)
+        else:
+            result = await self._run(item, scope, "")
+        return {item.call.id: result}
+
+    async def after_approval(self, items: list[Prepared], scope: Scope) -> dict[str, ToolResult]:
+        """The calls of a batch that need a person, on one card."""
+        answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
+        if answer.allowed:
+            branches = {
+                f"call-{item.call.id}": partial(
+                    self._approved, item, self._verdicts[item.call.id].digest
+                )
+                for item in items
+            }
+            done = await scope.parallel(branches)
+            return {item.call.id: done[f"call-{item.call.id}"] for item in items}
+        return {item.call.id: scope.settle(item.call, _denied(answer), "denied") for item in items}
+
+    async def _approved(self, item: Prepared, digest: str, scope: Scope) -> ToolResult:
+        return await self._run(item, scope, digest)
+
+    async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
+        if item.tool.over is not None:
+            return await self._over(item.tool.over, item, scope)
+        workspace = Path(self._brief.workspace)
+        limit, hooks = item.tool.limit, self._hands.hooks
+        rewrite = partial(hooks.rewrite, item, workspace) if hooks.post else None
+
+        async def work(token: str) -> str | Output:
+            context = ToolContext(
+                workspace=workspace,
+                key=token,
+                limit=limit,
+                output=lambda text: self._hands.live(OutputAdded(call_id=item.call.id, text=text)),
+            )
+            return await run(item, context, approved, rewrite)
+
+        return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0 + hooks.slack)
+
+    async def _over(self, over: TurnCallable, item: Prepared, scope: Scope) -> ToolResult:
+        """A turn tool's call; what it did stands in the records that it made."""
+        try:
+            said = await over(item.arguments, scope, self._brief, self._hands)
+        except AgentError as error:
+            return scope.settle(item.call, str(error))
+        return scope.settle(item.call, said, "ok")
+
+    def _proposal(self, item: Prepared) -> Proposal:
+        verdict = self._verdicts[item.call.id]
+        return Proposal(
+            call_id=item.call.id,
+            tool=item.tool.name,
+            arguments=item.call.arguments,
+            digest=verdict.digest,
+            risk=verdict.risk,
+            reason=verdict.reason,
+            rule=verdict.always,
+            detail=verdict.detail,
+        )
+
+
+def _denied(answer: Answer) -> str:
+    match answer.choice:
+        case "expired":
+            return "Denied: nobody answered in time. Say what you would need."
+        case "cancelled":
+            return "Denied: the question was withdrawn."
+        case _:
+            why = f": {answer.text}" if answer.text else "."
+            return f"Denied by {answer.name or answer.by}{why}"
+
+
+def _heard(answer: Answer) -> tuple[str, Outcome]:
+    match answer.choice:
+        case "expired":
+            return "Nobody answered in time.", "failed"
+        case "cancelled" | "deny":
+            return "The question was withdrawn.", "failed"
+        case _:
+            return answer.text, "ok"

@@ -1,0 +1,100 @@
+"""What a turn begins with, what it works with, and how it ends. Values."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from agent_core.context.compression import Flush
+from agent_core.context.room import Room
+from agent_core.events import OutputAdded
+from agent_core.memory.port import Memory
+from agent_core.messages import (
+    Message,
+)
+from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
+from agent_core.orchestration.plan import Plan
+from agent_core.policy import Verdict
+from agent_core.research.means import Means
+from agent_core.tools.finding.toolsets import Reach
+from agent_core.tools.hooks import Hooks
+from agent_core.tools.toolbox import Prepared, Toolbox
+
+Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
+Judge: TypeAlias = Callable[[Prepared], Verdict]
+Live: TypeAlias = Callable[[OutputAdded], None]
+
+
+class Brief(Struct, frozen=True, kw_only=True):
+    """Everything that a turn reads and that is not an argument, recorded at its start.
+
+    `text` is what the model reads; `said` what the person wrote, for surfaces that show it.
+    `model`: a tier or `provider/model`. `tools`: names that are offered. `limit`: seconds a
+    model call may take.
+    """
+
+    text: str
+    system: str
+    model: str
+    tools: tuple[str, ...]
+    workspace: str
+    max_rounds: int = 30
+    limit: float = 600.0
+    cache_key: str = ""
+    said: str = ""
+    route: Literal["simple", "planned", "research"] = "simple"
+    routing: Literal["rules", "llm"] = "rules"
+    """`llm`: a model is asked whether the request is one for research."""
+    review: bool = False
+    """A plan is shown to a person before it is worked off."""
+    max_turns: int = 90
+    """Model calls of the whole turn."""
+    max_replans: int = 3
+    step_rounds: int = 20
+    room: Room = Room()
+    reach: Reach | None = None
+    """What may be found and called besides `tools`; None: nothing."""
+    more: tuple[ToolSpec, ...] = ()
+    """Servers' tools among `tools`, as they were when the turn began."""
+    most_messages: int = 0
+    """Of the history; older ones are left out. 0: none are."""
+    plans: bool = True
+    """`task_planning` may turn what is done here into a plan."""
+    recalled: str = ""
+    """What `text` ends with that nobody said: what is remembered."""
+
+
+class Hands(Struct, frozen=True, kw_only=True):
+    """What a turn works with, live: the models, the tools, the policy."""
+
+    complete: Complete
+    toolbox: Toolbox
+    judge: Judge
+    live: Live
+    hooks: Hooks = Hooks()
+    flush: Flush | None = None
+    """Is called before older messages are summarised."""
+    research: Means | None = None
+    """None: nothing can be looked up on the web."""
+    memory: Memory | None = None
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a turn ends with: the answer, and what it adds to the transcript. `seen`: what the
+    model saw in all, where its history was compressed."""
+
+    text: str
+    messages: tuple[Message, ...]
+    seen: tuple[Message, ...] = ()
+    finish: Literal["stop", "limit", "error"] = "stop"
+
+
+class Spell(Struct, frozen=True, kw_only=True):
+    """How a loop went: its words, its messages, and why it ended. `cut`: a person skipped it;
+    `stuck`: it goes in circles; `spent`: the turn's model calls are used up; `planned`: it made `plan`, which is to be worked off."""
+
+    text: str
+    messages: tuple[Message, ...]
+    finish: Literal["stop", "limit", "error", "cut", "stuck", "spent", "planned"] = "stop"
+    why: str = ""
+    plan: Plan | None = None
