@@ -156,12 +156,34 @@ def _platforms(settings: Settings) -> Sequence[Adapter]:
     """The adapters of all platforms that are set; only their SDKs are imported."""
     for name in settings.later:
         log.warning("platform_not_in_this_version", extra={"setting": name})
-    if settings.telegram is None:
-        return ()
+    made = (_telegram(settings), _discord(settings))
+    return [one for one in made if one is not None]
+
+
+def _telegram(settings: Settings) -> Adapter | None:
+    bot = settings.telegram
+    if bot is None:
+        return None
     from adapters.telegram.adapter import TelegramAdapter
 
-    bot = settings.telegram
     hook = (bot.webhook_url, bot.webhook_secret)
     menu = Menu(sorted(settings.people["telegram"].admins - {"*"}))
     where = settings.outputs
-    return (TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=menu, outputs=where),)
+    return TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=menu, outputs=where)
+
+
+def _discord(settings: Settings) -> Adapter | None:
+    bot = settings.discord
+    if bot is None:
+        return None
+    from adapters.discord.adapter import DiscordAdapter
+
+    return DiscordAdapter(
+        bot.token,
+        bot.api_base_url,
+        bot.gateway_url,
+        commands=Menu(),
+        outputs=settings.outputs,
+        memory=settings.home / "discord.json",
+        reads=settings.policy.group != "mention",
+    )

@@ -29,7 +29,7 @@ Env: TypeAlias = Mapping[str, str]
 T = TypeVar("T")
 
 VERSION = "0.1.0"
-LATER = {"discord": "DISCORD_BOT_TOKEN", "slack": "SLACK_BOT_TOKEN"}
+LATER = {"slack": "SLACK_BOT_TOKEN"}
 """Platforms whose adapter is not in this version, by the setting that would start them."""
 FILE = "turnkeeper.toml"
 QUESTION_EXPIRES = 7 * 86_400.0
@@ -38,6 +38,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
 TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
+DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}")
 SECRET = re.compile(r"TOKEN$|SECRET$|_API_KEY$|PROVIDERS$")
 
 
@@ -57,6 +58,15 @@ class Telegram:
     api_base_url: str = "https://api.telegram.org"
     webhook_url: str = ""
     webhook_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discord:
+    """One bot, connected to Discord's gateway."""
+
+    token: str = field(repr=False)
+    api_base_url: str = "https://discord.com/api/v10"
+    gateway_url: str = "wss://gateway.discord.gg/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +90,7 @@ class Settings:
     token: str = field(repr=False)
     web_names: tuple[str, ...]
     telegram: Telegram | None
+    discord: Discord | None
     people: dict[str, Listed]
     redis_url: str = field(repr=False)
     sandbox: Sandbox
@@ -142,6 +153,7 @@ def _read(env: Env) -> Settings:
         token=env.get("TURNKEEPER_TOKEN", ""),
         web_names=_list(env, "WEB_NAMES"),
         telegram=_telegram(env),
+        discord=_discord(env),
         people=read_people(env),
         redis_url=_redis(env),
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
@@ -273,14 +285,28 @@ def _telegram(env: Env) -> Telegram | None:
     return Telegram(token=token, webhook_url=url, webhook_secret=chosen)
 
 
-def _http(name: str, value: str) -> None:
+def _discord(env: Env) -> Discord | None:
+    token = env.get("DISCORD_BOT_TOKEN", "").removeprefix("Bot ").strip()
+    if not token:
+        return None
+    if not DISCORD_TOKEN.fullmatch(token):
+        raise SettingsError("DISCORD_BOT_TOKEN", "", "it has three parts with dots; copy it again.")
+    own = Discord(token=token)
+    base = env.get("DISCORD_API_BASE_URL") or own.api_base_url
+    gateway = env.get("DISCORD_GATEWAY_URL") or own.gateway_url
+    _http("DISCORD_API_BASE_URL", base)
+    _http("DISCORD_GATEWAY_URL", gateway, ("ws", "wss"))
+    return Discord(token=token, api_base_url=base.rstrip("/"), gateway_url=gateway)
+
+
+def _http(name: str, value: str, schemes: tuple[str, str] = ("http", "https")) -> None:
     try:
         parts = urlsplit(value)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        good = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good:
-        raise SettingsError(name, value, "must be an http or https URL.")
+        raise SettingsError(name, value, f"must be an {' or '.join(schemes)} URL.")
 
 
 def read_people(env: Env) -> dict[str, Listed]:

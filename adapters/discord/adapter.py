@@ -16,7 +16,7 @@ from adapters.discord.parse import files_of
 from adapters.discord.receive import Commands, Receiver
 from adapters.discord.render import render
 from adapters.discord.session import Session
-from adapters.discord.transport import Part, Refused, Wire
+from adapters.discord.transport import Part, Wire
 from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, Rejected
 from gateway.messages import Attachment, Conversation

@@ -17,7 +17,7 @@ from adapters.discord.markdown import code
 from adapters.discord.session import Session
 from adapters.discord.transport import Refused, Wire
 from gateway import clock
-from gateway.errors import DeliveryError, Rejected, Unsent
+from gateway.errors import DeliveryError, Rejected, StoreFailed, Unsent
 from gateway.messages import Inbound, MessageReceived, Sender
 from gateway.ports import Accept
 from gateway.texts import say
@@ -166,8 +166,10 @@ class Receiver:
                 raise
             except DeliveryError as error:
                 log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
-            except Exception as error:  # the border: whatever accept raises, the events stay
-                log.error("discord_not_accepted", extra={"pause": pause, "error": repr(error)})
+            except StoreFailed:
+                log.error("discord_not_stored", extra={"pause": pause})
+            except Exception:  # the border: whatever accept raises, the events stay
+                log.exception("discord_not_accepted", extra={"pause": pause})
             await clock.wait(pause)
             pause = min(2 * pause, MOST_PAUSE)
 

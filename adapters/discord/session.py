@@ -7,6 +7,7 @@ that is the last one that was kept, also after a restart: `memory` is a small fi
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -44,7 +45,8 @@ REFUSALS = {
 class Listener(Protocol):
     """Who gets what comes. `kinds`: the events that it wants."""
 
-    kinds: tuple[str, ...]
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
 
     def contact(self) -> None:
         """Something came: the connection is live."""
@@ -104,6 +106,7 @@ class Session:
         """Connect again and again until cancelled, after pauses that double until a connection is
         good. Rejected if Discord refuses us for good."""
         pause = LEAST_PAUSE
+        self._wire.reopen()
         async with _client(self._wire, reads=self._reads) as client:
             client._connection.parsers = self._readers(listener)
             while True:
@@ -155,13 +158,13 @@ class Session:
             listener.contact()
             await listener.room()
 
-    def _readers(self, listener: Listener) -> "dict[str, partial[None]]":
-        events = {kind: partial(self._event, listener, kind) for kind in listener.kinds}
-        return {
-            "READY": partial(self._ready, listener),
-            "RESUMED": partial(self._resumed, listener),
-            **events,
+    def _readers(self, listener: Listener) -> dict[str, Callable[[Json], None]]:
+        found: dict[str, Callable[[Json], None]] = {
+            kind: partial(self._event, listener, kind) for kind in listener.kinds
         }
+        found["READY"] = partial(self._ready, listener)
+        found["RESUMED"] = partial(self._resumed, listener)
+        return found
 
     def _ready(self, listener: Listener, event: Json) -> None:
         """A new session: numbers begin anew."""

@@ -13,14 +13,15 @@ from typing import BinaryIO
 
 import aiohttp
 import msgspec
-from discord.http import DiscordClientWebSocketResponse, HTTPClient, Route
+from discord.gateway import DiscordClientWebSocketResponse
+from discord.http import HTTPClient, Route
 from msgspec import Struct
 
 from gateway import clock
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 
 CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
-CONNECTIONS = 200
+CONNECTIONS, WS_CLOSE = 200, 5.0
 SHORT = 1.0
 """Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
 MOST_KNOWN = 512
@@ -45,29 +46,37 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Wire(HTTPClient):
-    """One bot's calls. The session opens at the first one; `base` is the URL of the API."""
+    """One bot's calls. The session opens at the first one; `base` is the URL of the API.
+
+    After `close` a call that is under way ends well, and a later one opens a session for itself:
+    the last words of a gateway that drains still go out."""
 
     def __init__(self, token: str, base: str) -> None:
         super().__init__(asyncio.get_running_loop(), None)
         self.token = token
         self._base = base.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
+        self._under_way = 0
+        self._closing = False
         self._spent: dict[str, float] = {}
         self._silent_until = 0.0
 
     async def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
-        if self._session is not None:
-            session, self._session = self._session, None
-            await session.close()
+        """Close the connections as soon as no call needs them."""
+        self._closing = True
+        await self._close_if_idle()
+
+    def reopen(self) -> None:
+        """Keep the connections from now on."""
+        self._closing = False
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """As the SDK's, on our session."""
-        with _told_apart():
-            return await self._opened().ws_connect(
+        async with self._lent() as session:
+            return await session.ws_connect(
                 url,
                 max_msg_size=0,
-                timeout=aiohttp.ClientWSTimeout(ws_close=5.0),
+                timeout=aiohttp.ClientWSTimeout(ws_close=WS_CLOSE),
                 autoclose=False,
                 headers={"User-Agent": self.user_agent},
                 compress=compress,
@@ -84,11 +93,13 @@ class Wire(HTTPClient):
         headers |= {"User-Agent": self.user_agent, "Authorization": f"Bot {self.token}"}
         reading = READ_TIMEOUT + (UPLOAD_TIMEOUT if parts else 0.0)
         timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=reading)
-        with _told_apart():
-            async with self._opened().request(
+        async with (
+            self._lent() as session,
+            session.request(
                 route.method, url, data=body, headers=headers, timeout=timeout
-            ) as answer:
-                status, payload = answer.status, await answer.read()
+            ) as answer,
+        ):
+            status, payload = answer.status, await answer.read()
         self._learn(key, answer.headers)
         if status == 429:
             raise self._limited(key, payload)
@@ -103,23 +114,39 @@ class Wire(HTTPClient):
         """The body at `url` in pieces. Unsent if it may be tried again, else Rejected."""
         timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
         try:
-            async with self._opened().get(url, timeout=timeout, allow_redirects=False) as answer:
+            async with (
+                self._lent() as session,
+                session.get(url, timeout=timeout, allow_redirects=False) as answer,
+            ):
                 if answer.status >= 500:
                     raise Unsent(f"the file server answered {answer.status}")
                 if answer.status != 200:
                     raise Rejected(f"the file server answered {answer.status}")
                 yield answer.content.iter_chunked(1 << 16)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise Unsent(f"no file: {type(error).__name__}") from None
+        except Ambiguous as error:
+            raise Unsent(str(error)) from None
 
-    def _opened(self) -> aiohttp.ClientSession:
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """The session for one call; what aiohttp raises becomes Unsent or Ambiguous."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=CONNECTIONS),
                 ws_response_class=DiscordClientWebSocketResponse,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
-        return self._session
+        self._under_way += 1
+        try:
+            with _told_apart():
+                yield self._session
+        finally:
+            self._under_way -= 1
+            await self._close_if_idle()
+
+    async def _close_if_idle(self) -> None:
+        if self._closing and not self._under_way and self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
 
     # ---- limits --------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from tests.stories.rig import (
     quick,
     write,
 )
+from tests.stories.surfaces import Web
 
 DAY = 86_400.0
 TITLE = "Open incidents"
@@ -370,3 +371,26 @@ async def test_nor_does_it_begin_a_second_one_while_the_first_waits(
     assert len(rig.model.requests) == asked
     rig.press(card, "Approve once")
     await rig.shows("the first")
+
+
+async def test_at_the_page_in_german(rig: Rig, clock: Shifted) -> None:
+    page = Web(rig, "de")
+    await page.open()
+    try:
+        page.mind.lines = {
+            "jeden Tag um 9": [schedule(), Say("Steht.")],
+            "List the open incidents.": [Say("Zwei Störungen sind offen.")],
+        }
+        await page.say("jeden Tag um 9")
+        await page.shows("Um 09:00")
+        await page.press("Bestätigen")
+        await page.shows("Steht.")
+        await fire(rig, clock)
+        await page.shows("Zwei Störungen sind offen.")
+        await page.command("/jobs")
+        await page.shows("Zuletzt")
+        await page.press("Pause")
+        await page.shows("ist pausiert")
+        assert (await only(rig)).state == "paused"
+    finally:
+        await page.close()
