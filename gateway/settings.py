@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
+from gateway.accounts.discord import Discord, read_discord
 from gateway.jobs.settings import JobSettings, read_jobs
 from gateway.known import KNOWN, PLATFORMS
 from gateway.people.policy import Policy, read_policy
@@ -38,7 +39,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
 TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
-DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}")
 SECRET = re.compile(r"TOKEN$|SECRET$|_API_KEY$|PROVIDERS$")
 
 
@@ -58,15 +58,6 @@ class Telegram:
     api_base_url: str = "https://api.telegram.org"
     webhook_url: str = ""
     webhook_secret: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discord:
-    """One bot, connected to Discord's gateway."""
-
-    token: str = field(repr=False)
-    api_base_url: str = "https://discord.com/api/v10"
-    gateway_url: str = "wss://gateway.discord.gg/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,27 +277,20 @@ def _telegram(env: Env) -> Telegram | None:
 
 
 def _discord(env: Env) -> Discord | None:
-    token = env.get("DISCORD_BOT_TOKEN", "").removeprefix("Bot ").strip()
-    if not token:
-        return None
-    if not DISCORD_TOKEN.fullmatch(token):
-        raise SettingsError("DISCORD_BOT_TOKEN", "", "it has three parts with dots; copy it again.")
-    own = Discord(token=token)
-    base = env.get("DISCORD_API_BASE_URL") or own.api_base_url
-    gateway = env.get("DISCORD_GATEWAY_URL") or own.gateway_url
-    _http("DISCORD_API_BASE_URL", base)
-    _http("DISCORD_GATEWAY_URL", gateway, ("ws", "wss"))
-    return Discord(token=token, api_base_url=base.rstrip("/"), gateway_url=gateway)
+    def read(name: str, parse: Callable[[str], T]) -> T:
+        return _parsed(env, name, parse)
+
+    return read_discord(read)
 
 
-def _http(name: str, value: str, schemes: tuple[str, str] = ("http", "https")) -> None:
+def _http(name: str, value: str) -> None:
     try:
         parts = urlsplit(value)
-        good = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good:
-        raise SettingsError(name, value, f"must be an {' or '.join(schemes)} URL.")
+        raise SettingsError(name, value, "must be an http or https URL.")
 
 
 def read_people(env: Env) -> dict[str, Listed]:
@@ -343,7 +327,8 @@ def _parsed(env: Env, name: str, read: Callable[[str], T]) -> T:
     try:
         return read(env.get(name, ""))
     except ValueError as error:
-        raise SettingsError(name, env[name], str(error)) from None
+        shown = "" if SECRET.search(name) else env[name]
+        raise SettingsError(name, shown, str(error)) from None
 
 
 def _redis(env: Env) -> str:
