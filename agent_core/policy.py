@@ -55,6 +55,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     person: str
     ask_all: bool = False
     rules: tuple[Grant, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Names of secrets that a command may be given by naming them."""
 
 
 class _Line(Struct, frozen=True, kw_only=True):
@@ -81,6 +83,7 @@ def decide(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) 
     line = (
         _forbidden(tool, arguments)
         or _too_long(tool, arguments)
+        or _lent(tool, arguments, situation.secrets)
         or _table(tool, arguments, situation.mode)
     )
     if situation.ask_all and line.ruling == "allow" and tool.access != "person":
@@ -114,6 +117,25 @@ def _forbidden(tool: Tool, arguments: BaseModel) -> _Line | None:
         if why:
             return _Line(ruling="deny", rule="outside", reason=why, risk="high")
     return None
+
+
+def _lent(tool: Tool, arguments: BaseModel, secrets: tuple[str, ...]) -> _Line | None:
+    """The line 'a secret is given to a command: ask, each time'."""
+    if tool.access != "shell":
+        return None
+    command = _command(arguments)
+    named = ", ".join(name for name in secrets if re.search(rf"\b{name}\b", command))
+    if not named:
+        return None
+    where = "only the workspace, no network" if tool.isolated else "none"
+    return _Line(
+        ruling="ask",
+        rule="secret",
+        reason=f"The command is given a secret: {named}.",
+        risk="high",
+        detail=f"Isolation: {where}. Its output is shown without the secret's value.",
+        grants=False,
+    )
 
 
 def _table(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:

@@ -10,6 +10,7 @@ from gateway.jobs import texts as jobs
 from gateway.memory import texts as memory
 from gateway.plans import texts as plans
 from gateway.spending import texts as spending
+from gateway.vault import texts as vault
 
 _Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "approved",
@@ -35,7 +36,7 @@ _Key = Literal[
     "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
 _Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
-Key: TypeAlias = _Key | _Areas | spending.SpendingKey
+Key: TypeAlias = _Key | _Areas | spending.SpendingKey | vault.VaultKey
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -337,7 +338,7 @@ GERMAN: dict[Key, str] = {
     "research_findings": "{n} Befunde",
 }
 
-for _area in (history, jobs, memory, plans, spending):
+for _area in (history, jobs, memory, plans, spending, vault):
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}

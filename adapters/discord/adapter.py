@@ -181,7 +181,7 @@ class DiscordAdapter:
     async def _call(self, route: Route, data: dict[str, object], files: Sequence[Source]) -> object:
         if not files:
             return await self._wire.request(route, json=data)
-        named = [{"id": n, "filename": source.name} for n, source in enumerate(files)]
+        named = [{"id": str(n), "filename": source.name} for n, source in enumerate(files)]
         async with _opened(files, self._outputs) as parts:
             return await self._wire.request(route, json=data | {"attachments": named}, parts=parts)
 

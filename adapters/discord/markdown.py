@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from adapters.calls import visible
-from adapters.text import FENCE, RULE, split, utf16
+from adapters.text import RULE, split, utf16
 
 LIMIT = 3_800
 """Most of a message's text in UTF-16 units; 4,000 are allowed over all of its components."""
 
+FENCE = re.compile(r"\s*(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
+"""Also an indented one, as in lists: Discord takes it for a fence wherever it stands."""
 HEADING = re.compile(r"^ {0,3}#{4,6} +(.*?)(?: +#+)? *$")
 TASK = re.compile(r"^(\s*)[-*+] \[([ xX])\] ")
 IMAGE = re.compile(r"!(\[[^\]\n]*\]\([^)\s]+\))")
@@ -98,10 +100,11 @@ def _language(info: str) -> str:
 
 
 def _line(line: str) -> str:
-    if heading := HEADING.match(line):
+    heading = HEADING.match(line)
+    if heading and "```" not in line:
         return f"**{heading.group(1)}**" if heading.group(1) else ""
     line = TASK.sub(lambda at: f"{at[1]}- {'☐' if at[2] == ' ' else '☑'} ", line)
-    return IMAGE.sub(r"\1", line)
+    return IMAGE.sub(r"\1", line).replace("```", "\\`\\`\\`")
 
 
 def _table(lines: Sequence[str], at: int) -> int:

@@ -136,17 +136,25 @@ class _Worker:
         if item.tool.over is not None:
             return await self._over(item.tool.over, item, scope)
         workspace = Path(self._brief.workspace)
-        limit, hooks = item.tool.limit, self._hands.hooks
-        rewrite = partial(hooks.rewrite, item, workspace) if hooks.post else None
+        limit, hooks, hide = item.tool.limit, self._hands.hooks, self._hands.hide
+
+        async def rewrite(text: str) -> str:
+            text = await hooks.rewrite(item, workspace, text)
+            return hide(text) if hide is not None else text
+
+        def live(text: str) -> None:
+            shown = hide(text) if hide is not None else text
+            self._hands.live(OutputAdded(call_id=item.call.id, text=shown))
 
         async def work(token: str) -> str | Output:
             context = ToolContext(
                 workspace=workspace,
                 key=token,
                 limit=limit,
-                output=lambda text: self._hands.live(OutputAdded(call_id=item.call.id, text=text)),
+                output=live,
             )
-            return await run(item, context, approved, rewrite)
+            changes = hooks.post or hide is not None
+            return await run(item, context, approved, rewrite if changes else None)
 
         return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0 + hooks.slack)
 

@@ -77,6 +77,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     research: Means | None = None
     """None: nothing can be looked up on the web."""
     memory: Memory | None = None
+    hide: Callable[[str], str] | None = None
+    """Takes secrets out of what a tool gave."""
 
 
 class Result(Struct, frozen=True, kw_only=True):

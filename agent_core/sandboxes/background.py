@@ -5,12 +5,12 @@ unknown. Handles are random, so that an old one never names a new command.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes.port import Done, Running, Sandbox
+from agent_core.sandboxes.port import NOTHING, Done, Running, Sandbox
 
 MOST = 4
 """Commands that run at once in one workspace."""
@@ -25,8 +25,9 @@ KEEP = 3_600.0
 class Command:
     """One command that was started. `limit` in seconds."""
 
-    def __init__(self, words: str, limit: float) -> None:
+    def __init__(self, words: str, limit: float, env: Mapping[str, str] = NOTHING) -> None:
         self.words = words
+        self._env = env
         self.limit = limit
         self.stopped = False
         self._began = ambient.monotonic()
@@ -34,7 +35,7 @@ class Command:
 
     async def begin(self, sandbox: Sandbox, workspace: Path) -> None:
         """Start it."""
-        running = await sandbox.start(self.words, workspace, self.limit)
+        running = await sandbox.start(self.words, workspace, self.limit, self._env)
         self._running = running
         if self.stopped:
             running.kill()
@@ -77,7 +78,14 @@ class Background:
     def __init__(self) -> None:
         self._commands: dict[Path, dict[str, Command]] = {}
 
-    async def start(self, sandbox: Sandbox, words: str, workspace: Path, limit: float) -> str:
+    async def start(
+        self,
+        sandbox: Sandbox,
+        words: str,
+        workspace: Path,
+        limit: float,
+        env: Mapping[str, str] = NOTHING,
+    ) -> str:
         """Start a command; its handle. ToolFailed if too many run already."""
         own = self._commands.setdefault(workspace, {})
         alive = [handle for handle, command in own.items() if command.alive]
@@ -88,7 +96,7 @@ class Background:
             )
         for ended in [name for name in own if name not in alive][: len(own) - MOST_KEPT + 1]:
             del own[ended]
-        handle, command = f"command-{ambient.token(5)}", Command(words, limit)
+        handle, command = f"command-{ambient.token(5)}", Command(words, limit, env)
         own[handle] = command
         try:
             await command.begin(sandbox, workspace)

@@ -11,12 +11,12 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import process
-from agent_core.sandboxes.port import Done, Running, Sandbox
+from agent_core.sandboxes.port import NOTHING, Done, Running, Sandbox
 from agent_core.tools.paths import OWN
 
 NOBODY = 65534
@@ -58,22 +58,32 @@ class BwrapSandbox:
     about = "Isolated by bubblewrap: no network, only the workspace; it shares this kernel."
 
     async def run(
-        self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        output: Callable[[str], None],
+        env: Mapping[str, str] = NOTHING,
     ) -> Done:
         """As the port says; the workspace is /workspace inside."""
-        return await process.run(await self._enter(command, cwd, limit), limit, output)
+        return await process.run(await self._enter(command, cwd, limit, env), limit, output)
 
-    async def start(self, command: str, cwd: Path, limit: float) -> Running:
+    async def start(
+        self, command: str, cwd: Path, limit: float, env: Mapping[str, str] = NOTHING
+    ) -> Running:
         """As the port says."""
-        return await process.begin(await self._enter(command, cwd, limit), limit)
+        return await process.begin(await self._enter(command, cwd, limit, env), limit)
 
-    async def _enter(self, command: str, cwd: Path, limit: float) -> process.Start:
+    async def _enter(
+        self, command: str, cwd: Path, limit: float, env: Mapping[str, str]
+    ) -> process.Start:
         root = os.geteuid() == 0
         place = Path(os.path.realpath(cwd))
         await asyncio.to_thread(prepare, place, root)
         argv = (*_namespaces(root), *_files(place), "--", *(_drop() if root else ()))
         inside = shell(command, limit, 512, _ALL)
-        return process.Start(argv=(*argv, *inside), env=dict(_ENV), cwd=place)
+        # by the environment, never by bwrap's own words: those anybody on this machine can read
+        return process.Start(argv=(*argv, *inside), env=_ENV | dict(env), cwd=place)
 
 
 class PlainSubprocess:
@@ -84,17 +94,26 @@ class PlainSubprocess:
     about = "Nothing isolates this: it can reach the network and every file of the gateway's user."
 
     async def run(
-        self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        output: Callable[[str], None],
+        env: Mapping[str, str] = NOTHING,
     ) -> Done:
         """As the port says; a process that leaves its group can outlive the call."""
-        return await process.run(self._enter(command, cwd, limit), limit, output)
+        return await process.run(self._enter(command, cwd, limit, env), limit, output)
 
-    async def start(self, command: str, cwd: Path, limit: float) -> Running:
+    async def start(
+        self, command: str, cwd: Path, limit: float, env: Mapping[str, str] = NOTHING
+    ) -> Running:
         """As the port says; a process that leaves its group can outlive the gateway."""
-        return await process.begin(self._enter(command, cwd, limit), limit)
+        return await process.begin(self._enter(command, cwd, limit, env), limit)
 
-    def _enter(self, command: str, cwd: Path, limit: float) -> process.Start:
-        env = _ENV | {"PATH": f"{_ENV['PATH']}:/usr/sbin:/sbin"}
+    def _enter(
+        self, command: str, cwd: Path, limit: float, more: Mapping[str, str]
+    ) -> process.Start:
+        env = _ENV | dict(more) | {"PATH": f"{_ENV['PATH']}:/usr/sbin:/sbin"}
         return process.Start(argv=shell(command, limit, 4096, _GROUP), env=env, cwd=cwd)
 
 
@@ -135,14 +154,11 @@ def prepare(workspace: Path, root: bool) -> None:
 
 def _namespaces(root: bool) -> tuple[str, ...]:
     kinds = ("ipc", "pid", "net", "uts", "cgroup-try") if root else ("all",)
-    env = (part for name, value in _ENV.items() for part in ("--setenv", name, value))
     return (
         shutil.which("bwrap") or "bwrap",
         *(f"--unshare-{kind}" for kind in kinds),
         "--die-with-parent",
         "--new-session",
-        "--clearenv",
-        *env,
     )
 
 

@@ -1,10 +1,12 @@
 """What a sandbox is: a place where a command runs, honest about how far it is from the rest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
+
+NOTHING: Mapping[str, str] = {}
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -52,11 +54,19 @@ class Sandbox(Protocol):
         """What the tier does and does not, in one sentence for people and models."""
 
     async def run(
-        self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        output: Callable[[str], None],
+        env: Mapping[str, str] = NOTHING,
     ) -> Done:
         """Run `command` by a shell in the workspace `cwd` for at most `limit` seconds; `output`
-        gets what it writes while it runs. Nothing that it started outlives the call."""
+        gets what it writes while it runs. Nothing that it started outlives the call. `env`: what
+        it finds in its environment besides."""
 
-    async def start(self, command: str, cwd: Path, limit: float) -> Running:
+    async def start(
+        self, command: str, cwd: Path, limit: float, env: Mapping[str, str] = NOTHING
+    ) -> Running:
         """As `run`, but without waiting: it runs on for at most `limit` seconds, never longer
         than the gateway's process lives."""

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.background import DEATH, Background, Command
 from agent_core.sandboxes.port import Done, Sandbox
+from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -45,27 +46,36 @@ class Check(BaseModel):
 
 
 def command_tools(
-    sandbox: Sandbox, background: Background, limit: int = MAX_LIMIT
+    sandbox: Sandbox,
+    background: Background,
+    limit: int = MAX_LIMIT,
+    secrets: Secrets | None = None,
 ) -> tuple[Tool, ...]:
     """run_command and check_command. `limit`: seconds that a command may take at most."""
-    return shell_tool(sandbox, background, limit), check_tool(background, limit)
+    return shell_tool(sandbox, background, limit, secrets), check_tool(background, limit)
 
 
-def shell_tool(sandbox: Sandbox, background: Background, limit: int = MAX_LIMIT) -> Tool:
+def shell_tool(
+    sandbox: Sandbox,
+    background: Background,
+    limit: int = MAX_LIMIT,
+    secrets: Secrets | None = None,
+) -> Tool:
     """run_command in `sandbox`; what it says of isolation is what the sandbox says."""
 
     async def call(arguments: BaseModel, context: ToolContext) -> str:
         wanted = Run.model_validate(arguments, from_attributes=True)
         said = "timeout" in arguments.model_fields_set
+        env = (secrets or NoSecrets()).given(context.workspace, wanted.command)
         if wanted.background:
             most = min(wanted.timeout, limit) if said else limit
-            handle = await background.start(sandbox, wanted.command, context.workspace, most)
+            handle = await background.start(sandbox, wanted.command, context.workspace, most, env)
             return (
                 f"Started in the background as {handle}, for at most {most} s. "
                 "See to it by check_command; it ends with the gateway."
             )
         most = min(wanted.timeout, limit)
-        done = await sandbox.run(wanted.command, context.workspace, most, context.output)
+        done = await sandbox.run(wanted.command, context.workspace, most, context.output, env)
         return _report(done, most)
 
     return Tool(

@@ -33,6 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from gateway.cli.doctor import examine
 
             return examine(settings, print)
+        if words.command == "secret":
+            from gateway.cli.secret import keep
+
+            return keep(settings, words)
         return _ask(settings, words)
     except SettingsError as error:
         return _cannot(error)
@@ -59,6 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     audit = commands.add_parser("audit", help="who decided what, as JSON lines")
     audit.add_argument("lines", nargs="?", default="1000", help="how many of the newest")
     jobs.add(commands)
+    secret = commands.add_parser("secret", help="secrets that commands may use in a conversation")
+    secret.add_argument("action", choices=("set", "list", "remove"))
+    secret.add_argument("name", nargs="?", default="")
+    secret.add_argument("conversation", nargs="?", default="", help="as /secret shows it there")
     commands.add_parser("stop", help="stop the running gateway")
     commands.add_parser("doctor", help="check settings, store, sandbox and Redis")
     commands.add_parser("version", help="the version")

@@ -21,6 +21,7 @@ from gateway.spending.commands import day, usage
 from gateway.spending.ledger import dollars
 from gateway.store.rows import ConversationSettings, QuestionRow
 from gateway.texts import Key, say
+from gateway.vault.commands import secret
 
 if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
@@ -332,6 +333,7 @@ COMMANDS: dict[str, Command] = {
         ),
         Command(name="unpair", run=_unpair, least="admin"),
         Command(name="link", run=_link),
+        Command(name="secret", run=secret),
         Command(name="whoami", run=_whoami, least="viewer"),
     )
 }

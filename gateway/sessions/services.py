@@ -16,6 +16,7 @@ from gateway.ports import Accept, Adapter
 from gateway.sessions.feed import Feed
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Store
+from gateway.vault.vault import Vault
 
 
 class Spawn(Protocol):
@@ -89,6 +90,7 @@ class Services:
     pairing: Pairing | None = None
     hearing: Hearing | None = None
     linking: Linking | None = None
+    vault: Vault | None = None
     ledger: Ledger | None = None
     """None: nothing is limited, so nothing is kept for all conversations together."""
     jobs: Book | None = None

@@ -51,6 +51,7 @@ from gateway.settings import Settings
 from gateway.settings import SettingsError as NotSet
 from gateway.spending.ledger import Ledger, Payer, priced
 from gateway.store.rows import ConversationSettings
+from gateway.vault.vault import Vault
 from gateway.wiring.jobs import JobWork
 
 log = logging.getLogger("turnkeeper.agent")
@@ -80,7 +81,8 @@ class TurnkeeperAgent:
         self._background = Background()
         self._hooks = hooks.load(models.tools.hooks)
         limit = models.tools.command_max_seconds
-        commands = command_tools(sandbox, self._background, limit)
+        self.vault = Vault(folder.parent)
+        commands = command_tools(sandbox, self._background, limit, self.vault)
         own = (rollback_tool(), *commands, ask_tool(), send_tool(kept), planning_tool())
         self.jobs = JobWork()
         tools = (*file_tools(), *own, self.jobs.tool())
@@ -204,6 +206,7 @@ class TurnkeeperAgent:
                     Grant(tool=r.tool, pattern=r.pattern, person=r.person, lasting=r.lasting)
                     for r in settings.rules
                 ),
+                secrets=self.vault.names(conversation.id),
             )
             return decide(item.tool, item.arguments, bind(item, workspace), situation)
 
@@ -216,6 +219,7 @@ class TurnkeeperAgent:
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
+            hide=self.vault.hide,
             research=self._means,
         )
         return self._reminded(hands, circumstances)

@@ -147,6 +147,7 @@ async def assemble(
         question_reminder=settings.question_reminder,
         version=VERSION,
         ledger=agent.ledger,
+        vault=agent.vault,
     )
     if (listener := models.listener()) is not None:
         ears = services.hearing = Ears(*listener)

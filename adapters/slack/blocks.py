@@ -1,0 +1,221 @@
+"""Block Kit: what a message is made of, within Slack's limits. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from adapters.slack.markup import bare, clip, escaped
+from adapters.slack.parse import MODAL, WRITES, Asked
+from gateway.messages import read_token
+from gateway.texts import say
+from gateway.views import Button
+
+Block = dict[str, object]
+
+ROOM = 11_000
+"""Most characters of a message's blocks together: Slack refuses at about 13,200 (not documented),
+and a `markdown` block at 12,000."""
+BLOCKS = 40
+TEXT = 2_900
+LABEL, OPTION, HEADER, FALLBACK = 75, 75, 150, 1_000
+ROW, OPTIONS = 25, 100
+CONFIRM_TITLE, CONFIRM_TEXT, CONFIRM_BUTTON = 100, 300, 30
+MODAL_TITLE, ANSWER = 24, 3_000
+STYLES = {"good": "primary", "bad": "danger"}
+
+
+class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file to be uploaded: a kept copy's `ref`, or its `text`. `alt` describes a picture."""
+
+    name: str
+    mime: str = ""
+    ref: str = ""
+    text: str = ""
+    alt: str = ""
+
+
+# ---- messages ------------------------------------------------------------------------------
+
+
+def message(blocks: Sequence[Block], summary: str) -> bytes:
+    """One message; `summary` is what notifications and screen readers get of it."""
+    said = escaped(clip(" ".join(summary.split()), FALLBACK)) or "…"
+    return msgspec.json.encode({"text": said, "blocks": list(blocks)})
+
+
+def upload(files: Sequence[Source], caption: str = "") -> bytes:
+    """One message with files."""
+    return msgspec.json.encode({"text": escaped(caption), "files": list(files)})
+
+
+def packed(blocks: Iterable[Block], last: Sequence[Block], summary: str) -> tuple[bytes, ...]:
+    """As few messages as hold all `blocks`; what is `last` ends the last of them."""
+    groups: list[list[Block]] = [[]]
+    used = 0
+    for block in blocks:
+        size = characters(block)
+        if groups[-1] and (used + size > ROOM or len(groups[-1]) >= BLOCKS):
+            groups.append([])
+            used = 0
+        groups[-1].append(block)
+        used += size
+    if used + sum(map(characters, last)) > ROOM and groups[-1]:
+        groups.append([])
+    groups[-1] += last
+    return tuple(message(group, summary) for group in groups if group)
+
+
+def characters(block: object) -> int:
+    """How many characters of `block` count."""
+    if isinstance(block, str):
+        return len(block)
+    if isinstance(block, dict):
+        return sum(characters(value) for name, value in block.items() if name != "type")
+    return sum(map(characters, block)) if isinstance(block, list | tuple) else 0
+
+
+# ---- blocks --------------------------------------------------------------------------------
+
+
+def markdown(text: str) -> Block:
+    return {"type": "markdown", "text": text}
+
+
+def header(text: str) -> Block:
+    return {"type": "header", "text": _plain(text, HEADER)}
+
+
+def footnote(text: str) -> Block:
+    """Small words below."""
+    element = {"type": "plain_text", "text": clip(bare(text), TEXT), "emoji": False}
+    return {"type": "context", "elements": [element]}
+
+
+def rich(elements: Sequence[Block]) -> Block:
+    return {"type": "rich_text", "elements": list(elements)}
+
+
+def section(runs: Sequence[Block]) -> Block:
+    return {"type": "rich_text_section", "elements": list(runs)}
+
+
+def preformatted(text: str) -> Block:
+    return {"type": "rich_text_preformatted", "elements": [run(text)]}
+
+
+def quoted(text: str) -> Block:
+    return {"type": "rich_text_quote", "elements": [run(text)]}
+
+
+def run(text: str, style: str = "") -> Block:
+    """Words of a rich text: no markup is read in them. `style`: bold, italic, code, strike."""
+    made: Block = {"type": "text", "text": text}
+    return made | {"style": {style: True}} if style else made
+
+
+def task(name: str, title: str, status: str, note: str = "") -> Block:
+    made: Block = {"type": "task_card", "task_id": name, "title": title, "status": status}
+    return made | {"details": rich([section([run(note)])])} if note else made
+
+
+def plan(title: str, tasks: Sequence[Block]) -> Block:
+    return {"type": "plan", "title": title, "tasks": list(tasks)}
+
+
+# ---- buttons and modals --------------------------------------------------------------------
+
+
+def buttons(
+    given: Sequence[Button], writing: Sequence[str] = (), sure: str = "", language: str = ""
+) -> tuple[Block, ...]:
+    """Rows of buttons. Those whose token is in `writing` open a modal; `sure` is what is asked
+    before an approval for always."""
+    made, primary = [], False
+    for n, one in enumerate(given):
+        kind = WRITES if one.token in writing else "b"
+        made.append(_button(f"{kind}{n}", one.label, one.token))
+        style = STYLES.get(one.style, "")
+        if style and not (style == "primary" and primary):  # Slack: one primary in a set
+            made[-1]["style"] = style
+            primary = primary or style == "primary"
+        if sure and (read_token(one.token) or ("", ""))[1] == "always":
+            made[-1]["confirm"] = {
+                "title": _plain(one.label, CONFIRM_TITLE),
+                "text": _plain(sure, CONFIRM_TEXT),
+                "confirm": _plain(one.label, CONFIRM_BUTTON),
+                "deny": _plain(say("back", language), CONFIRM_BUTTON),
+            }
+    return _rows(made)
+
+
+def choices(given: Sequence[Button], language: str) -> tuple[Block, ...]:
+    """Buttons while they are few, else lists to choose from."""
+    if len(given) <= 5:
+        return buttons(given)
+    options = [{"text": _plain(one.label, OPTION), "value": one.token} for one in given]
+    lists = [options[at : at + OPTIONS] for at in range(0, len(options), OPTIONS)]
+    return _rows(
+        [
+            {
+                "type": "static_select",
+                "action_id": f"c{n}",
+                "placeholder": _plain(say("your_answer", language), OPTION),
+                "options": some,
+            }
+            for n, some in enumerate(lists)
+        ]
+    )
+
+
+def writer(label: str, token: str) -> tuple[Block, ...]:
+    """A button that opens a modal."""
+    return _rows([_button(f"{WRITES}0", label, token) | {"style": "primary"}])
+
+
+def modal(asked: Asked, language: str) -> dict[str, object]:
+    """One field for words; they come back with the token of the button that opened it."""
+    option = (read_token(asked.token) or ("", ""))[1]
+    if option == "text":
+        title = say("your_answer", language)
+    else:
+        title = say("reason" if option == "deny" else "wishes", language)
+    field = {
+        "type": "plain_text_input",
+        "action_id": "words",
+        "multiline": True,
+        "max_length": ANSWER,
+        "focus_on_load": True,
+    }
+    block = {
+        "type": "input",
+        "block_id": "words",
+        "label": _plain(title, LABEL),
+        "element": field,
+        "optional": option == "deny",
+    }
+    return {
+        "type": "modal",
+        "callback_id": MODAL,
+        "private_metadata": msgspec.json.encode(asked).decode(),
+        "title": _plain(title, MODAL_TITLE),
+        "submit": _plain(say("send_off", language), MODAL_TITLE),
+        "close": _plain(say("back", language), MODAL_TITLE),
+        "blocks": [block],
+    }
+
+
+def _button(name: str, label: str, token: str) -> Block:
+    text = _plain(label, LABEL)
+    return {"type": "button", "action_id": name, "text": text, "value": token}
+
+
+def _rows(made: Sequence[Block]) -> tuple[Block, ...]:
+    return tuple(
+        {"type": "actions", "elements": list(made[at : at + ROW])}
+        for at in range(0, len(made), ROW)
+    )
+
+
+def _plain(text: str, most: int) -> Block:
+    return {"type": "plain_text", "text": clip(bare(text), most) or "…", "emoji": False}

@@ -1,0 +1,84 @@
+"""Slack's markup: what people wrote made readable, what the agent writes made harmless. Pure.
+
+Slack reads `<!channel>`, `<@U1>` and `<#C1>` wherever they stand. In a `markdown` block the `<` of
+these is escaped in prose; in code, where an escape would be seen, a word joiner parts them.
+"""
+
+import re
+from collections.abc import Iterator
+
+from adapters.calls import visible
+
+SPECIAL = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
+CODE = re.compile(
+    r"^ {0,3}(?P<fence>`{3,}|~{3,}).*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|(?P<ticks>(?<!`)`+(?!`))[^\n]*?(?<!`)(?P=ticks)(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+PING = re.compile(r"<(?=[!@#])")
+PICTURE = re.compile(r"(?<!\\)!\[(\]?)")
+JOINER = "\u2060"
+ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
+
+
+def readable(text: str, me: str = "") -> str:
+    """A message's text as its writer saw it; mentions of `me` are left out."""
+    if "<" in text:
+        text = SPECIAL.sub(lambda found: _named(found[1], found[2] or "", me), text)
+    for written, meant in ENTITIES:
+        text = text.replace(written, meant)
+    return text.strip()
+
+
+def mentions(text: str, me: str) -> bool:
+    """`text`, as Slack writes it, names `me`."""
+    return any(found[1] == f"@{me}" for found in SPECIAL.finditer(text))
+
+
+def harmless(markdown: str) -> str:
+    """`markdown` for a `markdown` block: nobody is pinged, no remote picture is loaded."""
+    if "<" not in markdown and "![" not in markdown:
+        return markdown
+    return "".join(_parts(markdown))
+
+
+def escaped(text: str) -> str:
+    """Bare words for `text` and mrkdwn, where Slack reads markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def bare(text: str) -> str:
+    """Words for plain text objects, in one line."""
+    return PING.sub(f"<{JOINER}", visible(" ".join(text.split())))
+
+
+def clip(text: str, most: int) -> str:
+    """`text`, or its beginning where it is longer than `most`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _parts(markdown: str) -> Iterator[str]:
+    at = 0
+    for found in CODE.finditer(markdown):
+        yield _prose(markdown[at : found.start()])
+        yield PING.sub(f"<{JOINER}", found[0])
+        at = found.end()
+    yield _prose(markdown[at:])
+
+
+def _prose(text: str) -> str:
+    text = PING.sub("&lt;", text)
+    return PICTURE.sub(lambda found: "[picture]" if found[1] else "[", text)
+
+
+def _named(target: str, label: str, me: str) -> str:
+    kind, name = target[0], target[1:]
+    match kind:
+        case "@":
+            return "" if name == me else f"@{label or name}"
+        case "#":
+            return f"#{label or name}"
+        case "!":
+            return label if label.startswith("@") or "^" in name else f"@{label or name}"
+    shown = target.removeprefix("mailto:")
+    return f"{label} ({target})" if label and label not in (shown, target) else shown

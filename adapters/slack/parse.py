@@ -1,0 +1,311 @@
+"""What Slack sends to Inbound values. Pure, and total: odd payloads give None, never an error.
+
+In a channel each thread is a conversation, and a message outside threads begins one. In a private
+chat what is said outside threads is one conversation.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from adapters.slack.markup import mentions, readable
+from gateway.messages import (
+    Attachment,
+    ButtonPressed,
+    CommandGiven,
+    Conversation,
+    FormSubmitted,
+    Inbound,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    Sender,
+)
+
+Json = Mapping[str, object]
+
+COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:\s+(.*))?\Z", re.DOTALL)
+ID = re.compile(r"[A-Z0-9]{2,24}")
+STAMP = re.compile(r"\d{1,12}\.\d{1,6}")
+SAID = ("", "file_share", "thread_broadcast", "me_message")
+"""Subtypes of messages that people write."""
+WRITES = "w"
+"""What the action_id of a button begins with that opens a modal."""
+MODAL = "words"
+NOTHING: Json = {}
+
+
+class Me(Struct, frozen=True, kw_only=True):
+    """The bot itself, as auth.test tells."""
+
+    user: str
+    team: str
+    bot: str = ""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What a modal keeps of the button that opened it (`private_metadata`)."""
+
+    token: str
+    channel: str
+    thread: str = ""
+    message: str = ""
+
+
+def read_me(answer: Json) -> Me | None:
+    """Me from auth.test's answer, None if it names no bot."""
+    user, team = _id(answer.get("user_id")), _id(answer.get("team_id"))
+    return Me(user=user, team=team, bot=_id(answer.get("bot_id"))) if user and team else None
+
+
+def parse(kind: str, payload: Json, me: Me) -> Inbound | None:
+    """What an envelope of Socket Mode, or a request over HTTP, says to the agent."""
+    match kind:
+        case "events_api":
+            return _event(payload, me)
+        case "slash_commands":
+            return _command(payload, me)
+        case "interactive" if payload.get("type") == "block_actions":
+            return _pressed(payload, me)
+        case "interactive" if payload.get("type") == "view_submission":
+            return _written(payload, me)
+    return None
+
+
+# ---- messages ------------------------------------------------------------------------------
+
+
+def _event(payload: Json, me: Me) -> Inbound | None:
+    event, name = _map(payload.get("event")), _str(payload.get("event_id"))
+    if event.get("type") not in ("message", "app_mention") or not name:
+        return None
+    match _str(event.get("subtype")):
+        case "message_changed":
+            return _changed(event, me, name)
+        case "message_deleted":
+            return _deleted(event, _map(event.get("previous_message")), me, name)
+        case subtype if subtype in SAID:
+            return _said(event, me, name)
+    return None
+
+
+def _said(event: Json, me: Me, name: str) -> Inbound | None:
+    where, sender, stamp = _where(event, event, me), _author(event, me), _stamp(event.get("ts"))
+    if where is None or sender is None or not stamp:
+        return None
+    raw = _str(event.get("text"))
+    text, attachments = readable(raw, me.user), tuple(_attachments(event))
+    addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
+    if addressed and not attachments and (given := COMMAND.match(text)):
+        return CommandGiven(
+            conversation=where,
+            sender=sender,
+            event=name,
+            message=stamp,
+            name=given[1].lower(),
+            arguments=(given[2] or "").strip(),
+        )
+    if not text and not attachments:
+        return None
+    return MessageReceived(
+        conversation=where,
+        sender=sender,
+        event=name,
+        message=stamp,
+        text=text,
+        attachments=attachments,
+        addressed=addressed,
+        at=float(stamp),
+    )
+
+
+def _changed(event: Json, me: Me, name: str) -> Inbound | None:
+    message, before = _map(event.get("message")), _map(event.get("previous_message"))
+    if message.get("subtype") == "tombstone":  # deleted, with answers below it
+        return _deleted(event, before, me, name)
+    where, sender = _where(event, message, me), _author(message, me)
+    stamp = _stamp(message.get("ts"))
+    text = readable(_str(message.get("text")), me.user)
+    unchanged = message.get("text") == before.get("text")  # a link was unfurled, a thread grew
+    if where is None or sender is None or not stamp or not text or unchanged:
+        return None
+    return MessageEdited(conversation=where, sender=sender, event=name, message=stamp, text=text)
+
+
+def _deleted(event: Json, message: Json, me: Me, name: str) -> Inbound | None:
+    where, sender, stamp = _where(event, message, me), _author(message, me), _stamp(message.get("ts"))
+    if where is None or sender is None or not stamp:
+        return None
+    return MessageDeleted(conversation=where, sender=sender, event=name, message=stamp)
+
+
+def _where(event: Json, message: Json, me: Me) -> Conversation | None:
+    channel, stamp = _id(event.get("channel")), _stamp(message.get("ts"))
+    if not channel or not stamp:
+        return None
+    thread = _stamp(message.get("thread_ts"))
+    if is_private(channel):
+        return place(me, channel, "" if thread == stamp else thread)
+    return place(me, channel, thread or stamp)
+
+
+def place(me: Me, channel: str, thread: str) -> Conversation:
+    """The conversation at this address; ids of private chats begin with D."""
+    return Conversation(
+        platform="slack",
+        account=me.user,
+        workspace=me.team,
+        channel=channel,
+        thread=thread,
+        private=is_private(channel),
+    )
+
+
+def is_private(channel: str) -> bool:
+    """A chat of one person with the bot; group chats have other ids."""
+    return channel.startswith("D")
+
+
+def _author(message: Json, me: Me) -> Sender | None:
+    """The person; None for bots, ourselves among them."""
+    user = _id(message.get("user"))
+    mine = not user or user == me.user
+    return None if mine or message.get("bot_id") else Sender(platform="slack", id=user)
+
+
+def _attachments(message: Json) -> Iterator[Attachment]:
+    for file in map(_map, _list(message.get("files"))):
+        ref, size = _id(file.get("id")), file.get("size")
+        if ref and file.get("mode") not in ("tombstone", "hidden_by_limit"):
+            yield Attachment(
+                ref=ref,
+                name=_str(file.get("name")) or "file",
+                mime=_str(file.get("mimetype")),
+                size=size if type(size) is int and 0 <= size < 1 << 53 else 0,
+                voice=file.get("subtype") == "slack_audio",
+            )
+
+
+# ---- commands, buttons, modals -------------------------------------------------------------
+
+
+def _command(payload: Json, me: Me) -> Inbound | None:
+    """`/turnkeeper stop all` is the command `stop`; without a word it is `help`. Slack does not
+    say in which thread it was given."""
+    channel, user = _id(payload.get("channel_id")), _id(payload.get("user_id"))
+    trigger = _str(payload.get("trigger_id"))
+    if not channel or not user or not trigger:
+        return None
+    name, _, arguments = readable(_str(payload.get("text")), me.user).partition(" ")
+    return CommandGiven(
+        conversation=place(me, channel, ""),
+        sender=Sender(platform="slack", id=user),
+        event=f"s{trigger}",
+        message="",
+        name=name.lstrip("/").lower() or "help",
+        arguments=arguments.strip(),
+    )
+
+
+def _pressed(payload: Json, me: Me) -> Inbound | None:
+    action, asked = pressed(payload)
+    user, stamp = _id(_map(payload.get("user")).get("id")), _str(action.get("action_ts"))
+    if asked is None or not user or _str(action.get("action_id")).startswith(WRITES):
+        return None
+    return ButtonPressed(
+        conversation=place(me, asked.channel, asked.thread),
+        sender=Sender(platform="slack", id=user),
+        event=f"b{asked.message}:{user}:{stamp}",
+        message=asked.message,
+        token=asked.token,
+        press=_press(asked, user),
+    )
+
+
+def pressed(payload: Json) -> tuple[Json, Asked | None]:
+    """The action of a press and what it is about, None if it is none of a message of ours."""
+    action = _map(next(iter(_list(payload.get("actions"))), None))
+    container, message = _map(payload.get("container")), _map(payload.get("message"))
+    token = _str(action.get("value")) or _str(_map(action.get("selected_option")).get("value"))
+    channel = _id(_map(payload.get("channel")).get("id")) or _id(container.get("channel_id"))
+    stamp = _stamp(message.get("ts")) or _stamp(container.get("message_ts"))
+    thread = _stamp(message.get("thread_ts")) or _stamp(container.get("thread_ts"))
+    if not token or not channel or not stamp:
+        return action, None
+    thread = "" if thread == stamp else thread
+    return action, Asked(token=token, channel=channel, thread=thread, message=stamp)
+
+
+def _written(payload: Json, me: Me) -> Inbound | None:
+    """A modal of ours that was sent off."""
+    view, user = _map(payload.get("view")), _id(_map(payload.get("user")).get("id"))
+    try:
+        asked = msgspec.json.decode(_str(view.get("private_metadata")), type=Asked)
+    except msgspec.DecodeError:
+        return None
+    number = _str(view.get("id"))
+    if view.get("callback_id") != MODAL or not user or not number:
+        return None
+    words = "\n".join(_values(view)).strip()
+    where, sender = place(me, asked.channel, asked.thread), Sender(platform="slack", id=user)
+    press = _press(asked, user)
+    if words and asked.token.endswith(":text"):
+        return FormSubmitted(
+            conversation=where,
+            sender=sender,
+            event=f"v{number}",
+            token=asked.token,
+            text=words,
+            press=press,
+        )
+    return ButtonPressed(
+        conversation=where,
+        sender=sender,
+        event=f"v{number}",
+        message=asked.message,
+        token=asked.token,
+        press=press,
+        text=words,
+    )
+
+
+def _values(view: Json) -> Iterator[str]:
+    for block in _map(_map(view.get("state")).get("values")).values():
+        for element in map(_map, _map(block).values()):
+            if value := _str(element.get("value")):
+                yield value
+
+
+def _press(asked: Asked, user: str) -> str:
+    """Where a private word on the press goes: channel, thread and person."""
+    return f"{asked.channel}|{asked.thread}|{user}"
+
+
+# ---- odd payloads --------------------------------------------------------------------------
+
+
+def _map(value: object) -> Json:
+    return value if isinstance(value, dict) else NOTHING
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) and ID.fullmatch(value) else ""
+
+
+def _stamp(value: object) -> str:
+    return value if isinstance(value, str) and STAMP.fullmatch(value) else ""
+
+
+def _str(value: object) -> str:
+    """A string that can be stored: lone surrogates become the replacement character."""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii():
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,48 @@
+"""`turnkeeper secret`: the only way in for a value. It is read from the terminal without showing
+it, or from standard input."""
+
+import argparse
+import getpass
+import sys
+
+from gateway.messages import read_conversation
+from gateway.settings import Settings
+from gateway.vault.vault import Unfit, Vault
+
+OK, FAILED, MISUSED = 0, 1, 2
+SET = "write: turnkeeper secret set NAME CONVERSATION; /secret in a chat shows its conversation"
+REMOVE = "write: turnkeeper secret remove NAME CONVERSATION"
+
+
+def keep(settings: Settings, words: argparse.Namespace) -> int:
+    """Keep a secret, list the names, or forget one; the exit code."""
+    vault = Vault(settings.home)
+    if words.action == "list":
+        for address in vault.addresses():
+            print(f"{address}: {', '.join(vault.names(address))}")
+        return OK
+    if not words.name or not _is_address(words.conversation):
+        print(SET if words.action == "set" else REMOVE, file=sys.stderr)
+        return MISUSED
+    if words.action == "remove":
+        gone = vault.drop(words.conversation, words.name)
+        print("It is forgotten." if gone else "There is no such secret.")
+        return OK if gone else FAILED
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    asked = sys.stdin.isatty()
+    value = getpass.getpass(f"{words.name}: ") if asked else sys.stdin.readline().rstrip("\n")
+    try:
+        vault.keep(words.conversation, words.name, value)
+    except Unfit as error:
+        print(error, file=sys.stderr)
+        return MISUSED
+    print(f"{words.name} may be used in {words.conversation} from now on.")
+    return OK
+
+
+def _is_address(text: str) -> bool:
+    try:
+        read_conversation(text)
+    except ValueError:
+        return False
+    return True

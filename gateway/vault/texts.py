@@ -1,0 +1,35 @@
+"""The fixed texts about secrets. Vocabulary: imports nothing of ours."""
+
+from typing import Literal
+
+VaultKey = Literal[
+    "secret_none", "secret_list", "secret_never", "secret_gone", "secret_unknown", "command_secret",
+]  # fmt: skip
+
+ENGLISH: dict[VaultKey, str] = {
+    "secret_none": "Commands here use no secrets. To add one, on the gateway's machine: "
+    "turnkeeper secret set NAME {address}",
+    "secret_list": "Commands here may be given: {names}. Write $NAME in what the command is to do; "
+    "you are asked each time. /secret remove NAME takes one away. To add one, on the gateway's "
+    "machine: turnkeeper secret set NAME {address}",
+    "secret_never": "A secret never belongs into a chat. If you wrote one here, delete the message "
+    "and change the secret. To add one, on the gateway's machine: "
+    "turnkeeper secret set NAME {address}",
+    "secret_gone": "{name} is forgotten here.",
+    "secret_unknown": "There is no {name} here.",
+    "command_secret": "Which secrets commands may use here",
+}
+
+GERMAN: dict[VaultKey, str] = {
+    "secret_none": "Befehle benutzen hier keine Geheimnisse. Hinzufügen auf der Maschine des "
+    "Gateways: turnkeeper secret set NAME {address}",
+    "secret_list": "Befehle können hier bekommen: {names}. Schreiben Sie $NAME in das, was der "
+    "Befehl tun soll; Sie werden jedes Mal gefragt. /secret remove NAME nimmt eines weg. "
+    "Hinzufügen auf der Maschine des Gateways: turnkeeper secret set NAME {address}",
+    "secret_never": "Ein Geheimnis gehört nie in einen Chat. Haben Sie hier eines geschrieben, "
+    "löschen Sie die Nachricht und ändern Sie das Geheimnis. Hinzufügen auf der Maschine des "
+    "Gateways: turnkeeper secret set NAME {address}",
+    "secret_gone": "{name} ist hier vergessen.",
+    "secret_unknown": "Hier gibt es kein {name}.",
+    "command_secret": "Welche Geheimnisse Befehle hier benutzen dürfen",
+}

@@ -1,0 +1,103 @@
+"""Secrets that people lend to commands: one file of the data folder, readable by its owner alone.
+
+It is never in the store, in a chat or in a prompt. The command line writes it; the gateway looks
+whether it changed each time it needs it.
+"""
+
+import base64
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from agent_core import ambient
+from gateway.messages import digest
+
+FILE = "secrets.json"
+NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
+LEAST = 6
+"""Characters of a value: a shorter one could not be hidden in an output."""
+_TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|PYTHON.*|DYLD_.*)")
+
+
+class Unfit(ValueError):
+    """The name or the value cannot be used; the text says why."""
+
+
+class Vault:
+    """Secrets by conversation (its address) and name."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+        self._seen: tuple[int, int] | None = None
+        self._known: dict[str, dict[str, str]] = {}
+        self._values: re.Pattern[str] | None = None
+        self._named: dict[str, str] = {}
+
+    def addresses(self) -> tuple[str, ...]:
+        """Conversations that have any."""
+        return tuple(sorted(self._read()))
+
+    def names(self, address: str) -> tuple[str, ...]:
+        """Names that commands of this conversation may use."""
+        return tuple(sorted(self._read().get(address, {})))
+
+    def keep(self, address: str, name: str, value: str) -> None:
+        """Keep a secret. Raises Unfit."""
+        if not NAME.fullmatch(name) or _TAKEN.fullmatch(name):
+            raise Unfit(f"{name[:64]!r} cannot be a name: use capitals, digits and _, and no name "
+                        "that a shell uses itself.")  # fmt: skip
+        if len(value) < LEAST or "\0" in value or "\n" in value:
+            raise Unfit(f"The value needs at least {LEAST} characters, in one line.")
+        known = self._read()
+        self._write(known | {address: known.get(address, {}) | {name: value}})
+
+    def drop(self, address: str, name: str) -> bool:
+        """Forget a secret; False if there was none."""
+        known = self._read()
+        if name not in known.get(address, {}):
+            return False
+        own = {one: value for one, value in known[address].items() if one != name}
+        self._write({where: names for where, names in (known | {address: own}).items() if names})
+        return True
+
+    def given(self, workspace: Path, command: str) -> dict[str, str]:
+        """As `Secrets` says; a workspace is named after its conversation."""
+        own = next((s for a, s in self._read().items() if digest(a.encode()) == workspace.name), {})
+        return {n: value for n, value in own.items() if re.search(rf"\b{n}\b", command)}
+
+    def hide(self, text: str) -> str:
+        """`text` with `[NAME]` in place of each value, also in base64."""
+        self._read()
+        if self._values is None:
+            return text
+        return self._values.sub(lambda found: self._named[found[0]], text)
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        try:
+            info = self._path.stat()
+        except FileNotFoundError:
+            self._seen, self._known, self._values = None, {}, None
+            return {}
+        if (info.st_mtime_ns, info.st_ino) != self._seen:
+            known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
+            self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
+            self._named = {
+                form: f"[{name}]"
+                for own in known.values()
+                for name, value in own.items()
+                for form in (value, base64.b64encode(value.encode()).decode().rstrip("="))
+            }
+            forms = map(re.escape, sorted(self._named, key=len, reverse=True))
+            self._values = re.compile("|".join(forms)) if self._named else None
+        return self._known
+
+    def _write(self, known: dict[str, dict[str, str]]) -> None:
+        beside = self._path.with_name(f".{FILE}.{ambient.new_id()}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(beside, flags, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(known))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self._path)

@@ -1,0 +1,443 @@
+"""A Discord on loopback: the routes and the gateway events that are used, and the ways they fail."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.fakes.discord_gateway import GatewayServer
+from tests.fakes.discord_schema import (
+    WHISPER,
+    check_answer,
+    check_commands,
+    check_message,
+    fields,
+    walk,
+)
+
+Json = dict[str, Any]
+BOT, APPLICATION = "4001", "4002"
+GUILD = "7000"
+PROMPT = 3.0
+"""Seconds that an interaction may wait for its answer."""
+
+
+class Refusal(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, message: str, code: int = 0, **more: Any) -> None:
+        super().__init__(message)
+        self.status, self.body = status, {"message": message, "code": code} | more
+
+
+@dataclass
+class Call:
+    """One request: `name` is its route's, `params` its JSON."""
+
+    name: str
+    path: str
+    params: Any
+    files: dict[str, bytes]
+    at: float
+    status: int = 0
+
+
+@dataclass
+class Fault:
+    status: int
+    times: int
+    body: Json
+    done: bool
+
+
+@dataclass
+class DiscordServer:
+    """One bot's Discord. `chats`: what the bot's messages show now, by channel."""
+
+    token: str = "NDAwMQ.Gtest.secret-part"
+    chats: dict[str, list[Json]] = field(default_factory=lambda: defaultdict(list))
+    calls: list[Call] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    whispers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """interaction -> the words that only its person sees."""
+    answers: dict[str, Json] = field(default_factory=dict)
+    """interaction -> its first answer."""
+    commands: list[Json] = field(default_factory=list)
+    threads: dict[str, str] = field(default_factory=dict)
+    """thread -> its channel."""
+    typing: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    limits: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """route -> calls in so many seconds."""
+
+    def __post_init__(self) -> None:
+        self.user = {"id": BOT, "username": "test_bot", "global_name": None, "bot": True}
+        self.gateway = GatewayServer(self.token, self.user, {"id": APPLICATION, "flags": 0})
+        self.gateway.violations = self.violations
+        self._ids = itertools.count(1)
+        self._said: dict[str, Json] = {}
+        self._nonces: dict[tuple[str, str], Json] = {}
+        self._faults: dict[str, list[Fault]] = defaultdict(list)
+        self._gates: dict[str, asyncio.Event] = {}
+        self._asked: dict[str, tuple[str, float]] = {}
+        self._buckets: dict[str, list[float]] = defaultdict(list)
+
+    # ---- life ----------------------------------------------------------------------------
+    async def start(self) -> str:
+        app = web.Application(client_max_size=32 << 20)
+        for method, path, name in (
+            ("GET", "/users/@me", "me"),
+            ("GET", "/channels/{channel}", "channel"),
+            ("POST", "/channels/{channel}/messages", "send"),
+            ("PATCH", "/channels/{channel}/messages/{message}", "edit"),
+            ("GET", "/channels/{channel}/messages/{message}", "look"),
+            ("POST", "/channels/{channel}/typing", "type"),
+            ("POST", "/interactions/{number}/{token}/callback", "answer"),
+            ("POST", "/webhooks/{application}/{token}", "whisper"),
+            ("PUT", "/applications/{application}/commands", "menu"),
+        ):
+            app.router.add_route(method, f"/api/v10{path}", self._served(name))
+        app.router.add_get("/files/{name}", self._file)
+        app.router.add_get("/gateway", self.gateway.serve)
+        app.router.add_route("*", "/{rest:.*}", self._nowhere)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.base = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.api_url = f"{self.base}/api/v10"
+        self.gateway.url = self.base.replace("http", "ws") + "/gateway"
+        return self.api_url
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        for gate in self._gates.values():
+            gate.set()
+        await self.gateway.close()
+        await self._runner.cleanup()
+        late = [one for one, (_, at) in self._asked.items() if time.monotonic() - at > PROMPT]
+        self.violations += [f"interaction {one} got no answer" for one in late]
+
+    # ---- what people do ------------------------------------------------------------------
+    def new_id(self) -> str:
+        """A snowflake: made now, never twice."""
+        return str(((int(time.time() * 1000) - 1_420_070_400_000) << 22) + next(self._ids))
+
+    @staticmethod
+    def person(user: int) -> Json:
+        return {"id": str(user), "username": f"user{user}", "global_name": f"U{user}"}
+
+    def place(self, channel: str) -> Json:
+        """The fields that say where: chats with one person are named d and their id."""
+        if channel.startswith("9000"):
+            return {"channel_id": channel}
+        return {"channel_id": channel, "guild_id": GUILD}
+
+    async def say(
+        self, channel: str, text: str, user: int, reply_to: str = "", **more: Any
+    ) -> Json:
+        """A person writes; the event. `@bot` in the text mentions it."""
+        mentions = [self.user] if "@bot" in text else []
+        content = text.replace("@bot", f"<@{BOT}>")
+        number = self.new_id()
+        message = {
+            "id": number, "type": 0, "content": content, "author": self.person(user),
+            "mentions": mentions, "attachments": [], "embeds": [], "timestamp": "2026-01-01",
+            "edited_timestamp": None, "flags": 0,
+        } | self.place(channel) | more  # fmt: skip
+        if reply_to:
+            message |= {"type": 19, "referenced_message": self._find(channel, reply_to)}
+        self._said[number] = message
+        await self.gateway.dispatch("MESSAGE_CREATE", message)
+        return message
+
+    async def edit(self, message: Json, text: str) -> None:
+        when = f"2026-01-01T00:00:{next(self._ids) % 60:02}+00:00"
+        message |= {"content": text, "edited_timestamp": when}
+        await self.gateway.dispatch("MESSAGE_UPDATE", dict(message))
+
+    async def delete(self, message: Json) -> None:
+        where = self.place(message["channel_id"])
+        await self.gateway.dispatch("MESSAGE_DELETE", {"id": message["id"]} | where)
+
+    async def interact(self, kind: int, channel: str, user: int, data: Json, **more: Any) -> str:
+        """Any interaction; its id."""
+        number = self.new_id()
+        where = self.place(channel)
+        who = {"member": {"user": self.person(user), "nick": None}}
+        if "guild_id" not in where:
+            who = {"user": self.person(user)}
+        about = {"id": channel, "type": 0 if "guild_id" in where else 1}
+        if channel in self.threads:
+            about |= {"type": 11, "parent_id": self.threads[channel]}
+        event = {
+            "id": number, "application_id": APPLICATION, "type": kind, "data": data, "version": 1,
+            "token": f"token-{number}", "locale": "en-US", "channel": about,
+        } | where | who | more  # fmt: skip
+        self._asked[number] = (f"token-{number}", time.monotonic())
+        await self.gateway.dispatch("INTERACTION_CREATE", event)
+        return number
+
+    async def press(self, message: Json, label: str, user: int) -> str:
+        """A person presses a button of a message, or chooses from its list; the interaction."""
+        for one in walk(message["components"]):
+            if one["type"] == 2 and one["label"].startswith(label):
+                data = {"custom_id": one["custom_id"], "component_type": 2}
+                return await self.interact(3, message["channel_id"], user, data, message=message)
+            for option in one.get("options", ()):
+                if option["label"].startswith(label):
+                    data = {"custom_id": one["custom_id"], "component_type": 3}
+                    data["values"] = [option["value"]]
+                    where = message["channel_id"]
+                    return await self.interact(3, where, user, data, message=message)
+        raise AssertionError(f"no button {label!r} in {message}")
+
+    async def command(self, channel: str, name: str, user: int, text: str = "") -> str:
+        data: Json = {"id": "1", "name": name, "type": 1}
+        if text:
+            data["options"] = [{"type": 3, "name": "text", "value": text}]
+        return await self.interact(2, channel, user, data)
+
+    async def fill_in(self, message: Json, label: str, text: str, user: int) -> str:
+        """Press a button that opens a modal, and send what it asks for."""
+        pressed = await self.press(message, label, user)
+        await self.wait(lambda: pressed in self.answers)
+        modal = self.answers[pressed]
+        assert modal["type"] == 9, modal
+        custom = modal["data"]["custom_id"]
+        inside = {"type": 4, "custom_id": "text", "value": text}
+        data = {"custom_id": custom, "components": [{"type": 18, "component": inside}]}
+        return await self.interact(5, message["channel_id"], user, data, message=message)
+
+    # ---- how things go wrong -------------------------------------------------------------
+    def fail(self, name: str, status: int, times: int = 1, *, done: bool = False, **body: Any):
+        """The next calls of `name` answer `status`; carried out all the same if `done`."""
+        self._faults[name].append(Fault(status, times, {"message": "no", "code": 0} | body, done))
+
+    def drop(self, name: str, times: int = 1) -> None:
+        """The next calls are carried out, then the connection breaks unanswered."""
+        self._faults[name].append(Fault(0, times, {}, True))
+
+    def hold(self, name: str) -> None:
+        self._gates[name] = asyncio.Event()
+
+    def release(self, name: str) -> None:
+        self._gates.pop(name).set()
+
+    # ---- looking -------------------------------------------------------------------------
+    async def wait(self, met: Callable[[], object], timeout: float = 15.0) -> None:
+        async with asyncio.timeout(timeout):
+            while not met():
+                await self.gateway.changed.wait()
+
+    async def shows(self, channel: str, words: str) -> Json:
+        """The newest message of the bot that shows `words`, once there is one."""
+
+        def found() -> list[Json]:
+            return [one for one in self.chats[channel] if words in text_of(one)]
+
+        await self.wait(found)
+        return found()[-1]
+
+    async def told(self, interaction: str) -> str:
+        """The first word that only who pressed sees."""
+        await self.wait(lambda: self.whispers.get(interaction))
+        return self.whispers[interaction][0]
+
+    def made(self, name: str) -> list[Call]:
+        return [call for call in self.calls if call.name == name]
+
+    # ---- serving -------------------------------------------------------------------------
+    def _served(self, name: str) -> Callable[[web.Request], Any]:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            return await self._serve(name, request)
+
+        return serve
+
+    async def _nowhere(self, request: web.Request) -> web.Response:
+        self.violations.append(f"{request.method} {request.path}: no such route")
+        return self._json({"message": "404: Not Found", "code": 0}, 404)
+
+    async def _serve(self, name: str, request: web.Request) -> web.StreamResponse:
+        params, files = await _read(request)
+        call = Call(name, request.path, params, files, time.monotonic())
+        self.calls.append(call)
+        self.gateway.note()
+        if gate := self._gates.get(name):
+            await gate.wait()
+        headers: dict[str, str] = {}
+        try:
+            body = self._handle(call, request, headers)
+        except Refusal as refusal:
+            call.status, body = refusal.status, refusal.body
+        finally:
+            self.gateway.note()
+        if call.status == 0:
+            if request.transport:
+                request.transport.abort()
+            return web.Response()
+        if isinstance(events := body.pop("!", None) if isinstance(body, dict) else None, tuple):
+            await self.gateway.dispatch(*events)
+        if call.status == 204:
+            return web.Response(status=204, headers=headers)
+        return self._json(body, call.status, headers)
+
+    def _handle(self, call: Call, request: web.Request, headers: dict[str, str]) -> Any:
+        if request.headers.get("Authorization") != f"Bot {self.token}":
+            raise Refusal(401, "401: Unauthorized")
+        if not request.headers.get("User-Agent", "").startswith("DiscordBot ("):
+            self.violations.append("no User-Agent of a bot")
+        self._count(call, headers)
+        fault = next(iter(self._faults[call.name]), None)
+        if fault:
+            fault.times -= 1
+            if not fault.times:
+                self._faults[call.name].pop(0)
+            if not fault.done:
+                call.status = fault.status
+                return fault.body
+        call.status = 200
+        result = getattr(self, f"_on_{call.name}")(call, **request.match_info)
+        if fault:
+            call.status, result = fault.status, fault.body
+        return result
+
+    def _count(self, call: Call, headers: dict[str, str]) -> None:
+        most, seconds = self.limits.get(call.name, (1_000, 1.0))
+        now, times = time.monotonic(), self._buckets[f"{call.name} {call.path}"]
+        times[:] = [at for at in times if now - at < seconds]
+        left = max(0.0, (times[0] + seconds - now) if times else seconds)
+        headers |= {
+            "X-RateLimit-Limit": str(most), "X-RateLimit-Reset-After": f"{left:.3f}",
+            "X-RateLimit-Bucket": call.name, "X-RateLimit-Reset": f"{time.time() + left:.3f}",
+            "X-RateLimit-Remaining": str(max(0, most - len(times) - 1)),
+        }  # fmt: skip
+        if len(times) >= most:
+            raise Refusal(429, "You are being rate limited.", retry_after=left, **{"global": False})
+        times.append(now)
+
+    async def _file(self, request: web.Request) -> web.Response:
+        data = self.files.get(request.match_info["name"])
+        return web.Response(status=404) if data is None else web.Response(body=data)
+
+    @staticmethod
+    def _json(body: Any, status: int, headers: dict[str, str] | None = None) -> web.Response:
+        answer = web.Response(text=json.dumps(body), status=status, headers=headers)
+        answer.headers["Content-Type"] = "application/json"
+        return answer
+
+    # ---- routes --------------------------------------------------------------------------
+    def _on_me(self, _call: Call) -> Json:
+        return self.user
+
+    def _on_channel(self, _call: Call, channel: str) -> Json:
+        if channel in self.threads:
+            return {
+                "id": channel,
+                "type": 11,
+                "guild_id": GUILD,
+                "parent_id": self.threads[channel],
+            }
+        return {"id": channel, "type": 0, "guild_id": GUILD, "parent_id": "6999"}
+
+    def _on_send(self, call: Call, channel: str) -> Json:
+        self.violations += check_message(call.params, list(call.files), new=True)
+        nonce = (channel, call.params["nonce"])
+        if call.params.get("enforce_nonce") and nonce in self._nonces:
+            return dict(self._nonces[nonce])
+        message: Json = {
+            "id": self.new_id(), "type": 0, "content": "", "author": self.user, "edits": 0,
+            "mentions": [], "components": call.params["components"], "flags": call.params["flags"],
+        } | self.place(channel)  # fmt: skip
+        self._nonces[nonce] = message
+        self.chats[channel].append(message)
+        self.uploads[message["id"]] = call.files
+        return message | {"!": ("MESSAGE_CREATE", dict(message))}
+
+    def _on_edit(self, call: Call, channel: str, message: str) -> Json:
+        self.violations += check_message(call.params, list(call.files), new=False)
+        found = self._find(channel, message)
+        found |= {"components": call.params["components"], "edits": found["edits"] + 1}
+        self.uploads[message] = call.files
+        return found | {"!": ("MESSAGE_UPDATE", found | {"edited_timestamp": "2026-01-01"})}
+
+    def _on_look(self, _call: Call, channel: str, message: str) -> Json:
+        return self._find(channel, message)
+
+    def _on_type(self, call: Call, channel: str) -> Json:
+        self.typing.append(channel)
+        call.status = 204
+        return {}
+
+    def _on_answer(self, call: Call, number: str, token: str) -> Json:
+        self.violations += check_answer(call.params)
+        if number in self.answers:
+            raise Refusal(400, "Interaction has already been acknowledged.", 40060)
+        known, at = self._asked.pop(number, ("", 0.0))
+        if known != token:
+            raise Refusal(404, "Unknown interaction", 10062)
+        if time.monotonic() - at > PROMPT:
+            self.violations.append(f"interaction {number} answered too late")
+        self.answers[number] = call.params
+        if call.params["type"] == 4:
+            self.whispers[number].append(call.params["data"]["content"])
+        call.status = 204
+        return {}
+
+    def _on_whisper(self, call: Call, application: str, token: str) -> Json:
+        self.violations += fields(call.params, WHISPER, "whisper")
+        number = token.removeprefix("token-")
+        if application != APPLICATION or number not in self.answers:
+            raise Refusal(404, "Unknown Webhook", 10015)
+        self.whispers[number].append(call.params["content"])
+        return {"id": self.new_id()}
+
+    def _on_menu(self, call: Call, application: str) -> list[Json]:
+        if application != APPLICATION:
+            raise Refusal(403, "Missing Access", 50001)
+        self.violations += check_commands(call.params)
+        self.commands = call.params
+        return self.commands
+
+    def _find(self, channel: str, message: str) -> Json:
+        for one in self.chats[channel]:
+            if one["id"] == message:
+                return one
+        if message in self._said:
+            return self._said[message]
+        raise Refusal(404, "Unknown Message", 10008)
+
+
+async def _read(request: web.Request) -> tuple[Any, dict[str, bytes]]:
+    if request.content_type == "multipart/form-data":
+        params, files = None, {}
+        async for part in await request.multipart():
+            data = bytes(await part.read())
+            if part.name == "payload_json":
+                params = json.loads(data)
+            else:
+                files[part.filename] = data
+        return params, files
+    body = await request.read()
+    return (json.loads(body) if body else None), {}
+
+
+def text_of(message: Json) -> str:
+    """What one reads in a message of the bot."""
+    return "\n".join(one["content"] for one in walk(message["components"]) if one["type"] == 10)
+
+
+def labels(message: Json) -> list[str]:
+    """The words on a message's buttons and in its lists."""
+    whole = list(walk(message["components"]))
+    options = [option["label"] for one in whole for option in one.get("options", ())]
+    return [one["label"] for one in whole if one["type"] == 2] + options

@@ -1,0 +1,121 @@
+"""Secrets that are lent to commands: kept, given by name, hidden from everybody."""
+
+import base64
+import io
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.main import main
+from gateway.messages import digest
+from gateway.vault.vault import FILE, Unfit, Vault
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import FRIEND, PERSON, Rig, living, quick
+
+VALUE = "hunter2-not-in-a-chat"
+WHERE = Rig.where().id
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+def test_it_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    vault, other = Vault(tmp_path), Vault(tmp_path)
+    vault.keep("a", "TOKEN", VALUE)
+    vault.keep("b", "OTHER", f"{VALUE}2")
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert other.names("a") == ("TOKEN",) and other.addresses() == ("a", "b")
+    place = tmp_path / digest(b"a")
+    assert other.given(place, "curl -H $TOKEN $OTHER") == {"TOKEN": VALUE}
+    assert other.given(place, "echo $TOKENS") == {} and other.given(place, "env") == {}
+    assert other.given(tmp_path / "elsewhere", "$TOKEN") == {}
+    coded = base64.b64encode(VALUE.encode()).decode()
+    assert other.hide(f"x{VALUE}y {coded} {VALUE}2") == "x[TOKEN]y [TOKEN] [OTHER]"
+    assert vault.drop("a", "TOKEN") and not vault.drop("a", "TOKEN")
+    assert other.names("a") == () and other.hide(VALUE) == VALUE
+
+
+@pytest.mark.parametrize("name", ["path", "PATH", "LD_PRELOAD", "PYTHONPATH", "A", "A-B", "1A", ""])
+def test_names_that_mean_something_else_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Unfit):
+        Vault(tmp_path).keep("a", name, VALUE)
+
+
+@pytest.mark.parametrize("value", ["", "short", "two\nlines-of-it", "nul\0nul\0"])
+def test_values_that_could_not_be_hidden_are_refused(value: str, tmp_path: Path) -> None:
+    with pytest.raises(Unfit):
+        Vault(tmp_path).keep("a", "TOKEN", value)
+
+
+def test_the_command_line_is_the_way_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TURNKEEPER_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{VALUE}\n"))
+    assert main(["secret", "set", "TOKEN", WHERE]) == 0
+    assert main(["secret", "set", "TOKEN", "nowhere"]) == 2
+    assert main(["secret", "list"]) == 0
+    out = capsys.readouterr()
+    assert f"{WHERE}: TOKEN" in out.out and VALUE not in out.out + out.err
+    assert main(["secret", "remove", "TOKEN", WHERE]) == 0
+    assert main(["secret", "remove", "TOKEN", WHERE]) == 1
+
+
+@pytest.mark.parametrize("tier", ["unsafe-subprocess", "auto"])
+async def test_a_command_that_names_it_is_asked_about_and_nobody_sees_it(
+    rig: Rig, tier: str
+) -> None:
+    rig.home.mkdir(exist_ok=True)
+    Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
+    run = 'echo "is $API_TOKEN"; echo $API_TOKEN > kept.txt'
+    rig.model.script(
+        Call("run_command", f'{{"command": "{run.replace(chr(34), chr(92) + chr(34))}"}}'),
+        Call("read_file", '{"path": "kept.txt"}'),
+        Say("done"),
+        Call("run_command", '{"command": "env"}'),
+        Say("nothing there"),
+    )
+    await rig.start(SANDBOX_PROVIDER=tier)
+    rig.telegram.say(PERSON, "/mode auto")
+    rig.telegram.say(PERSON, "use it")
+    card = await rig.card()
+    assert "given a secret: API_TOKEN" in card["text"] and VALUE not in card["text"]
+    assert "Always" not in str(card["reply_markup"]), "it is asked each time"
+    rig.press(card, "Approve once")
+    await rig.shows("done")
+    gave = rig.seen(role="tool")
+    assert "is [API_TOKEN]" in gave[0] and "[API_TOKEN]" in gave[1]
+    assert (rig.workspace() / "kept.txt").read_text() == f"{VALUE}\n", "the command really had it"
+    await rig.quiet()
+    rig.telegram.say(PERSON, "what is in env?")
+    await rig.until(lambda: rig.cards())
+    rig.press(rig.cards()[-1], "Approve once")
+    await rig.shows("nothing there")
+    assert "API_TOKEN" not in rig.seen(role="tool")[-1], "it is given to who names it"
+    everything = str([r.body for r in rig.model.requests]) + str(rig.said())
+    assert VALUE not in everything
+    assert not any(VALUE in str(vars(record)) for record in rig.log.records)
+
+
+async def test_a_chat_lists_names_and_takes_no_values(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/secret")
+    told = (await rig.shows("Commands here use no secrets"))["text"]
+    assert f"turnkeeper secret set NAME {WHERE}" in told
+    rig.telegram.say(PERSON, f"/secret API_TOKEN={VALUE}")
+    await rig.shows("A secret never belongs into a chat")
+    assert Vault(rig.home).addresses() == ()
+    Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
+    rig.telegram.say(PERSON, "/secret")
+    await rig.shows("may be given: API_TOKEN")
+    rig.telegram.say(FRIEND, "/secret")
+    await rig.shows("Commands here use no secrets", FRIEND)
+    rig.telegram.say(PERSON, "/secret remove API_TOKEN")
+    await rig.shows("API_TOKEN is forgotten here")
+    assert Vault(rig.home).names(WHERE) == ()
