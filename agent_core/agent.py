@@ -9,75 +9,30 @@ Sources of the names: `chat` and `run_conversation` as in many agent libraries; 
 
 import asyncio
 import inspect
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
 
 import msgspec
 
 from agent_core import ambient
-from agent_core.context.narrate import events_of, question_text
-from agent_core.context.prompt import system_prompt
-from agent_core.errors import Misuse, Parked
-from agent_core.events import AgentEvent, Completed, ReasoningAdded, TokenAdded
-from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
-from agent_core.journal_file import FileJournal
-from agent_core.library.records import Start, ending_of, usage_of
+from agent_core.errors import Misuse
+from agent_core.events import AgentEvent, Completed
+from agent_core.library.callbacks import CALLBACKS, Callback, known, tell
+from agent_core.library.task import AgentState, Result, Task
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import Given, parse_servers
 from agent_core.messages import Message
-from agent_core.models.port import Model, OnDelta, Reply, Request, Usage
-from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.brief import Result as Ending
-from agent_core.orchestration.drive import drive
-from agent_core.orchestration.orchestrator import work
-from agent_core.orchestration.routes.classifier import classify
-from agent_core.policy import Situation, Verdict, decide
+from agent_core.models.port import Model, OnDelta, Reply, Request
+from agent_core.policy import Mode, Situation, Verdict, decide
 from agent_core.questions import Answer, Question
-from agent_core.scope import Scope, Turn
 from agent_core.tools.contract import Tool
 from agent_core.tools.finding.tools import finding_tools
-from agent_core.tools.hooks import Hooks, PostHook, PreHook
+from agent_core.tools.hooks import PostHook, PreHook
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 
-log = logging.getLogger("turnkeeper.agent")
-
 OnQuestion = Callable[[Question], Answer | str | Awaitable[Answer | str]]
-Callback = Callable[..., object]
-CALLBACKS: dict[str, tuple[str, ...]] = {
-    "stream_delta_callback": ("token",),
-    "reasoning_callback": ("reasoning",),
-    "thinking_callback": ("reasoning",),
-    "tool_gen_callback": ("tool_call",),
-    "tool_progress_callback": ("tool_call", "tool_result", "terminal_output"),
-    "clarify_callback": ("interrupt",),
-    "step_callback": ("tool_result", "complete"),
-    "status_callback": ("status", "error", "budget", "usage"),
-}
-"""Keyword arguments of Agent, and the events that each of them gets."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """How a conversation's turn ended. `cost` is in US dollars, None where it is not known."""
-
-    final_response: str
-    messages: tuple[Message, ...]
-    usage: Usage
-    task_id: str
-    finish_reason: Literal["stop", "limit", "error"]
-    cost: float | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """The same as plain values."""
-        return {
-            **asdict(self),
-            "messages": msgspec.to_builtins(self.messages),
-            "usage": msgspec.to_builtins(self.usage),
-        }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +44,8 @@ class Agent:
     `journal`: a folder; with it a task that was cut off goes on under the same `task_id`.
     `plans`: a request for several steps gets a plan that is worked off and checked step by step.
     `callbacks`: see CALLBACKS; sync or async, an exception in one is logged and ends nothing.
-    `pre_tool_call`, `post_tool_call`: see `agent_core.tools.hooks`.
+    `pre_tool_call`, `post_tool_call`: see `agent_core.tools.hooks`. `mode` ask: what changes
+    anything is asked for; auto: only what is risky is.
     """
 
     model: Model | str = "pro"
@@ -104,16 +60,15 @@ class Agent:
     history: tuple[Message, ...] = ()
     pre_tool_call: PreHook | None = None
     post_tool_call: PostHook | None = None
-    _toolbox: Toolbox = field(init=False)
-    _servers: Servers | None = field(init=False, default=None)
+    mode: Mode = "auto"
+    state: AgentState = field(init=False, default=AgentState.IDLE)
+    toolbox: Toolbox = field(init=False)
+    servers: Servers | None = field(init=False, default=None)
     _picked: tuple[Model, str] | None = field(init=False, default=None)
-    _busy: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.callbacks if name not in CALLBACKS]
-        if unknown:
-            raise Misuse(f"no callback {unknown[0]!r}; there are {', '.join(CALLBACKS)}")
-        self._toolbox = Toolbox(self.tools)
+        known(self.callbacks)
+        self.toolbox = Toolbox(self.tools)
 
     @classmethod
     async def create(cls, *, mcp: Iterable[Given] = (), **arguments: object) -> "Agent":
@@ -123,10 +78,10 @@ class Agent:
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
         await asyncio.to_thread(agent._model)
         if servers := parse_servers(mcp):
-            shelf = agent._servers = Servers(servers)
+            shelf = agent.servers = Servers(servers)
             await shelf.__aenter__()
-            tools = (*agent._toolbox.tools, *finding_tools(shelf.names))
-            agent._toolbox = Toolbox(tools, shelf)
+            tools = (*agent.toolbox.tools, *finding_tools(shelf.names))
+            agent.toolbox = Toolbox(tools, shelf)
         return agent
 
     async def __aenter__(self) -> "Agent":
@@ -142,9 +97,9 @@ class Agent:
 
     async def close(self) -> None:
         """End the servers; close the model's connections."""
-        if self._servers is not None:
-            await self._servers.__aexit__(None, None, None)
-            self._servers = None
+        if self.servers is not None:
+            await self.servers.__aexit__(None, None, None)
+            self.servers = None
         if self._picked is not None:
             await self._picked[0].close()
             self._picked = None
@@ -202,34 +157,31 @@ class Agent:
         history: Iterable[Message] | None,
         task_id: str | None,
     ) -> AsyncIterator[AgentEvent | Result]:
-        if self._busy:
+        if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
-        self._busy = True
-        task = _Task(self, task_id or ambient.new_id(), tuple(history or ()))
+        task = Task(self, task_id or ambient.new_id(), tuple(history or ()))
+        self.state, after = AgentState.RUNNING, AgentState.IDLE
         try:
             async with asyncio.TaskGroup() as group:
                 work = group.create_task(task.work(text, system), name=f"agent:{task.id}")
                 while (event := await task.events.get()) is not None:
-                    await self._call_back(event)
+                    await tell(self.callbacks, event)
                     yield event
-                yield await work
+                result = await work
+            after = result.state
+            yield result
         except BaseExceptionGroup as group_error:
+            after = AgentState.ERROR
             raise group_error.exceptions[0] from None
         finally:
-            self._busy = False
+            self.state = after
 
-    async def _call_back(self, event: AgentEvent) -> None:
-        kind = event.__struct_config__.tag
-        for name, callback in self.callbacks.items():
-            if kind not in CALLBACKS[name]:
-                continue
-            words = event.text if isinstance(event, TokenAdded | ReasoningAdded) else event
-            try:
-                done = callback(words)
-                if inspect.isawaitable(done):
-                    await done
-            except Exception:
-                log.exception("callback_failed", extra={"callback": name})
+    def add_tools(self, *tools: Tool) -> None:
+        """Tools that the turns from now on have besides. Raises Misuse for a name that is taken."""
+        taken = {*self.toolbox.names}
+        if twice := next((tool.name for tool in tools if tool.name in taken), ""):
+            raise Misuse(f"there is a tool {twice!r} already: choose another name")
+        self.toolbox = Toolbox((*self.toolbox.tools, *tools), self.servers)
 
     def _model(self) -> tuple[Model, str]:
         if self._picked is None:
@@ -250,9 +202,9 @@ class Agent:
         return await model.complete(request, on_delta)
 
     def judge(self, item: Prepared) -> Verdict:
-        """The policy: auto mode, every risky call is a question."""
+        """The policy in the agent's mode."""
         digest = bind(item, self.workspace)
-        situation = Situation(mode="auto", person="library", ask_all=False, rules=())
+        situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
         return decide(item.tool, item.arguments, digest, situation)
 
     async def answer(self, question: Question) -> Answer:
@@ -271,116 +223,4 @@ class Agent:
         return Answer(choice=choice, text=given, name="library", at=now)  # type: ignore[arg-type]
 
 
-class _Task:
-    """One turn of an agent, over its journal."""
-
-    def __init__(self, agent: Agent, task_id: str, history: tuple[Message, ...]) -> None:
-        self.id = task_id
-        self.events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        self._agent = agent
-        self._history = history
-        self._file = FileJournal(agent.journal) if agent.journal is not None else None
-
-    async def work(self, text: str, system: str | None) -> Result:
-        try:
-            records = self._file.load(self.id) if self._file is not None else ()
-            journal = Journal(records, self._write)
-            brief = self._brief(journal, text, system)
-            ending = ending_of(records) or await self._until_end(journal, brief)
-            return Result(
-                final_response=ending.text,
-                messages=(*self._history, *ending.messages),
-                usage=usage_of(journal.records),
-                task_id=self.id,
-                finish_reason=ending.finish,
-            )
-        finally:
-            self.events.put_nowait(None)
-
-    def _brief(self, journal: Journal, text: str, system: str | None) -> Brief:
-        for record in journal.records:
-            if isinstance(record, Began):
-                begun = msgspec.json.decode(record.value, type=Start)
-                self._history = begun.history
-                assert begun.brief is not None
-                return begun.brief
-        agent = self._agent
-        more = agent._servers.offered(()) if agent._servers is not None else ()
-        brief = Brief(
-            text=text,
-            system=system if system is not None else agent.system or system_prompt(),
-            model=agent.model if isinstance(agent.model, str) else "",
-            tools=(*agent._toolbox.names, *(spec.name for spec in more)),
-            more=more,
-            reach=() if agent._servers is not None else None,
-            workspace=str(agent.workspace),
-            max_rounds=agent.max_rounds,
-            route="planned" if agent.plans and classify(text) == "complex" else "simple",
-            cache_key=self.id,
-        )
-        start = Start(brief=brief, history=self._history)
-        journal.defer(Began(key="began", value=msgspec.Raw(msgspec.json.encode(start))))
-        return brief
-
-    async def _until_end(self, journal: Journal, brief: Brief) -> Ending:
-        agent = self._agent
-        hands = Hands(
-            complete=agent.complete,
-            toolbox=agent._toolbox.showing(brief.more),
-            judge=agent.judge,
-            live=self.live,
-            hooks=Hooks(
-                pre=(agent.pre_tool_call,) if agent.pre_tool_call else (),
-                post=(agent.post_tool_call,) if agent.post_tool_call else (),
-            ),
-        )
-
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:
-            return await work(scope, brief, hands, self._history, past)
-
-        while True:
-            journal.rewind()
-            try:
-                ending = await drive(Turn(self.id, journal, self, brief.max_turns), code)
-            except Parked:
-                await self._ask(journal)
-                continue
-            await journal.barrier(Finished(key="finished", text=ending.text, finish=ending.finish))
-            await self._keep_messages(journal, ending)
-            return ending
-
-    async def _keep_messages(self, journal: Journal, ending: Ending) -> None:
-        start = Start(brief=None, history=ending.messages)
-        body = msgspec.Raw(msgspec.json.encode(start))
-        await journal.barrier(Began(key="ended", value=body))
-
-    async def _ask(self, journal: Journal) -> None:
-        """Everything waits: have the questions answered, then go on from the journal."""
-        for record in list(journal.records):
-            if not isinstance(record, Asked):
-                continue
-            if journal.find(f"{record.key}#answer", Answered) is not None:
-                continue
-            log.info("asked", extra={"question": question_text(record.question)})
-            answer = await self._agent.answer(record.question)
-            await journal.barrier(
-                Answered(key=f"{record.key}#answer", asked=record.key, answer=answer)
-            )
-
-    def live(self, event: AgentEvent) -> None:
-        """An event that is not recorded."""
-        self.events.put_nowait(event)
-
-    def take_steers(self) -> tuple[tuple[int, str], ...]:
-        """Nobody steers a library call."""
-        return ()
-
-    async def _write(self, records: tuple[Record, ...]) -> None:
-        if self._file is not None:
-            await self._file.append(self.id, records)
-        for record in records:
-            for event in events_of(record):
-                self.events.put_nowait(event)
-
-
-__all__ = ["Agent", "Completed", "Result"]
+__all__ = ["CALLBACKS", "Agent", "AgentState", "Completed", "Result"]

@@ -127,13 +127,13 @@ def plan(title: str, tasks: Sequence[Block]) -> Block:
 
 
 def buttons(
-    given: Sequence[Button], writing: Sequence[str] = (), sure: str = "", language: str = ""
+    given: Sequence[Button], writing: Sequence[Button] = (), sure: str = "", language: str = ""
 ) -> tuple[Block, ...]:
-    """Rows of buttons. Those whose token is in `writing` open a modal; `sure` is what is asked
-    before an approval for always."""
+    """Rows of buttons. Those in `writing` open a modal; `sure` is what is asked before an approval
+    for always."""
     made, primary = [], False
     for n, one in enumerate(given):
-        kind = WRITES if one.token in writing else "b"
+        kind = WRITES if one in writing else "b"
         made.append(_button(f"{kind}{n}", one.label, one.token))
         style = STYLES.get(one.style, "")
         if style and not (style == "primary" and primary):  # Slack: one primary in a set

@@ -135,7 +135,11 @@ def _changed(event: Json, me: Me, name: str) -> Inbound | None:
 
 
 def _deleted(event: Json, message: Json, me: Me, name: str) -> Inbound | None:
-    where, sender, stamp = _where(event, message, me), _author(message, me), _stamp(message.get("ts"))
+    where, sender, stamp = (
+        _where(event, message, me),
+        _author(message, me),
+        _stamp(message.get("ts")),
+    )
     if where is None or sender is None or not stamp:
         return None
     return MessageDeleted(conversation=where, sender=sender, event=name, message=stamp)

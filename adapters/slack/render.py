@@ -243,7 +243,7 @@ def _plan(view: PlanView) -> tuple[bytes, ...]:
     around = (_earlier(first, view.language), _later(len(tasks) - last, view.language))
     more = " · ".join(filter(None, around))
     outcome = _cut(view.outcome.strip(), OUTCOME, view.language)
-    wishes = [one.token for one in view.buttons if _option(one) == "edit"]
+    wishes = [one for one in view.buttons if _option(one) == "edit"]
     blocks = [
         plan(title, tasks[first:last]),
         *([footnote(more)] if more else []),
@@ -297,13 +297,13 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     return packed(blocks, last, f"{title} {tools} {view.outcome}")
 
 
-def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[str]]:
-    """The buttons, and one more that denies with a reason; a blank makes its token another."""
+def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:
+    """The buttons with one more that denies with a reason; and that one."""
     deny = next((one for one in given if _option(one) == "deny"), None)
     if deny is None:
         return list(given), []
-    more = Button(label=say("deny_reason", language), token=f"{deny.token} ", style="plain")
-    return [*given, more], [more.token]
+    more = Button(label=say("deny_reason", language), token=deny.token)
+    return [*given, more], [more]
 
 
 def _proposal(line: ProposalLine, language: str) -> Iterator[Block]:
@@ -329,9 +329,8 @@ def _option(button: Button) -> str:
 
 
 def _slices(text: str) -> Iterator[str]:
-    for at in range(0, len(text), TEXT):
-        if text[at : at + TEXT].strip():
-            yield text[at : at + TEXT]
+    for at in range(0, len(text) if text.strip() else 0, TEXT):
+        yield text[at : at + TEXT]
 
 
 def _cut(text: str, most: int, language: str) -> str:

@@ -24,6 +24,7 @@ Try a message with one of these words:
 - **write**: a note in the workspace
 - **run**: a command in the sandbox (asks for your approval)
 - **choose**: a question with options
+- **every**: a job that reports each working day at nine; `/jobs` runs it at once
 
 For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `PRO_MODEL=provider/model` to \
 choose the model yourself. Then start the gateway again."""
@@ -33,6 +34,11 @@ PLAN: dict[str, object] = {
         {"id": "note", "description": "Write a note there", "needs": ["look"]},
         {"id": "check", "description": "Read the note again", "needs": ["note"]},
     ]
+}
+JOB: dict[str, object] = {
+    "title": "The files, every working day",
+    "prompt": "list the files",
+    "schedule": "0 9 * * 1-5",
 }
 STEPS: dict[str, tuple[str, dict[str, object]]] = {
     "look": ("list_files", {}),
@@ -60,6 +66,7 @@ SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
         {"command": "echo hello from the sandbox"},
     ),
     (("choose",), "ask_user", "I have a question.", QUESTION),
+    (("every", "daily", "job"), "schedule_job", "I propose a job.", JOB),
     (("plan",), "task_planning", "I make a plan.", PLAN),
 )
 """Words that start it, the tool, what is said, the arguments."""

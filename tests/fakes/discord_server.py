@@ -160,7 +160,7 @@ class DiscordServer:
         await self.gateway.dispatch("MESSAGE_CREATE", message)
         return message
 
-    async def edit(self, message: Json, text: str) -> None:
+    async def change(self, message: Json, text: str) -> None:
         when = f"2026-01-01T00:00:{next(self._ids) % 60:02}+00:00"
         message |= {"content": text, "edited_timestamp": when}
         await self.gateway.dispatch("MESSAGE_UPDATE", dict(message))

@@ -29,3 +29,25 @@ async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
             assert "demo model" in page.screen()[-1]
         finally:
             await page.close()
+
+
+async def test_the_demo_schedules_a_job_that_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    async with living(tmp_path) as rig:
+        page = Web(rig)
+        await page.open(OPENAI_API_KEY="", PRO_MODEL="")
+        try:
+            await page.say("Report every day, please")
+            await page.card("The files, every working day")
+            await page.press("Confirm")
+            await page.settle()
+            await page.command("/jobs run 1")
+            await page.shows("list_files")
+            await page.settle()
+            assert any(
+                "The files, every working day" in one and "gave" in one for one in page.screen()
+            )
+        finally:
+            await page.close()

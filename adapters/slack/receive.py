@@ -1,0 +1,317 @@
+"""Receiving from Slack: Socket Mode and signed HTTP requests. Owns what was acknowledged.
+
+slack_sdk's own socket clients acknowledge in the handler, keep no order between events, and try a
+connection's one-time URL for ever when it fails. Here one line of envelopes is stored in order, and
+each is acknowledged after `accept` returned; what was not is sent again by Slack.
+"""
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from urllib.parse import parse_qs
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+from msgspec.structs import replace
+from slack_sdk.signature import SignatureVerifier
+
+from adapters.slack import blocks, parse
+from adapters.slack.transport import Wire
+from gateway import clock
+from gateway.errors import DeliveryError, RateLimited, Rejected, StoreFailed, Unsent
+from gateway.messages import Inbound, Sender, sender_of
+from gateway.ports import Accept
+
+log = logging.getLogger("adapters.slack")
+
+LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
+BATCH, MOST_BODY = 100, 1 << 20
+CHECK = 60.0
+"""Seconds between two looks whether Slack still knows us, when it calls us over HTTP."""
+GREETING, REST = 10.0, 30.0
+"""Seconds until a connection's hello; seconds that one which Slack wants renewed is still read."""
+NAMING = 1.0
+KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
+OPENING = 2.5
+REFUSED = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
+REFUSED_SOCKET = (*REFUSED, "not_allowed_token_type", "missing_scope")
+SIGNED = {"timestamp": "X-Slack-Request-Timestamp", "signature": "X-Slack-Signature"}
+
+
+class _Envelope(Struct, frozen=True):
+    socket: aiohttp.ClientWebSocketResponse
+    id: str
+    kind: str
+    payload: parse.Json
+
+
+class _Now:
+    """The clock, as slack_sdk's verifier asks for it."""
+
+    def now(self) -> float:
+        return clock.now()
+
+
+class Receiver:
+    """One app's incoming side: by Socket Mode with an `app_token`, else over HTTP, signed with the
+    `signing_secret`. `contact` is called at each proof that inbound is live."""
+
+    def __init__(
+        self, wire: Wire, contact: Callable[[], None], app_token: str, signing_secret: str
+    ) -> None:
+        self._wire = wire
+        self._contact = contact
+        self._app_token = app_token
+        self._verifier = SignatureVerifier(signing_secret, _Now()) if signing_secret else None
+        self._people = People(wire)
+        self._me: parse.Me | None = None
+        self._accept: Accept | None = None
+        self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
+
+    async def run(self, accept: Accept) -> None:
+        """Receive until cancelled. Rejected if Slack refuses a token."""
+        await self._identify()
+        self._accept = accept
+        if not self._app_token:
+            while True:
+                await clock.wait(CHECK)
+                await self._identify()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep())
+                group.create_task(self._connect(group))
+        except BaseExceptionGroup as errors:
+            refused = errors.subgroup(Rejected)
+            raise (refused.exceptions[0] if refused is not None else errors) from None
+
+    async def _identify(self) -> None:
+        """Learn who we are, however long that takes."""
+        pause = LEAST_PAUSE
+        while True:
+            try:
+                me = parse.read_me(await self._wire.call("auth.test", {}))
+            except DeliveryError as error:
+                pause = await self._after(error, pause, REFUSED)
+                continue
+            if me is None:
+                raise Rejected("SLACK_BOT_TOKEN belongs to no bot")
+            self._me = me
+            return self._contact()
+
+    async def _after(self, error: DeliveryError, pause: float, refused: Sequence[str]) -> float:
+        """Wait before the next try; the pause after it."""
+        why = str(error)
+        if isinstance(error, Rejected) and why.split(":")[0] in refused:
+            log.error("slack_token_refused", extra={"why": why})
+            raise Rejected(f"Slack refuses the token ({why})") from None
+        log.warning("slack_unreachable", extra={"pause": pause, "why": why})
+        await clock.wait(error.retry_after if isinstance(error, RateLimited) else pause)
+        return min(2 * pause, MOST_PAUSE)
+
+    # ---- Socket Mode -----------------------------------------------------------------------
+
+    async def _connect(self, group: asyncio.TaskGroup) -> None:
+        """One connection after another. One that Slack wants renewed is read to its end while the
+        next is made."""
+        pause = LEAST_PAUSE
+        while True:
+            renew = asyncio.Event()
+            try:
+                url = await self._wire.open_socket(self._app_token)
+                reading = group.create_task(self._read(url, renew))
+                await renew.wait()
+            except DeliveryError as error:
+                pause = await self._after(error, pause, REFUSED_SOCKET)
+                continue
+            if reading.done() and reading.result() is False:
+                pause = await self._after(Unsent("the connection broke"), pause, ())
+            else:
+                pause = LEAST_PAUSE
+
+    async def _read(self, url: str, renew: asyncio.Event) -> bool:
+        """Put what comes into the line; `renew` is set once another connection is needed. False if
+        this one never worked."""
+        greeted = False
+        try:
+            async with self._wire.socket(url) as socket:
+                while True:
+                    patience = REST if renew.is_set() else None if greeted else GREETING
+                    async with clock.limit(patience):
+                        message = await socket.receive()
+                    if message.type is not aiohttp.WSMsgType.TEXT:
+                        return greeted
+                    self._contact()
+                    greeted = True
+                    if self._taken(socket, message.data) == "disconnect":
+                        renew.set()
+        except (DeliveryError, TimeoutError, aiohttp.ClientError, OSError) as error:
+            log.info("slack_connection_over", extra={"why": repr(error)})
+            return greeted
+        finally:
+            renew.set()
+
+    def _taken(self, socket: aiohttp.ClientWebSocketResponse, text: str) -> str:
+        """What kind of message this is; envelopes get in line."""
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            return ""
+        if not isinstance(message, dict):
+            return ""
+        kind, name, payload = (message.get(key) for key in ("type", "envelope_id", "payload"))
+        if isinstance(name, str):
+            known = payload if isinstance(payload, dict) else {}
+            self._line.put_nowait(_Envelope(socket, name, str(kind), known))
+        return str(kind)
+
+    async def _keep(self) -> None:
+        """Store what is in line, in order, then acknowledge it."""
+        while True:
+            batch = [await self._line.get()]
+            while not self._line.empty() and len(batch) < BATCH:
+                batch.append(self._line.get_nowait())
+            inbounds = [await self._heard(one.kind, one.payload) for one in batch]
+            if not await self._stored([one for one in inbounds if one is not None]):
+                continue  # not acknowledged: Slack sends it again
+            for one in batch:
+                try:
+                    await one.socket.send_str(json.dumps({"envelope_id": one.id}))
+                except (aiohttp.ClientError, OSError):
+                    log.info("slack_not_acknowledged", extra={"envelope": one.id})
+
+    # ---- HTTP ------------------------------------------------------------------------------
+
+    async def hook(self, request: web.Request) -> web.Response:
+        """POST of events, presses and commands; 503 makes Slack send an event again."""
+        if (request.content_length or 0) > MOST_BODY:
+            return web.Response(status=413)
+        body = await request.content.read(MOST_BODY + 1)
+        while len(body) <= MOST_BODY and (more := await request.content.read(MOST_BODY)):
+            body += more
+        if len(body) > MOST_BODY:
+            return web.Response(status=413)
+        if not self._signed(body, request):
+            return web.Response(status=401)
+        kind, payload = _unpacked(body, request.content_type)
+        if payload is None:
+            return web.Response(status=400)
+        if payload.get("type") == "url_verification":
+            return web.json_response({"challenge": str(payload.get("challenge", ""))})
+        if self._accept is None:
+            return web.Response(status=503)
+        self._contact()
+        inbound = await self._heard(kind, payload)
+        kept = await self._stored([inbound] if inbound is not None else [])
+        return web.Response(status=200 if kept else 503)
+
+    def _signed(self, body: bytes, request: web.Request) -> bool:
+        given = {name: request.headers.get(header) for name, header in SIGNED.items()}
+        try:
+            return self._verifier is not None and self._verifier.is_valid(body, **given)
+        except (TypeError, ValueError):  # no number, no ASCII
+            return False
+
+    # ---- both ------------------------------------------------------------------------------
+
+    async def _heard(self, kind: str, payload: parse.Json) -> Inbound | None:
+        """What a payload says, by people with names; a press that asks for words gets a modal."""
+        if self._me is None:
+            return None
+        try:
+            inbound = parse.parse(kind, payload, self._me)
+            if inbound is None and kind == "interactive":
+                await self._open(payload)
+        except Exception:  # the border: one poison payload must not hold up the others
+            log.exception("slack_poison_payload", extra={"kind": kind})
+            return None
+        sender = sender_of(inbound) if inbound is not None else None
+        if inbound is None or sender is None:
+            return inbound
+        return replace(inbound, sender=await self._people.known(sender))
+
+    async def _open(self, payload: parse.Json) -> None:
+        """Open the modal that a button asks for; its trigger lives for three seconds."""
+        action, asked = parse.pressed(payload)
+        user, trigger = payload.get("user"), payload.get("trigger_id")
+        if asked is None or not str(action.get("action_id", "")).startswith(parse.WRITES):
+            return
+        name = str(user.get("id", "")) if isinstance(user, dict) else ""
+        person = await self._people.known(Sender(platform="slack", id=name))
+        view = blocks.modal(asked, person.language)
+        try:
+            async with clock.limit(OPENING):
+                await self._wire.call("views.open", {"trigger_id": trigger, "view": view})
+        except (DeliveryError, TimeoutError) as error:
+            log.warning("slack_no_modal", extra={"why": str(error)})
+
+    async def _stored(self, inbounds: Sequence[Inbound]) -> bool:
+        try:
+            if inbounds and self._accept is not None:
+                await self._accept(inbounds)
+        except StoreFailed:
+            log.error("slack_not_stored")
+            return False
+        except Exception:  # the border: whatever accept raises, Slack sends it again
+            log.exception("slack_not_accepted")
+            return False
+        return True
+
+
+class People:
+    """Names and languages of people, which Slack's events leave out; kept for an hour."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
+
+    async def known(self, sender: Sender) -> Sender:
+        """`sender` with what Slack tells about them, as it is where that fails or takes long."""
+        until, found = self._known.get(sender.id, (0.0, sender))
+        if until > clock.monotonic() or not sender.id:
+            return found
+        lasts = KNOWN_FOR
+        try:
+            async with clock.limit(NAMING):
+                asked = {"user": sender.id, "include_locale": "true"}
+                answer = await self._wire.call("users.info", asked, form=True)
+            found = _named(sender, answer.get("user"))
+        except (DeliveryError, TimeoutError) as error:
+            log.info("slack_no_name", extra={"why": str(error)})
+            found, lasts = sender, UNKNOWN_FOR
+        self._known[sender.id] = (clock.monotonic() + lasts, found)
+        if len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+
+def _named(sender: Sender, user: object) -> Sender:
+    about = user if isinstance(user, dict) else {}
+    profile = about.get("profile") if isinstance(about.get("profile"), dict) else {}
+    names = (profile.get("display_name"), profile.get("real_name"), about.get("real_name"))
+    name = next((one for one in names if isinstance(one, str) and one), "")
+    handle, locale = about.get("name"), about.get("locale")
+    return replace(
+        sender,
+        name=name,
+        handle=handle if isinstance(handle, str) else "",
+        language=locale if isinstance(locale, str) else "",
+    )
+
+
+def _unpacked(body: bytes, kind: str) -> tuple[str, parse.Json | None]:
+    """(kind as Socket Mode calls it, payload) of a request, None if it cannot be read."""
+    try:
+        if kind == "application/json":
+            found = json.loads(body)
+            return "events_api", found if isinstance(found, dict) else None
+        fields = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+        if "payload" in fields:
+            found = json.loads(fields["payload"])
+            return "interactive", found if isinstance(found, dict) else None
+    except (ValueError, RecursionError):
+        return "", None
+    return "slash_commands", fields if "command" in fields else None

@@ -1,0 +1,202 @@
+"""The wire to Slack's Web API: slack_sdk's client on one aiohttp session.
+
+Owns the session and what a failed call means: RateLimited, Unsent, Ambiguous or Rejected. No error's
+text holds a token.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, Unsent
+
+Json = Mapping[str, object]
+
+CONNECTIONS = 128
+CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 4.0, 8.0, 60.0
+HEARTBEAT = 10.0
+LIMITED = ("ratelimited", "rate_limited", "message_limit_exceeded")
+BUSY = ("service_unavailable", "request_timeout", "team_added_to_org", "accesslimited")
+"""Errors of calls that Slack did not carry out and may carry out later."""
+DOUBTFUL = ("internal_error", "fatal_error")
+"""Slack: 'it's possible some aspect of the operation succeeded before the error was raised'."""
+OFFICIAL = "slack.com"
+
+logging.getLogger("slack_sdk").setLevel(logging.INFO)  # at DEBUG it logs what people write
+
+
+class Wire:
+    """Calls, uploads, downloads and sockets of one app. Sessions open at the first use; after
+    `close` a later call opens new ones: the last words of a gateway that drains still go out."""
+
+    def __init__(self, token: str, base_url: str) -> None:
+        self._token = token
+        self._base_url = base_url
+        self._host = urlsplit(base_url).hostname or ""
+        self._session: aiohttp.ClientSession | None = None
+        self._client: AsyncWebClient | None = None
+        self._under_way = 0
+        self._closing = False
+
+    async def call(self, method: str, arguments: Json, *, form: bool = False) -> Json:
+        """`method` of the Web API; its answer. `form`: methods that do not read JSON."""
+        async with self._lent():
+            with _told_apart():
+                client, given = self._opened_client(), dict(arguments)
+                if form:
+                    answer = await client.api_call(method, data=given)
+                else:
+                    answer = await client.api_call(method, json=given)
+        data = answer.data
+        if not isinstance(data, dict):
+            raise Ambiguous(f"the answer to {method} is not an object")
+        return data
+
+    async def open_socket(self, app_token: str) -> str:
+        """The URL of a Socket Mode connection, for one use."""
+        async with self._lent():
+            with _told_apart():
+                answer = await self._opened_client().apps_connections_open(app_token=app_token)
+        url = answer.get("url")
+        if not isinstance(url, str):
+            raise Ambiguous("apps.connections.open names no URL")
+        return url
+
+    @asynccontextmanager
+    async def socket(self, url: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """The websocket at `url`; errors in making it as of calls."""
+        async with self._lent() as session:
+            with _told_apart():
+                socket = await session.ws_connect(url, heartbeat=HEARTBEAT, max_msg_size=1 << 24)
+            try:
+                yield socket
+            finally:
+                await socket.close()
+
+    async def upload(self, url: str, content: bytes | BinaryIO) -> None:
+        """Give the bytes to where files.getUploadURLExternal said."""
+        timeout = aiohttp.ClientTimeout(total=UPLOAD_TIMEOUT, connect=CONNECT_TIMEOUT)
+        async with self._lent() as session:
+            with _told_apart():
+                async with session.post(url, data=content, timeout=timeout) as answer:
+                    status = answer.status
+        if status != 200:
+            raise Unsent(f"Slack answered {status} to the file")
+
+    @asynccontextmanager
+    async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The file at `url` in pieces. The token goes to Slack's own hosts only, and is not taken
+        along to where they would send us."""
+        host = urlsplit(url).hostname or ""
+        if host not in (self._host, OFFICIAL) and not host.endswith(f".{OFFICIAL}"):
+            raise Rejected("the file is not kept by Slack")
+        headers = {"Authorization": f"Bearer {self._token}"}
+        timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
+        async with self._lent() as session:
+            with _told_apart():
+                async with session.get(
+                    url, headers=headers, timeout=timeout, allow_redirects=False
+                ) as answer:
+                    if answer.status in (429, 500, 502, 503, 504):
+                        raise Unsent(f"Slack answered {answer.status} instead of the file")
+                    if answer.status != 200:
+                        raise Rejected(f"Slack answered {answer.status} instead of the file")
+                    yield answer.content.iter_chunked(1 << 16)
+
+    async def close(self) -> None:
+        """Close the connections as soon as no call needs them."""
+        self._closing = True
+        await self._close_if_idle()
+
+    def _opened_client(self) -> AsyncWebClient:
+        if self._client is None:
+            self._client = AsyncWebClient(
+                token=self._token,
+                base_url=self._base_url,
+                session=self._session,
+                retry_handlers=[],  # the outbox decides what is sent again
+            )
+        return self._client
+
+    async def _close_if_idle(self) -> None:
+        if self._closing and not self._under_way and self._session is not None:
+            session, self._session, self._client = self._session, None, None
+            await session.close()
+
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator[aiohttp.ClientSession]:
+        if self._session is None:
+            self._closing = False
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS, limit_per_host=0),
+                timeout=aiohttp.ClientTimeout(total=READ_TIMEOUT, connect=CONNECT_TIMEOUT),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        self._under_way += 1
+        try:
+            yield self._session
+        finally:
+            self._under_way -= 1
+            await self._close_if_idle()
+
+
+async def write(chunks: AsyncIterator[bytes], to: Path, most: int) -> None:
+    """Write `chunks` to the file `to`; Rejected beyond `most` bytes."""
+    taken = 0
+    with to.open("wb") as file:  # noqa: ASYNC230 - small pieces, after each wait for the network
+        async for chunk in chunks:
+            taken += len(chunk)
+            if taken > most:
+                raise Rejected(f"the file is larger than {most >> 20} MB")
+            file.write(chunk)
+
+
+class _told_apart:  # noqa: N801 - reads as a statement
+    """Turns what slack_sdk and aiohttp raise into the gateway's four errors."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        match error:
+            case SlackApiError():
+                raise _decision(error) from None
+            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+                raise Unsent(f"cannot connect: {type(error).__name__}") from None
+            case aiohttp.InvalidURL():
+                raise Unsent("cannot connect: the URL is invalid") from None
+            case aiohttp.WSServerHandshakeError():
+                raise Unsent(f"Slack refused the socket: {error.status}") from None
+            case aiohttp.ClientError() | TimeoutError() | OSError() | SlackClientError():
+                raise Ambiguous(f"no answer: {type(error).__name__}") from None
+
+
+def _decision(error: SlackApiError) -> DeliveryError:
+    answer = error.response
+    status = getattr(answer, "status_code", 0) or getattr(answer, "status", 0)
+    data = getattr(answer, "data", None)
+    reason = str(data.get("error", "")) if isinstance(data, dict) else ""
+    if status == 429 or reason in LIMITED:
+        return RateLimited(_seconds(getattr(answer, "headers", {})))
+    if reason in BUSY:
+        return Unsent(reason)
+    if status >= 500 or reason in DOUBTFUL or not reason:
+        return Ambiguous(f"Slack answered {reason or status}")
+    details = data.get("response_metadata") if isinstance(data, dict) else None
+    messages = details.get("messages") if isinstance(details, dict) else None
+    more = f": {' '.join(map(str, messages))[:300]}" if isinstance(messages, list) else ""
+    return Rejected(f"{reason}{more}")
+
+
+def _seconds(headers: Mapping[str, str]) -> float:
+    """What a 429 asks for, 1 if it does not say."""
+    try:
+        return max(float(headers.get("Retry-After", "1")), 0.0) or 1.0
+    except (TypeError, ValueError):
+        return 1.0

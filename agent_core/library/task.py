@@ -1,0 +1,184 @@
+"""One turn of an agent used as a library, over its journal; and how it ended."""
+
+import asyncio
+import logging
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from agent_core.context.narrate import events_of, question_text
+from agent_core.context.prompt import system_prompt
+from agent_core.errors import Parked
+from agent_core.events import AgentEvent
+from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
+from agent_core.journal_file import FileJournal
+from agent_core.library.records import Start, ending_of, usage_of
+from agent_core.messages import Message
+from agent_core.models.port import Usage
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.brief import Result as Ending
+from agent_core.orchestration.drive import drive
+from agent_core.orchestration.orchestrator import work
+from agent_core.orchestration.routes.classifier import classify
+from agent_core.scope import Scope, Turn
+from agent_core.tools.hooks import Hooks
+
+if TYPE_CHECKING:  # an agent makes tasks
+    from agent_core.agent import Agent
+
+log = logging.getLogger("turnkeeper.agent")
+
+
+class AgentState(StrEnum):
+    """What an agent is at. After a turn that used up its rounds it is IDLE again, with a summary
+    for an answer; after any other it is FINISHED, or ERROR where no answer came."""
+
+    IDLE = "IDLE"
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a conversation's turn ended. `cost` is in US dollars, None where it is not known."""
+
+    final_response: str
+    messages: tuple[Message, ...]
+    usage: Usage
+    task_id: str
+    finish_reason: Literal["stop", "limit", "error"]
+    cost: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """The same as plain values."""
+        return {
+            **asdict(self),
+            "messages": msgspec.to_builtins(self.messages),
+            "usage": msgspec.to_builtins(self.usage),
+        }
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent is at after it."""
+        match self.finish_reason:
+            case "stop":
+                return AgentState.FINISHED
+            case "limit":
+                return AgentState.IDLE
+            case "error":
+                return AgentState.ERROR
+
+
+class Task:
+    """One turn of an agent, over its journal."""
+
+    def __init__(self, agent: "Agent", task_id: str, history: tuple[Message, ...]) -> None:
+        self.id = task_id
+        self.events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        self._agent = agent
+        self._history = history
+        self._file = FileJournal(agent.journal) if agent.journal is not None else None
+
+    async def work(self, text: str, system: str | None) -> Result:
+        try:
+            records = self._file.load(self.id) if self._file is not None else ()
+            journal = Journal(records, self._write)
+            brief = self._brief(journal, text, system)
+            ending = ending_of(records) or await self._until_end(journal, brief)
+            return Result(
+                final_response=ending.text,
+                messages=(*self._history, *ending.messages),
+                usage=usage_of(journal.records),
+                task_id=self.id,
+                finish_reason=ending.finish,
+            )
+        finally:
+            self.events.put_nowait(None)
+
+    def _brief(self, journal: Journal, text: str, system: str | None) -> Brief:
+        for record in journal.records:
+            if isinstance(record, Began):
+                begun = msgspec.json.decode(record.value, type=Start)
+                self._history = begun.history
+                assert begun.brief is not None
+                return begun.brief
+        agent = self._agent
+        more = agent.servers.offered(()) if agent.servers is not None else ()
+        brief = Brief(
+            text=text,
+            system=system if system is not None else agent.system or system_prompt(),
+            model=agent.model if isinstance(agent.model, str) else "",
+            tools=(*agent.toolbox.names, *(spec.name for spec in more)),
+            more=more,
+            reach=() if agent.servers is not None else None,
+            workspace=str(agent.workspace),
+            max_rounds=agent.max_rounds,
+            route="planned" if agent.plans and classify(text) == "complex" else "simple",
+            cache_key=self.id,
+        )
+        start = Start(brief=brief, history=self._history)
+        journal.defer(Began(key="began", value=msgspec.Raw(msgspec.json.encode(start))))
+        return brief
+
+    async def _until_end(self, journal: Journal, brief: Brief) -> Ending:
+        agent = self._agent
+        hands = Hands(
+            complete=agent.complete,
+            toolbox=agent.toolbox.showing(brief.more),
+            judge=agent.judge,
+            live=self.live,
+            hooks=Hooks(
+                pre=(agent.pre_tool_call,) if agent.pre_tool_call else (),
+                post=(agent.post_tool_call,) if agent.post_tool_call else (),
+            ),
+        )
+
+        async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:
+            return await work(scope, brief, hands, self._history, past)
+
+        while True:
+            journal.rewind()
+            try:
+                ending = await drive(Turn(self.id, journal, self, brief.max_turns), code)
+            except Parked:
+                await self._ask(journal)
+                continue
+            await journal.barrier(Finished(key="finished", text=ending.text, finish=ending.finish))
+            await self._keep_messages(journal, ending)
+            return ending
+
+    async def _keep_messages(self, journal: Journal, ending: Ending) -> None:
+        start = Start(brief=None, history=ending.messages)
+        body = msgspec.Raw(msgspec.json.encode(start))
+        await journal.barrier(Began(key="ended", value=body))
+
+    async def _ask(self, journal: Journal) -> None:
+        """Everything waits: have the questions answered, then go on from the journal."""
+        for record in list(journal.records):
+            if not isinstance(record, Asked):
+                continue
+            if journal.find(f"{record.key}#answer", Answered) is not None:
+                continue
+            log.info("asked", extra={"question": question_text(record.question)})
+            answer = await self._agent.answer(record.question)
+            await journal.barrier(
+                Answered(key=f"{record.key}#answer", asked=record.key, answer=answer)
+            )
+
+    def live(self, event: AgentEvent) -> None:
+        """An event that is not recorded."""
+        self.events.put_nowait(event)
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        """Nobody steers a library call."""
+        return ()
+
+    async def _write(self, records: tuple[Record, ...]) -> None:
+        if self._file is not None:
+            await self._file.append(self.id, records)
+        for record in records:
+            for event in events_of(record):
+                self.events.put_nowait(event)
