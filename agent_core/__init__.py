@@ -3,18 +3,23 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent_core.agent import Agent, Result
+    from agent_core.agent import Agent, AgentState, Result
+    from agent_core.library.agentic import AgenticLoop
     from agent_core.tools.decorator import tool
 
-__all__ = ["Agent", "Result", "tool"]
+__all__ = ["Agent", "AgentState", "AgenticLoop", "Result", "tool"]
 
 
 def __getattr__(name: str) -> object:
     """Import on first use: a gateway that needs one module of ours does not pay for all."""
-    if name in ("Agent", "Result"):
+    if name in ("Agent", "AgentState", "Result"):
         from agent_core import agent
 
         return getattr(agent, name)
+    if name == "AgenticLoop":
+        from agent_core.library.agentic import AgenticLoop
+
+        return AgenticLoop
     if name == "tool":
         from agent_core.tools.decorator import tool
 

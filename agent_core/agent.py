@@ -63,7 +63,7 @@ class Agent:
     mode: Mode = "auto"
     state: AgentState = field(init=False, default=AgentState.IDLE)
     toolbox: Toolbox = field(init=False)
-    servers: Servers | None = field(init=False, default=None)
+    _servers: Servers | None = field(init=False, default=None)
     _picked: tuple[Model, str] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -78,11 +78,16 @@ class Agent:
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
         await asyncio.to_thread(agent._model)
         if servers := parse_servers(mcp):
-            shelf = agent.servers = Servers(servers)
+            shelf = agent._servers = Servers(servers)
             await shelf.__aenter__()
             tools = (*agent.toolbox.tools, *finding_tools(shelf.names))
             agent.toolbox = Toolbox(tools, shelf)
         return agent
+
+    @property
+    def servers(self) -> Servers | None:
+        """Those of `create`, while they are there."""
+        return self._servers
 
     async def __aenter__(self) -> "Agent":
         return self
@@ -97,9 +102,9 @@ class Agent:
 
     async def close(self) -> None:
         """End the servers; close the model's connections."""
-        if self.servers is not None:
-            await self.servers.__aexit__(None, None, None)
-            self.servers = None
+        if self._servers is not None:
+            await self._servers.__aexit__(None, None, None)
+            self._servers = None
         if self._picked is not None:
             await self._picked[0].close()
             self._picked = None
@@ -181,7 +186,7 @@ class Agent:
         taken = {*self.toolbox.names}
         if twice := next((tool.name for tool in tools if tool.name in taken), ""):
             raise Misuse(f"there is a tool {twice!r} already: choose another name")
-        self.toolbox = Toolbox((*self.toolbox.tools, *tools), self.servers)
+        self.toolbox = Toolbox((*self.toolbox.tools, *tools), self._servers)
 
     def _model(self) -> tuple[Model, str]:
         if self._picked is None:

@@ -133,6 +133,29 @@ class OutputAdded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="term
     text: str
 
 
+class CommandBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="terminal_command"):
+    """A command starts; with `background` it runs on after its call."""
+
+    call_id: str
+    command: str
+    background: bool = False
+
+
+class CommandFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="terminal_error"):
+    """A command did not come to an end of its own: it could not start, took too long, was
+    stopped, or nobody knows. `text` says which."""
+
+    call_id: str
+    text: str
+
+
+class CommandEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="terminal_complete"):
+    """A command ended by itself."""
+
+    call_id: str
+    exit_code: int
+
+
 class Interrupted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="interrupt"):
     """A question to a person was put."""
 
@@ -238,6 +261,9 @@ AgentEvent: TypeAlias = (
     | ToolCalled
     | ToolAnswered
     | OutputAdded
+    | CommandBegan
+    | CommandFailed
+    | CommandEnded
     | Interrupted
     | InterruptAnswered
     | ErrorMet

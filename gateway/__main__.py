@@ -156,7 +156,7 @@ def _platforms(settings: Settings) -> Sequence[Adapter]:
     """The adapters of all platforms that are set; only their SDKs are imported."""
     for name in settings.later:
         log.warning("platform_not_in_this_version", extra={"setting": name})
-    made = (_telegram(settings), _discord(settings))
+    made = (_telegram(settings), _discord(settings), _slack(settings))
     return [one for one in made if one is not None]
 
 
@@ -186,4 +186,15 @@ def _discord(settings: Settings) -> Adapter | None:
         outputs=settings.outputs,
         memory=settings.home / "discord.json",
         reads=settings.policy.group != "mention",
+    )
+
+
+def _slack(settings: Settings) -> Adapter | None:
+    app = settings.slack
+    if app is None:
+        return None
+    from adapters.slack.adapter import SlackAdapter
+
+    return SlackAdapter(
+        app.token, app.app_token, app.signing_secret, app.api_base_url, settings.outputs
     )

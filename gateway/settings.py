@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
 from gateway.accounts.discord import Discord, read_discord
-from gateway.jobs.settings import JobSettings, read_jobs
+from gateway.accounts.slack import Slack, read_slack
+from gateway.jobs.settings import JobSettings, Read, read_jobs
 from gateway.known import KNOWN, PLATFORMS
 from gateway.people.policy import Policy, read_policy
 
@@ -30,7 +31,7 @@ Env: TypeAlias = Mapping[str, str]
 T = TypeVar("T")
 
 VERSION = "0.1.0"
-LATER = {"slack": "SLACK_BOT_TOKEN"}
+LATER: dict[str, str] = {}
 """Platforms whose adapter is not in this version, by the setting that would start them."""
 FILE = "turnkeeper.toml"
 QUESTION_EXPIRES = 7 * 86_400.0
@@ -82,6 +83,7 @@ class Settings:
     web_names: tuple[str, ...]
     telegram: Telegram | None
     discord: Discord | None
+    slack: Slack | None
     people: dict[str, Listed]
     redis_url: str = field(repr=False)
     sandbox: Sandbox
@@ -144,7 +146,8 @@ def _read(env: Env) -> Settings:
         token=env.get("TURNKEEPER_TOKEN", ""),
         web_names=_list(env, "WEB_NAMES"),
         telegram=_telegram(env),
-        discord=_discord(env),
+        discord=read_discord(_reader(env)),
+        slack=read_slack(_reader(env)),
         people=read_people(env),
         redis_url=_redis(env),
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
@@ -152,7 +155,7 @@ def _read(env: Env) -> Settings:
         question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
         question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
         policy=_policy(env),
-        jobs=_jobs(env),
+        jobs=read_jobs(_reader(env)),
         ask_all=_flag(env, "PERMISSION_ASK_ALL", default=False),
         discovery=_flag(env, "LOCAL_MODEL_DISCOVERY", default=True),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
@@ -276,13 +279,6 @@ def _telegram(env: Env) -> Telegram | None:
     return Telegram(token=token, webhook_url=url, webhook_secret=chosen)
 
 
-def _discord(env: Env) -> Discord | None:
-    def read(name: str, parse: Callable[[str], T]) -> T:
-        return _parsed(env, name, parse)
-
-    return read_discord(read)
-
-
 def _http(name: str, value: str) -> None:
     try:
         parts = urlsplit(value)
@@ -309,18 +305,14 @@ def read_people(env: Env) -> dict[str, Listed]:
 
 def _policy(env: Env) -> Policy:
     bot = env.get("TELEGRAM_BOT_TOKEN", "").partition(":")[0]
+    return read_policy(_reader(env), PLATFORMS, bot)
 
+
+def _reader(env: Env) -> Read:
     def read(name: str, parse: Callable[[str], T]) -> T:
         return _parsed(env, name, parse)
 
-    return read_policy(read, PLATFORMS, bot)
-
-
-def _jobs(env: Env) -> JobSettings:
-    def read(name: str, parse: Callable[[str], T]) -> T:
-        return _parsed(env, name, parse)
-
-    return read_jobs(read)
+    return read
 
 
 def _parsed(env: Env, name: str, read: Callable[[str], T]) -> T:

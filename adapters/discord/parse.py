@@ -254,29 +254,14 @@ def files_of(message: Json) -> Iterator[Json]:
 
 
 def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
-    number, data = _id(event.get("id")), _map(event.get("data"))
-    sender, press = presser(event), press_of(event)
+    number, sender = _id(event.get("id")), presser(event)
     if sender is None or not number:
         return None
     if event.get("type") == COMMAND_GIVEN:
-        given = [_map(one).get("value") for one in _list(data.get("options"))]
-        name = _str(data.get("name"))
-        return (
-            CommandGiven(
-                conversation=conversation,
-                sender=sender,
-                event=f"i{number}",
-                message=number,
-                name=name,
-                arguments=" ".join(filter(None, map(_str, given))).strip(),
-            )
-            if name and data.get("type", 1) == 1
-            else None
-        )
-    token = token_of(event)
-    message = _id(_map(event.get("message")).get("id"))
+        return _command(event, conversation, sender, number)
+    token, data = token_of(event), _map(event.get("data"))
     if not token or (event.get("type") == PRESSED and token.startswith("w:")):
-        return None
+        return None  # a button that opens a modal says nothing yet
     words = "\n".join(_written(data)).strip() if event.get("type") == FILLED_IN else ""
     if words and token.endswith(":text"):
         return FormSubmitted(
@@ -285,16 +270,34 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
             event=f"i{number}",
             token=token,
             text=words,
-            press=press,
+            press=press_of(event),
         )
     return ButtonPressed(
         conversation=conversation,
         sender=sender,
         event=f"i{number}",
-        message=message,
+        message=_id(_map(event.get("message")).get("id")),
         token=token,
-        press=press,
+        press=press_of(event),
         text=words,
+    )
+
+
+def _command(
+    event: Json, conversation: Conversation, sender: Sender, number: str
+) -> CommandGiven | None:
+    data = _map(event.get("data"))
+    name = _str(data.get("name"))
+    if not name or data.get("type", 1) != 1:  # commands of menus on messages and people
+        return None
+    given = [_str(_map(one).get("value")) for one in _list(data.get("options"))]
+    return CommandGiven(
+        conversation=conversation,
+        sender=sender,
+        event=f"i{number}",
+        message=number,
+        name=name,
+        arguments=" ".join(filter(None, given)).strip(),
     )
 
 

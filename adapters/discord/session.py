@@ -82,7 +82,7 @@ class Session:
         self._reads = reads
         self._id, self._url = "", gateway
         self._came = self._kept = 0
-        self._live = False
+        self._live, self._fresh = False, True
         self._saved = 0.0
         self._socket: DiscordWebSocket | None = None
 
@@ -121,6 +121,9 @@ class Session:
                     self._end(forget=True)
                 except (OSError, aiohttp.ClientError, TimeoutError, DeliveryError) as error:
                     log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
+                except Exception:  # the border: an odd frame costs a connection, no more
+                    log.exception("discord_odd_frame", extra={"pause": pause})
+                    self._end(forget=False)
                 finally:
                     await self._close()
                 pause = LEAST_PAUSE if self._live else pause
@@ -145,9 +148,11 @@ class Session:
             log.warning("discord_place_not_saved", extra={"error": repr(error)})
 
     async def _connected(self, client: discord.Client, listener: Listener) -> None:
+        first, self._fresh = self._fresh, False
         async with clock.limit(GREETING):
             self._socket = socket = await DiscordWebSocket.from_client(
                 client,
+                initial=first,  # the SDK waits 5 seconds before a further identify
                 gateway=yarl.URL(self._url if self._id else self._gateway),
                 session=self._id or None,
                 sequence=self._came if self._id else None,
@@ -186,6 +191,7 @@ class Session:
     def _event(self, listener: Listener, kind: str, event: Json) -> None:
         if self._socket is not None:
             self._came = self._socket.sequence or self._came
+        if isinstance(event, dict):
             listener.came(self._came, kind, event)
 
     def _end(self, *, forget: bool) -> None:

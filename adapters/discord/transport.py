@@ -190,7 +190,7 @@ def _body(
     if not parts:
         return encoded, {"Content-Type": "application/json"}
     form = aiohttp.FormData(quote_fields=False)  # Discord takes `files[0]` as it is
-    form.add_field("payload_json", encoded, content_type="application/json")
+    form.add_field("payload_json", encoded.decode(), content_type="application/json")
     for n, part in enumerate(parts):
         mime = part.mime or "application/octet-stream"
         form.add_field(f"files[{n}]", part.content, filename=part.name, content_type=mime)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +27,7 @@ log = logging.getLogger("adapters.slack")
 SENT = "turnkeeper_sent"
 LOOKED_BACK = 5.0
 """Seconds before a call whose answer was lost, from which its message is looked for: clocks differ."""
+READ_BACK = 4.0
 MOST_FETCHED = 50 << 20
 PAGE = 30
 QUIET = {"unfurl_links": False, "unfurl_media": False, "link_names": False}
@@ -158,12 +160,12 @@ class SlackAdapter:
     async def _kept(self, file: Source) -> dict[str, str]:
         """The file as Slack has it, seen by nobody yet."""
         with ExitStack() as stack:
-            content: bytes | BinaryIO = file.text.encode("utf-8", "replace")
-            length = len(file.text.encode("utf-8", "replace"))
-            if file.ref:
-                path = await asyncio.to_thread(_kept_copy, file, self._outputs)
-                content = stack.enter_context(path.open("rb"))  # noqa: ASYNC230 - one local file
-                length = path.stat().st_size  # noqa: ASYNC240
+            path = await asyncio.to_thread(_kept_copy, file, self._outputs) if file.ref else None
+            whole = file.text.encode("utf-8", "replace")
+            content: BinaryIO = BytesIO(whole)
+            if path:
+                content = stack.enter_context(path.open("rb"))  # noqa: ASYNC230 - a local file
+            length = path.stat().st_size if path else len(whole)  # noqa: ASYNC240
             asked: dict[str, object] = {"filename": file.name or "file", "length": length}
             if file.alt:
                 asked["alt_txt"] = file.alt
@@ -182,15 +184,16 @@ class SlackAdapter:
         if where.thread:
             asked["ts"] = where.thread
         try:
-            answer = await self._wire.call(method, asked, form=True)
-        except DeliveryError as error:
+            async with clock.limit(READ_BACK):
+                answer = await self._wire.call(method, asked, form=True)
+        except (DeliveryError, TimeoutError) as error:
             log.info("slack_not_read_back", extra={"why": str(error)})
             return ""
         messages = answer.get("messages")
         for message in messages if isinstance(messages, list) else ():
             sent = msgspec.convert(message, _Sent)
             if sent.metadata.event_payload.get("id") == mark:
-                log.info("slack_read_back", extra={"message": sent.ts})
+                log.info("slack_read_back", extra={"ts": sent.ts})
                 return sent.ts
         return ""
 

@@ -40,7 +40,8 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def message(blocks: Sequence[Block], summary: str) -> bytes:
     """One message; `summary` is what notifications and screen readers get of it."""
-    said = escaped(clip(" ".join(summary.split()), FALLBACK)) or "…"
+    words = " ".join(summary.replace("&lt;", "<").split())  # as it was before it was harmless
+    said = escaped(clip(words, FALLBACK)) or "…"
     return msgspec.json.encode({"text": said, "blocks": list(blocks)})
 
 

@@ -1,7 +1,8 @@
 """Slack's markup: what people wrote made readable, what the agent writes made harmless. Pure.
 
-Slack reads `<!channel>`, `<@U1>` and `<#C1>` wherever they stand. In a `markdown` block the `<` of
-these is escaped in prose; in code, where an escape would be seen, a word joiner parts them.
+Slack reads `<!channel>`, `<@U1>`, `<#C1>` and `<https://a|what is shown>` wherever they stand. In a
+`markdown` block the `<` of these is escaped in prose; in code, where an escape might be seen, a word
+joiner parts them.
 """
 
 import re
@@ -15,7 +16,7 @@ CODE = re.compile(
     r"|(?P<ticks>(?<!`)`+(?!`))[^\n]*?(?<!`)(?P=ticks)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
-PING = re.compile(r"<(?=[!@#])")
+PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
 PICTURE = re.compile(r"(?<!\\)!\[(\]?)")
 JOINER = "\u2060"
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))

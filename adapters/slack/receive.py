@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from urllib.parse import parse_qs
 
 import aiohttp
-import msgspec
 from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
-from slack_sdk.signature import SignatureVerifier
+from slack_sdk.signature import Clock, SignatureVerifier
 
 from adapters.slack import blocks, parse
 from adapters.slack.transport import Wire
@@ -32,8 +31,10 @@ LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
 BATCH, MOST_BODY = 100, 1 << 20
 CHECK = 60.0
 """Seconds between two looks whether Slack still knows us, when it calls us over HTTP."""
-GREETING, REST = 10.0, 30.0
-"""Seconds until a connection's hello; seconds that one which Slack wants renewed is still read."""
+GREETING, SILENCE, REST, LEAST_LIFE = 10.0, 20.0, 30.0, 5.0
+"""Seconds until a connection's hello; seconds of silence in which only pings show that it lives;
+seconds that one which Slack wants renewed is still read;
+seconds under which a connection counts as failed: no storm of connections."""
 NAMING = 1.0
 KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
 OPENING = 2.5
@@ -49,7 +50,7 @@ class _Envelope(Struct, frozen=True):
     payload: parse.Json
 
 
-class _Now:
+class _Now(Clock):
     """The clock, as slack_sdk's verifier asks for it."""
 
     def now(self) -> float:
@@ -121,14 +122,15 @@ class Receiver:
         while True:
             renew = asyncio.Event()
             try:
-                url = await self._wire.open_socket(self._app_token)
+                url, began = await self._wire.open_socket(self._app_token), clock.monotonic()
                 reading = group.create_task(self._read(url, renew))
                 await renew.wait()
             except DeliveryError as error:
                 pause = await self._after(error, pause, REFUSED_SOCKET)
                 continue
-            if reading.done() and reading.result() is False:
-                pause = await self._after(Unsent("the connection broke"), pause, ())
+            brief = clock.monotonic() - began < LEAST_LIFE
+            if brief or (reading.done() and not reading.result()):
+                pause = await self._after(Unsent("the connection did not last"), pause, ())
             else:
                 pause = LEAST_PAUSE
 
@@ -139,16 +141,22 @@ class Receiver:
         try:
             async with self._wire.socket(url) as socket:
                 while True:
-                    patience = REST if renew.is_set() else None if greeted else GREETING
-                    async with clock.limit(patience):
-                        message = await socket.receive()
+                    patience = REST if renew.is_set() else SILENCE if greeted else GREETING
+                    try:
+                        async with clock.limit(patience):
+                            message = await socket.receive()
+                    except TimeoutError:
+                        if not greeted or renew.is_set():
+                            return greeted
+                        self._contact()  # Slack answers our pings, else the socket would be closed
+                        continue
                     if message.type is not aiohttp.WSMsgType.TEXT:
                         return greeted
                     self._contact()
                     greeted = True
                     if self._taken(socket, message.data) == "disconnect":
                         renew.set()
-        except (DeliveryError, TimeoutError, aiohttp.ClientError, OSError) as error:
+        except (DeliveryError, aiohttp.ClientError, OSError) as error:
             log.info("slack_connection_over", extra={"why": repr(error)})
             return greeted
         finally:
@@ -290,7 +298,8 @@ class People:
 
 def _named(sender: Sender, user: object) -> Sender:
     about = user if isinstance(user, dict) else {}
-    profile = about.get("profile") if isinstance(about.get("profile"), dict) else {}
+    inner = about.get("profile")
+    profile = inner if isinstance(inner, dict) else {}
     names = (profile.get("display_name"), profile.get("real_name"), about.get("real_name"))
     name = next((one for one in names if isinstance(one, str) and one), "")
     handle, locale = about.get("name"), about.get("locale")

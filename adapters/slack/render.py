@@ -148,11 +148,10 @@ def _whole(
         document = upload([Source(name=name, mime="text/markdown", text=text)], said)
         shown = tuple(message([markdown(part)], part) for part in parts[:BEGINNING])
         return (*shown, document, *((message(note, note_text(note)),) if note else ()))
-    groups = [[markdown(part)] for part in parts] or ([[]] if note else [])
-    if note:
-        groups[-1] += note
-    summaries = parts or [note_text(note)]
-    return tuple(message(*one) for one in zip(groups, summaries, strict=True))
+    if not parts:
+        return (message(note, note_text(note)),) if note else ()
+    last = [message([markdown(parts[-1]), *note], parts[-1])]
+    return (*(message([markdown(part)], part) for part in parts[:-1]), *last)
 
 
 def note_text(note: Sequence[Block]) -> str:
@@ -319,8 +318,8 @@ def _proposal(line: ProposalLine, language: str) -> Iterator[Block]:
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes, ...]:
     blocks = [markdown(part) for part in split(harmless(view.text.strip()), TEXT) if part.strip()]
-    for words in _slices(view.outcome.strip()):
-        blocks.append(rich([section([run(f"{MARKS[view.state]} {words}", "bold")])]))
+    decided = _slices(f"{MARKS[view.state]} {view.outcome.strip()}" if view.outcome.strip() else "")
+    blocks += [rich([section([run(words, "bold")])]) for words in decided]
     return packed(blocks, asking if view.state == "open" else (), view.text)
 
 

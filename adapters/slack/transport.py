@@ -29,7 +29,8 @@ DOUBTFUL = ("internal_error", "fatal_error")
 """Slack: 'it's possible some aspect of the operation succeeded before the error was raised'."""
 OFFICIAL = "slack.com"
 
-logging.getLogger("slack_sdk").setLevel(logging.INFO)  # at DEBUG it logs what people write
+SDK_LOG = logging.getLogger("adapters.slack.sdk")
+SDK_LOG.setLevel(logging.INFO)  # at DEBUG, or without a level of its own, it writes out each call
 
 
 class Wire:
@@ -80,7 +81,7 @@ class Wire:
             finally:
                 await socket.close()
 
-    async def upload(self, url: str, content: bytes | BinaryIO) -> None:
+    async def upload(self, url: str, content: BinaryIO) -> None:
         """Give the bytes to where files.getUploadURLExternal said."""
         timeout = aiohttp.ClientTimeout(total=UPLOAD_TIMEOUT, connect=CONNECT_TIMEOUT)
         async with self._lent() as session:
@@ -122,6 +123,7 @@ class Wire:
                 base_url=self._base_url,
                 session=self._session,
                 retry_handlers=[],  # the outbox decides what is sent again
+                logger=SDK_LOG,
             )
         return self._client
 

@@ -1,7 +1,15 @@
 """Records told as events: what happened in a turn, for streams, APIs and callbacks."""
 
+import re
+
+import msgspec
+from msgspec import Struct
+
 from agent_core.events import (
     AgentEvent,
+    CommandBegan,
+    CommandEnded,
+    CommandFailed,
     Completed,
     ErrorMet,
     FellBack,
@@ -21,9 +29,23 @@ from agent_core.journal import (
     Replied,
     Stopped,
     ToolFinished,
+    ToolStarted,
 )
 from agent_core.messages import ToolCall
 from agent_core.questions import Approval, Question
+
+COMMAND = "run_command"
+_EXIT = re.compile(r"\[exit code (-?\d+)\]\s*$")
+_STOPPED = re.compile(r"\[stopped[^\]]*\]\s*$")
+_LAST = 200
+"""Characters of a command's last words that say why it did not end by itself."""
+
+
+class _Asked(Struct):
+    """What is told of a command's arguments; the others do not matter here."""
+
+    command: str
+    background: bool = False
 
 
 def events_of(record: Record) -> tuple[AgentEvent, ...]:
@@ -40,13 +62,14 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
                 return (*calls, usage)
             answered = f"{reply.provider}/{reply.model}"
             return (FellBack(model=answered, instead_of=reply.instead_of), *calls, usage)
+        case ToolStarted(call=call):
+            return _began(call)
         case ToolFinished():
             failed = record.outcome != "ok"
-            return (
-                ToolAnswered(
-                    call_id=record.call_id, name=record.name, content=record.content, error=failed
-                ),
+            told = ToolAnswered(
+                call_id=record.call_id, name=record.name, content=record.content, error=failed
             )
+            return (*_ended(record), told)
         case Asked():
             return (Interrupted(key=record.id, text=question_text(record.question)),)
         case Answered():
@@ -61,6 +84,26 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
             return (Completed(text=record.partial, finish="cancelled"),)
         case _:
             return ()
+
+
+def _began(call: ToolCall) -> tuple[AgentEvent, ...]:
+    if call.name != COMMAND:
+        return ()
+    asked = msgspec.json.decode(call.arguments, type=_Asked)
+    event = CommandBegan(call_id=call.id, command=asked.command, background=asked.background)
+    return (event,)
+
+
+def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
+    """How a command ended; none for one that was denied or runs on."""
+    if record.name != COMMAND or record.outcome == "denied":
+        return ()
+    if record.outcome == "ok":
+        if code := _EXIT.search(record.content):
+            return (CommandEnded(call_id=record.call_id, exit_code=int(code[1])),)
+        if not _STOPPED.search(record.content):
+            return ()  # it runs on in the background
+    return (CommandFailed(call_id=record.call_id, text=record.content.rstrip()[-_LAST:]),)
 
 
 def question_text(question: Question) -> str:

@@ -12,8 +12,7 @@ import msgspec
 from agent_core.messages import ToolCall, ToolResult
 
 SAME_CALLS = 3
-"""Identical batches in a row after which another way is asked for."""
-HOPELESS = 6
+"""Identical batches in a row after which another way is asked for; again after 6, 12, 24."""
 SAME_WORDS = 2
 """Identical answers within a turn that count as stuck."""
 ERRORS = 5
@@ -22,8 +21,8 @@ DENIED = "Denied"
 """How the result of a call begins that a person or the policy did not allow: no failure."""
 
 VARY = (
-    "[Going in circles]\nThe same was done or said before and gave nothing new. Do something else: "
-    "other arguments, another tool, or answer with what is known and say what is missing."
+    "[Going in circles]\nThat was done before and gave nothing new. Try another way, or answer with "
+    "what is known and say what is missing."
 )
 
 
@@ -54,17 +53,17 @@ class Watch:
         words = text.strip()
         if words:
             self._said[words] = self._said.get(words, 0) + 1
-        if len(self._errors) >= ERRORS or self._same >= HOPELESS:
+        if len(self._errors) >= ERRORS:
             return "stuck"
-        again = self._same >= SAME_CALLS or (words and self._said[words] >= SAME_WORDS)
+        times, rest = divmod(self._same, SAME_CALLS)
+        circles = not rest and times and not times & (times - 1)
+        again = circles or (words and self._said[words] >= SAME_WORDS)
         return "vary" if again else ""
 
     @property
     def why(self) -> str:
         """What was wrong, in one line."""
-        if len(self._errors) >= ERRORS:
-            return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
-        return f"the same calls {self._same} times in a row"
+        return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
 
 
 def _digest(calls: Iterable[ToolCall]) -> str:

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-import msgspec
-
 from agent_core.context.budget import Budget
 from agent_core.context.compression import Asking, Window
 from agent_core.context.stuck import VARY, Watch
@@ -80,8 +78,8 @@ async def react(
 
 def looking(brief: Brief, hands: Hands) -> Window:
     """What a model sees in the turn of `brief`: everything, at first."""
-    tools = msgspec.json.encode(hands.toolbox.specs(brief.tools)) if brief.room.limit else b""
-    return Window(brief.room, len(brief.system) + len(tools))
+    tools = hands.toolbox.weight(brief.tools) if brief.room.limit else 0
+    return Window(brief.room, len(brief.system) + tools)
 
 
 def asking(brief: Brief, hands: Hands) -> Asking:

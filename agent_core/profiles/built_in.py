@@ -4,7 +4,7 @@ from agent_core.profiles.profile import Profile
 
 COMMON = (
     *("read_file", "write_file", "list_files", "run_command", "ask_user", "send_file"),
-    *("task_planning", "str_replace_editor", "web_search", "read_page", "memory"),
+    *("task_planning", "web_search", "read_page", "memory"),
     *("rollback", "check_command", "find_tools", "call_tool", "schedule_job"),
 )
 """What each request shows where no profile says something else: the tools that most requests

@@ -1,6 +1,7 @@
 """What a turn is given: the tools that are shown, those that may be found, words and limits."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ def chosen(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
     own = kit.sets.flat(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
-    shown = tuple(name for name in kit.names if profile.shows(name) and within(name, reach))
+    shown = _shown(kit.names, profile.name, reach)
     more: tuple[ToolSpec, ...] = kit.servers.offered(reach)
     return replace(
         brief,
@@ -49,3 +50,10 @@ def chosen(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
         max_rounds=profile.max_steps or brief.max_rounds,
         most_messages=profile.max_messages,
     )
+
+
+@lru_cache(maxsize=256)
+def _shown(names: tuple[str, ...], profile: str, reach: Reach) -> tuple[str, ...]:
+    """Asked for each turn, and nearly always the same."""
+    own = profile_of(profile)
+    return tuple(name for name in names if own.shows(name) and within(name, reach))

@@ -47,6 +47,7 @@ class Toolbox:
         self._tools = {tool.name: tool for tool in tools}
         self._specs = {name: _spec(tool) for name, tool in self._tools.items()}
         self._offers: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
+        self._weights: dict[tuple[str, ...], int] = {}
 
     def showing(self, more: tuple[ToolSpec, ...], barred: Reach = ()) -> "Toolbox":
         """The same tools, for a turn that is shown `more` and may use what is in `barred`."""
@@ -56,7 +57,7 @@ class Toolbox:
         other.barred = barred
         if more:
             other._specs = {**self._specs, **{spec.name: spec for spec in more}}
-            other._offers = {}
+            other._offers, other._weights = {}, {}
         return other
 
     @property
@@ -77,6 +78,13 @@ class Toolbox:
             offer = tuple(self._specs[name] for name in names if name in self._specs)
             self._offers[names] = offer
         return offer
+
+    def weight(self, names: tuple[str, ...]) -> int:
+        """Bytes of what the model is shown of the tools `names`; counted once for each offer."""
+        weight = self._weights.get(names)
+        if weight is None:
+            weight = self._weights[names] = len(msgspec.json.encode(self.specs(names)))
+        return weight
 
     async def beyond(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
         """All tools within `reach`, those of servers too."""
@@ -177,16 +185,28 @@ def _spec(tool: Tool) -> ToolSpec:
     return ToolSpec(name=tool.name, description=tool.description, parameters=_plain(schema))
 
 
-def _plain(schema: dict[str, object]) -> dict[str, object]:
-    """The schema without the titles that pydantic adds: fewer tokens, same meaning."""
+_CHECKED_HERE = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
+"""What a call is checked for when it comes; a model need not read it each time."""
+
+
+def _plain(schema: dict[str, object], own: bool = True) -> dict[str, object]:
+    """The schema without what pydantic adds and what says nothing: fewer tokens, same meaning.
+    `own`: it is that of all arguments, described by the tool itself."""
     slim: dict[str, object] = {}
     for key, value in schema.items():
         if key == "title" and isinstance(value, str):
             continue
-        if key == "properties" and isinstance(value, dict):
-            slim[key] = {name: _plain(inner) for name, inner in value.items()}
+        if key in _CHECKED_HERE or (key == "default" and value in ("", [], None)):
+            continue
+        if own and key == "description":
+            continue
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            slim[key] = {name: _plain(inner, False) for name, inner in value.items()}
+        elif key == "anyOf" and isinstance(value, list) and {"type": "null"} in value:
+            (kind, *others) = (one for one in value if one != {"type": "null"})
+            slim |= _plain(kind, False) if not others else {key: value}
         elif isinstance(value, dict):
-            slim[key] = _plain(value)
+            slim[key] = _plain(value, False)
         else:
             slim[key] = value
     return slim

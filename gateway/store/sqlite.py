@@ -34,6 +34,10 @@ T = TypeVar("T")
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 
+NEAR = 1_000
+"""Documents of the directory that are kept at hand."""
+
+
 class SqliteStore:
     """All store ports over one file. Open it with `await SqliteStore.open(path)`."""
 
@@ -43,6 +47,9 @@ class SqliteStore:
         self._reader = ThreadPoolExecutor(1, "store-reader")
         self._reading: sqlite3.Connection | None = None
         self._broken: set[tuple[str, int]] = set()
+        self._near: dict[str, bytes | None] = {}
+        """Small documents read lately, and which are not there: nobody else writes this file."""
+        self._puts = 0
 
     @classmethod
     async def open(cls, path: Path) -> "SqliteStore":
@@ -286,14 +293,27 @@ class SqliteStore:
     # ---- directory -----------------------------------------------------------------------
 
     async def get(self, key: str) -> bytes | None:
+        if key in self._near:
+            return self._near[key]
+
         def work(c: sqlite3.Connection) -> bytes | None:
             row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
             return row[0] if row else None
 
-        return await self._read(work)
+        puts = self._puts
+        found = await self._read(work)
+        if puts == self._puts:  # else it may be older than what was written meanwhile
+            while len(self._near) >= NEAR:
+                del self._near[next(iter(self._near))]
+            self._near[key] = found
+        return found
 
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
-        return await self._writer.submit(lambda c: statements.put(c, key, body, expected))
+        try:
+            return await self._writer.submit(lambda c: statements.put(c, key, body, expected))
+        finally:
+            self._puts += 1
+            self._near.pop(key, None)
 
     async def keys(self, prefix: str) -> tuple[str, ...]:
         sql = "SELECT key FROM directory WHERE key >= ? AND key < ? ORDER BY key"

@@ -140,6 +140,8 @@ class GatewayServer:
 
     async def dispatch(self, kind: str, data: Json) -> None:
         """To the newest session, whether or not anybody is connected."""
+        if not self.sessions:
+            return
         session = list(self.sessions.values())[-1]
         await self.dispatch_to(session, kind, self._allowed(session, kind, data))
 

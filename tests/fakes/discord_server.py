@@ -245,7 +245,11 @@ class DiscordServer:
         def found() -> list[Json]:
             return [one for one in self.chats[channel] if words in text_of(one)]
 
-        await self.wait(found)
+        try:
+            await self.wait(found)
+        except TimeoutError:
+            shown = [text_of(one) for one in self.chats[channel]]
+            raise AssertionError(f"{words!r} is not in {shown}") from None
         return found()[-1]
 
     async def told(self, interaction: str) -> str:

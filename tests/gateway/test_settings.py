@@ -127,14 +127,14 @@ def test_model_errors_are_settings_errors(tmp_path: Path) -> None:
         read(tmp_path, PRO_MODEL="nothing").models()
 
 
-def test_never_flags_and_later_platforms(tmp_path: Path) -> None:
+def test_never_and_flags(tmp_path: Path) -> None:
     settings = read(
         tmp_path, QUESTION_EXPIRES="never", PERMISSION_ASK_ALL="1", LOCAL_MODEL_DISCOVERY="Off",
-        DISCORD_BOT_TOKEN="x" * 20, TURNKEEPER_HOST="0.0.0.0", TURNKEEPER_TOKEN="t" * 20,
+        TURNKEEPER_HOST="0.0.0.0", TURNKEEPER_TOKEN="t" * 20,
     )  # fmt: skip
     assert settings.question_expires == 0
     assert settings.ask_all and not settings.discovery
-    assert settings.later == ("DISCORD_BOT_TOKEN",)
+    assert settings.later == ()
     assert settings.url(80) == "http://127.0.0.1:80/"
 
 

@@ -14,14 +14,14 @@ from adapters.discord.adapter import DiscordAdapter
 from gateway.messages import Conversation
 from gateway.views import Abilities
 from tests.fakes.discord_gateway import INVALID, RECONNECT
-from tests.fakes.discord_server import BOT, GUILD, DiscordServer, labels, text_of
+from tests.fakes.discord_server import BOT, DiscordServer, labels, text_of
 from tests.fakes.model_server import Call, ModelServer, Say
 from tests.gateway.process import KEY
 from tests.stories.rig import Log, Rig, write
 from tests.stories.test_plan_story import ASK, CHAIN, GOOD
 
 Json = dict[str, Any]
-PERSON, FRIEND, STRANGER = 11, 12, 77
+PERSON, FRIEND, ADMIN, STRANGER = 11, 12, 13, 77
 DM, CHANNEL, THREAD = f"9000{PERSON}", "7100", "7200"
 
 
@@ -38,7 +38,7 @@ class DiscordRig(Rig):
             "TURNKEEPER_HOME": str(self.home), "TURNKEEPER_PORT": "0",
             "DISCORD_BOT_TOKEN": self.discord.token, "DISCORD_API_BASE_URL": self.discord.api_url,
             "DISCORD_GATEWAY_URL": self.discord.gateway.url,
-            "DISCORD_ALLOWED_USERS": f"{PERSON},{FRIEND}", "DISCORD_ADMIN_USERS": "13",
+            "DISCORD_ALLOWED_USERS": f"{PERSON},{FRIEND}", "DISCORD_ADMIN_USERS": str(ADMIN),
             "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{self.model_url}/v1",
             "PRO_MODEL": "openai/fake-model", "SANDBOX_PROVIDER": "unsafe-subprocess",
             "LOCAL_MODEL_DISCOVERY": "off",
@@ -120,22 +120,20 @@ async def test_in_a_server_it_answers_who_speaks_to_it(rig: DiscordRig) -> None:
     rig.discord.threads[THREAD] = CHANNEL
     await rig.discord.say(CHANNEL, "not for the bot", PERSON)
     await rig.discord.say(CHANNEL, "@bot for you", PERSON)
-    answer = await rig.discord.shows(CHANNEL, "ack for you")
+    answer = await rig.discord.shows(CHANNEL, "ack [U11] for you")
     await rig.discord.say(CHANNEL, "@bot and this", PERSON, reply_to=answer["id"])
-    await rig.discord.shows(CHANNEL, "ack and this")
+    await rig.discord.shows(CHANNEL, "ack [U11] and this")
     await rig.quiet()
     assert "not for the bot" not in str(rig.seen())
     await rig.discord.say(THREAD, "@bot in the thread", FRIEND)
-    await rig.discord.shows(THREAD, "ack in the thread")
+    await rig.discord.shows(THREAD, "ack [U12] in the thread")
     await rig.quiet()
-    assert rig.seen(role="user") == ["in the thread"], "a thread is a conversation of its own"
+    assert rig.seen(role="user") == ["[U12] in the thread"], "a thread is a conversation of its own"
     await rig.discord.say(CHANNEL, "@bot me too", STRANGER)
     await rig.discord.say(CHANNEL, "@bot last", PERSON)
-    await rig.discord.shows(CHANNEL, "ack last")
+    await rig.discord.shows(CHANNEL, "ack [U11] last")
     await rig.quiet()
     assert "me too" not in str(rig.read(CHANNEL))
-    address = f"discord:{BOT}:{GUILD}:{CHANNEL}:{THREAD}"
-    assert (await rig.store.turns(address, 5) if hasattr(rig.store, "turns") else True) is not None
 
 
 async def test_waiting_messages_are_edited_and_withdrawn(rig: DiscordRig) -> None:
@@ -244,15 +242,15 @@ async def test_a_slash_command(rig: DiscordRig) -> None:
     given = await rig.discord.command(DM, "whoami", PERSON)
     await rig.discord.shows(DM, f"discord:{PERSON}")
     assert rig.discord.answers[given]["type"] == 4, "answered at once, for that person only"
-    await rig.discord.command(DM, "mode", PERSON, "auto")
-    await rig.discord.shows(DM, "only before something risky")
+    await rig.discord.command(f"9000{ADMIN}", "mode", ADMIN, "auto")
+    await rig.discord.shows(f"9000{ADMIN}", "only before something risky")
 
 
 # ---- going on ------------------------------------------------------------------------------
 
 
 async def test_a_press_on_an_old_message_after_a_restart(rig: DiscordRig) -> None:
-    rig.model.script(write("a.txt"), Say("written"))
+    rig.model.script(write("a.txt"))
     await rig.start()
     await rig.discord.say(DM, "write it", PERSON)
     card = await rig.carded()
@@ -263,7 +261,7 @@ async def test_a_press_on_an_old_message_after_a_restart(rig: DiscordRig) -> Non
     await rig.start()
     assert len(rig.discord.gateway.sessions) == 1, "the session went on"
     await rig.discord.press(card, "Approve once", PERSON)
-    await rig.discord.shows(DM, "written")
+    await rig.discord.shows(DM, "ack write it")
     await rig.discord.shows(DM, "ack and this came meanwhile")
     await rig.quiet()
     assert (rig.dm / "a.txt").exists()
@@ -281,7 +279,10 @@ async def _broken(rig: DiscordRig) -> None:
     await rig.discord.gateway.hang_up(code=4000)
 
 
-@pytest.mark.parametrize("end", [_reconnect, _invalid, _broken])
+SLOWLY = pytest.param(_invalid, marks=pytest.mark.slow)  # a further identify waits 5 seconds
+
+
+@pytest.mark.parametrize("end", [_reconnect, SLOWLY, _broken])
 async def test_a_lost_connection_is_made_again(
     rig: DiscordRig, end: Callable[[DiscordRig], Any]
 ) -> None:

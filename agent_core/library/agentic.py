@@ -1,0 +1,224 @@
+"""Gather, plan, act, verify: an agent behind the calls of a loop that is switched on and off.
+
+    loop = AgenticLoop(Agent(model="pro"))
+    loop.activate()
+    loop.register_tool("lookup", lookup, "Look a word up.", {"word": "string"}, access="read")
+    print(loop.process_request("What is a lease?")["verification"]["summary"])
+
+What it reports is what a real turn did; the planning, the policy and the checks are the agent's.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import NotRequired, TypedDict
+
+from agent_core import ambient
+from agent_core.agent import Agent
+from agent_core.errors import Misuse
+from agent_core.library.account import Account, Done, Planned, Verification, counted
+from agent_core.library.registering import Function, registered
+from agent_core.messages import Message, Text, text_of
+from agent_core.policy import Mode
+from agent_core.tools.contract import Access
+
+log = logging.getLogger("turnkeeper.agentic")
+
+MAX_HISTORY = 100
+GATHERED = 5
+"""Messages that the report of what was gathered shows; the model gets all of them."""
+INACTIVE = "The loop is not active: call activate() first."
+
+Said = Message | Mapping[str, str]
+"""A message, or `{"role": "user" | "assistant", "content": …}`."""
+
+
+class Context(TypedDict):
+    """What was there before the turn. `timestamp` in seconds since 1970."""
+
+    user_input: str
+    conversation_history: list[dict[str, str]]
+    workspace: str
+    available_tools: list[str]
+    timestamp: float
+
+
+class Report(TypedDict):
+    """A turn. `error`: why there was none; `context`: with `debug` alone."""
+
+    success: bool
+    plan: list[Planned]
+    results: list[Done]
+    verification: Verification
+    error: NotRequired[str]
+    context: NotRequired[Context]
+
+
+class Entry(TypedDict):
+    """A turn in the history."""
+
+    timestamp: float
+    plan: list[Planned]
+    results: list[Done]
+    verification: Verification
+    success: bool
+    execution_time: float
+
+
+class Stats(TypedDict):
+    """All turns of the history together; times in seconds, `success_rate` from 0 to 1."""
+
+    total_executions: int
+    successful_executions: int
+    failed_executions: int
+    success_rate: float
+    total_execution_time: float
+    average_execution_time: float
+    tools: dict[str, int]
+
+
+class AgenticLoop:
+    """`agent` does the work. `debug`: the report shows what was gathered, the log each phase."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.active = False
+        self.debug = False
+        self.current_plan: list[Planned] | None = None
+        self._history: deque[Entry] = deque(maxlen=MAX_HISTORY)
+
+    def activate(self) -> bool:
+        """Take requests from now on; True if that is new."""
+        was, self.active = self.active, True
+        return not was
+
+    def deactivate(self) -> bool:
+        """Take no requests any more; True if that is new."""
+        was, self.active = self.active, False
+        return was
+
+    def set_mode(self, mode: str) -> None:
+        """`ask`: what changes anything is asked for; `auto`: what is risky. Raises Misuse."""
+        modes: dict[str, Mode] = {"ask": "ask", "auto": "auto"}
+        if mode not in modes:
+            raise Misuse(f"no mode {mode!r}; there are ask and auto")
+        self.agent.mode = modes[mode]
+
+    def register_tool(
+        self,
+        name: str,
+        func: Function,
+        description: str,
+        parameters: Mapping[str, object],
+        access: Access = "network",
+    ) -> None:
+        """Have the turns from now on use `func`; see `registering`. `access`: what it reaches;
+        with the default a person is asked before each call. Raises Misuse."""
+        self.agent.add_tools(registered(name, func, description, parameters, access))
+
+    @property
+    def execution_history(self) -> list[Entry]:
+        """The last turns, oldest first."""
+        return list(self._history)
+
+    def process_request(
+        self, user_input: str, conversation_history: Iterable[Said] | None = None
+    ) -> Report:
+        """One turn. Without a history it goes on from what was said before. Inside a running loop
+        it raises Misuse: there it is `aprocess_request`."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self._once(user_input, conversation_history))
+        raise Misuse("a loop is running here: use `await loop.aprocess_request(text)`")
+
+    async def _once(self, text: str, said: Iterable[Said] | None) -> Report:
+        try:
+            return await self.aprocess_request(text, said)
+        finally:
+            await self.agent.close()
+
+    async def aprocess_request(
+        self, user_input: str, conversation_history: Iterable[Said] | None = None
+    ) -> Report:
+        """As `process_request`, inside a running loop."""
+        if not self.active:
+            nothing = counted((), False)
+            return Report(success=False, plan=[], results=[], verification=nothing, error=INACTIVE)
+        if conversation_history is not None:
+            self.agent.history = tuple(map(_message, conversation_history))
+        context = self._gathered(user_input)
+        account, self.current_plan = Account(user_input), None
+        self._tell("gather", context)
+        async for event in self.agent.stream(user_input):
+            account.take(event)
+            if account.plan != self.current_plan:
+                self.current_plan = account.plan
+                self._tell("plan", account.plan)
+        verification = account.verified()
+        self._tell("verify", verification)
+        report = Report(
+            success=verification["overall_success"],
+            plan=account.plan,
+            results=account.results,
+            verification=verification,
+        )
+        self._keep(report, context["timestamp"])
+        if self.debug:
+            report["context"] = context
+        return report
+
+    def get_execution_stats(self) -> Stats:
+        """The turns of the history counted."""
+        entries = self._history
+        good = sum(entry["success"] for entry in entries)
+        spent = sum(entry["execution_time"] for entry in entries)
+        names = [row["tool"] for entry in entries for row in entry["results"]]
+        return Stats(
+            total_executions=len(entries),
+            successful_executions=good,
+            failed_executions=len(entries) - good,
+            success_rate=good / len(entries) if entries else 0.0,
+            total_execution_time=spent,
+            average_execution_time=spent / len(entries) if entries else 0.0,
+            tools={name: names.count(name) for name in dict.fromkeys(names)},
+        )
+
+    def _gathered(self, text: str) -> Context:
+        last = self.agent.history[-GATHERED:]
+        return Context(
+            user_input=text,
+            conversation_history=[{"role": m.role, "content": text_of(m)} for m in last],
+            workspace=str(self.agent.workspace),
+            available_tools=list(self.agent.toolbox.names),
+            timestamp=ambient.now(),
+        )
+
+    def _keep(self, report: Report, at: float) -> None:
+        self._history.append(
+            Entry(
+                timestamp=at,
+                plan=report["plan"],
+                results=report["results"],
+                verification=report["verification"],
+                success=report["success"],
+                execution_time=report["verification"]["total_execution_time"],
+            )
+        )
+
+    def _tell(self, phase: str, what: object) -> None:
+        if self.debug:
+            log.info("agentic", extra={"phase": phase, "what": what})
+
+
+def _message(said: Said) -> Message:
+    if isinstance(said, Message):
+        return said
+    role, content = said.get("role"), said.get("content")
+    if role not in ("user", "assistant") or not isinstance(content, str):
+        raise Misuse("a message of the history has a role, user or assistant, and a content")
+    return Message(role="user" if role == "user" else "assistant", parts=(Text(text=content),))
+
+
+__all__ = ["AgenticLoop", "Report", "Stats"]

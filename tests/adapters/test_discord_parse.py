@@ -1,0 +1,205 @@
+"""Gateway events as Discord's documents show them, and as they should not come."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.discord.parse import (
+    Me,
+    channel_of,
+    parse,
+    parse_deleted,
+    press_of,
+    read_me,
+    thread_of,
+    token_of,
+)
+from gateway.messages import (
+    Attachment,
+    ButtonPressed,
+    CommandGiven,
+    FormSubmitted,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    Sender,
+)
+
+Json = dict[str, Any]
+ME = Me(id="4001", name="helper", application="4002")
+ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
+BOT = {"id": "4001", "username": "helper", "bot": True}
+DM: Json = {"channel_id": "90"}
+TEAM: Json = {"channel_id": "71", "guild_id": "70"}
+
+
+def message(text: str, **more: Any) -> Json:
+    base = {"id": "175928847299117063", "type": 0, "content": text, "author": ANN, "mentions": []}
+    return base | TEAM | more
+
+
+def received(event: Json, parent: str = "") -> MessageReceived:
+    found = parse("MESSAGE_CREATE", event, ME, parent)
+    assert isinstance(found, MessageReceived)
+    return found
+
+
+def interaction(kind: int, data: Json, **more: Any) -> Json:
+    base = {"id": "5", "application_id": "4002", "token": "tok", "type": kind, "data": data}
+    return base | {"locale": "de", "member": {"user": ANN, "nick": "Annie"}} | TEAM | more
+
+
+def test_a_private_message() -> None:
+    found = received(message("hello") | {"guild_id": None})
+    assert found.conversation.private and found.addressed
+    assert found.conversation.id == "discord:4001::71::p"
+    assert found.sender == Sender(platform="discord", id="7", name="Ann", handle="ann")
+    assert (found.event, found.message) == ("m175928847299117063", "175928847299117063")
+    assert found.at == pytest.approx(1462015105.796)
+
+
+@pytest.mark.parametrize(
+    ("event", "addressed", "text"),
+    [
+        (message("talk"), False, "talk"),
+        (message("<@4001> do it", mentions=[BOT]), True, "do it"),
+        (message("ask <@!7> or <@4001>", mentions=[ANN, BOT]), True, "ask @Ann or @helper"),
+        (message("<@8> and @everyone"), False, "<@8> and @everyone"),
+        (message("yes", type=19, referenced_message=message("?", author=BOT)), True, "yes"),
+        (message("yes", type=19, referenced_message=message("?")), False, "yes"),
+    ],
+)
+def test_who_is_spoken_to_in_a_server(event: Json, addressed: bool, text: str) -> None:
+    found = received(event)
+    assert (found.addressed, found.text) == (addressed, text)
+    assert not found.conversation.private and found.conversation.workspace == "70"
+
+
+def test_a_thread_is_a_conversation_of_its_own() -> None:
+    found = received(message("x"), "60").conversation
+    assert (found.channel, found.thread) == ("60", "71")
+    assert thread_of({"type": 11, "parent_id": "60"}) == "60"
+    assert thread_of({"type": 0, "parent_id": "60"}) == "", "a channel's parent is its category"
+    assert thread_of({"id": "1"}) is None
+    assert (channel_of(TEAM), channel_of(DM)) == ("71", "")
+
+
+def test_a_reply_quotes_what_our_message_showed() -> None:
+    inside = [{"type": 17, "components": [{"type": 10, "content": "The plan"}]}]
+    ours = message("", author=BOT, components=inside)
+    quote = received(message("yes", type=19, referenced_message=ours)).reply_to
+    assert quote is not None and quote.mine and quote.text == "The plan"
+
+
+def test_files_are_named_by_their_message() -> None:
+    about = {"id": "9", "filename": "a.ogg", "content_type": "audio/ogg; x", "size": 5}
+    (file,) = received(message("", attachments=[about], flags=1 << 13)).attachments
+    ref = "71/175928847299117063/9"
+    assert file == Attachment(ref=ref, name="a.ogg", mime="audio/ogg", size=5, voice=True)
+    snapshot = [{"message": {"content": "forwarded", "attachments": [about]}}]
+    found = received(message("", message_snapshots=snapshot))
+    assert found.text == "forwarded" and len(found.attachments) == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        message("x", author=BOT),
+        message("x", webhook_id="5"),
+        message("x", type=7),
+        message(""),
+        message("x", channel_id="no"),
+        message("x", author={}),
+    ],
+)
+def test_what_is_not_for_us(event: Json) -> None:
+    assert parse("MESSAGE_CREATE", event, ME) is None
+
+
+def test_a_written_command() -> None:
+    given_one = parse("MESSAGE_CREATE", message("<@4001> /Plan on", mentions=[BOT]), ME)
+    assert isinstance(given_one, CommandGiven)
+    assert (given_one.name, given_one.arguments) == ("plan", "on")
+    assert isinstance(parse("MESSAGE_CREATE", message("/plan on"), ME), MessageReceived)
+
+
+def test_edits_and_deletions() -> None:
+    when = "2026-01-01T00:00:00+00:00"
+    edited = parse("MESSAGE_UPDATE", message("new", edited_timestamp=when), ME)
+    assert isinstance(edited, MessageEdited)
+    assert edited.event == f"e175928847299117063:{when}"
+    assert parse("MESSAGE_UPDATE", message("new", edited_timestamp=None), ME) is None, "a preview"
+    ann = Sender(platform="discord", id="7")
+    gone = parse_deleted({"id": "1"} | DM, ME, "", {"1": ann})
+    assert [(one.message, one.sender) for one in gone if isinstance(one, MessageDeleted)] == [
+        ("1", ann)
+    ]
+    assert parse_deleted({"id": "2"} | DM, ME, "", {"1": ann}) == []
+    assert len(parse_deleted({"ids": ["1", "2"]} | TEAM, ME, "", {"1": ann})) == 1
+
+
+def test_interactions() -> None:
+    options = [{"type": 3, "name": "text", "value": " on "}]
+    given_one = parse(
+        "INTERACTION_CREATE", interaction(2, {"name": "plan", "options": options}), ME
+    )
+    assert isinstance(given_one, CommandGiven)
+    assert (given_one.name, given_one.arguments, given_one.event) == ("plan", "on", "i5")
+    assert (given_one.sender.name, given_one.sender.language) == ("Annie", "de")
+    button = interaction(3, {"custom_id": "q:1:deny", "component_type": 2}, message={"id": "8"})
+    pressed = parse("INTERACTION_CREATE", button, ME)
+    assert isinstance(pressed, ButtonPressed)
+    assert (pressed.token, pressed.message, pressed.press) == ("q:1:deny", "8", "4002/tok")
+    chosen = interaction(3, {"custom_id": "choice:0", "component_type": 3, "values": ["q:1:6"]})
+    assert token_of(chosen) == "q:1:6"
+    opening = interaction(3, {"custom_id": "w:q:1:text", "component_type": 2})
+    assert parse("INTERACTION_CREATE", opening, ME) is None, "it is answered with a modal"
+
+
+def test_what_a_modal_brings() -> None:
+    def filled(token: str, words: str) -> Json:
+        field = {"type": 18, "component": {"type": 4, "custom_id": "text", "value": words}}
+        return interaction(5, {"custom_id": token, "components": [field]}, message={"id": "8"})
+
+    form = parse("INTERACTION_CREATE", filled("q:1:text", "Monday"), ME)
+    assert isinstance(form, FormSubmitted) and (form.token, form.text) == ("q:1:text", "Monday")
+    denied = parse("INTERACTION_CREATE", filled("q:1:deny", "too late"), ME)
+    assert isinstance(denied, ButtonPressed) and denied.text == "too late"
+
+
+def test_who_we_are() -> None:
+    assert read_me(BOT, {"id": "4002"}) == ME
+    assert read_me(BOT) == Me(id="4001", name="helper", application="4001")
+    assert read_me([]) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(["7", "\ud800", "w:"]),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(), inside, max_size=3),
+    max_leaves=8,
+)
+FIELDS = [
+    "id", "type", "content", "author", "mentions", "channel_id", "guild_id", "data", "member",
+    "token", "components", "component", "values", "custom_id", "attachments", "message_snapshots",
+    "referenced_message", "edited_timestamp", "flags", "ids", "channel", "options", "user",
+]  # fmt: skip
+WHOLE = st.sampled_from(
+    [
+        message("x", mentions=[BOT]),
+        interaction(3, {"custom_id": "q:1:a", "component_type": 2}, message={"id": "8"}),
+        interaction(5, {"custom_id": "q:1:text", "components": [{"component": {"value": "a"}}]}),
+        interaction(2, {"name": "plan", "options": [{"value": "on"}]}),
+    ]
+)
+
+
+@given(WHOLE, st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4))
+def test_odd_events_are_no_error(whole: Json, odd: Json) -> None:
+    event = whole | odd
+    for kind in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "TYPING_START"):
+        parse(kind, event, ME)
+    parse_deleted(event, ME, "", {})
+    token_of(event), press_of(event), channel_of(event), thread_of(event.get("channel"))
+    read_me(event)

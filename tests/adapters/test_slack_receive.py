@@ -1,0 +1,207 @@
+"""Receiving from Slack by both transports: kept before it is acknowledged, and once."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.slack.receive import Receiver
+from gateway.errors import Rejected
+from gateway.messages import (
+    ButtonPressed,
+    CommandGiven,
+    FormSubmitted,
+    MessageReceived,
+    dedupe_keys,
+)
+from gateway.views import Button, FormCard, PlanView
+from tests.adapters.slack_rig import adapter_of, running, where
+from tests.adapters.telegram_rig import Store
+from tests.fakes.slack_server import SlackServer, packed
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[SlackServer]:
+    async with SlackServer() as made:
+        yield made
+        assert made.violations == []
+
+
+BOTH = pytest.mark.parametrize("transport", ["socket", "http"])
+
+
+@BOTH
+async def test_what_people_do_comes_in(server: SlackServer, transport: str) -> None:
+    store = Store()
+    async with running(server, store, transport):
+        server.people["U0ANN"] = {"locale": "de-DE"}
+        server.say("D0ANN", "hello &amp; good day")
+        server.command("D0ANN", "stop all")
+        said, command = await store.holds(2)
+    assert isinstance(said, MessageReceived) and isinstance(command, CommandGiven)
+    assert (said.text, said.sender.name, said.sender.language) == (
+        "hello & good day",
+        "Ann",
+        "de-DE",
+    )
+    assert (said.conversation, said.addressed) == (where(), True)
+    assert (command.name, command.arguments) == ("stop", "all")
+    assert len(server.made("users.info")) == 1, "names are kept"
+
+
+@BOTH
+async def test_what_is_not_stored_comes_again(server: SlackServer, transport: str) -> None:
+    store = Store()
+    store.failures = 1
+    async with running(server, store, transport):
+        payload = server.say("D0ANN", "hello")
+        if transport == "socket":
+            await _failed(store)
+            assert server.unacknowledged == 1 and not server.acknowledged
+            server.again(payload)
+            await store.holds(1)
+            await server.wait(lambda: server.acknowledged)
+        else:
+            await store.holds(1)
+            await server.wait(lambda: server.answers == [503, 200])
+    assert store.texts == ["hello"]
+
+
+async def _failed(store: Store) -> None:
+    async with asyncio.timeout(5):
+        while store.failures:
+            await asyncio.sleep(0)
+
+
+@BOTH
+async def test_a_mention_is_two_events_of_one_message(server: SlackServer, transport: str) -> None:
+    store = Store()
+    async with running(server, store, transport):
+        said, _ = server.mention("C0DEV", "look at this")
+        first, second = await store.holds(2)
+    assert isinstance(first, MessageReceived) and isinstance(second, MessageReceived)
+    assert first.conversation == where("C0DEV", said["event"]["ts"]) == second.conversation
+    assert first.addressed and second.addressed and first.text == "look at this"
+    assert first.event != second.event
+    assert dedupe_keys(first)[1] == dedupe_keys(second)[1] != ""
+
+
+async def test_a_connection_is_renewed_without_a_gap(server: SlackServer) -> None:
+    store = Store()
+    async with running(server, store):
+        server.disconnect()
+        await server.wait(lambda: len(server.made("apps.connections.open")) == 2)
+        await server.wait(lambda: server.connections == 2)
+        server.say("D0ANN", "by the new one")
+        await store.holds(1)
+        await server.wait(lambda: not server.unacknowledged)
+
+
+async def test_a_broken_connection_is_made_again(
+    server: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.slack.receive.LEAST_PAUSE", 0.01)
+    store = Store()
+    async with running(server, store):
+        server.fail("apps.connections.open", 500)
+        await server.cut()
+        server.say("D0ANN", "in between")
+        await store.holds(1)
+        await server.wait(lambda: not server.unacknowledged)
+
+
+async def test_a_refused_token_ends_it(server: SlackServer) -> None:
+    store = Store()
+    server.fail("auth.test", error="invalid_auth")
+    with pytest.raises(Rejected, match="invalid_auth"):
+        await adapter_of(server).run(store.accept)
+    server.fail("apps.connections.open", error="invalid_auth")
+    with pytest.raises(Rejected, match="invalid_auth"):
+        await adapter_of(server).run(store.accept)
+
+
+async def test_only_slack_is_believed(server: SlackServer) -> None:
+    store = Store()
+    async with running(server, store, "http"):
+        body, kind = packed("events_api", {"type": "url_verification", "challenge": "abc"})
+        assert await server.request(body, kind, {}, secret="another secret") == 401
+        assert await server.request(body, kind, {}, at=time.time() - 400) == 401
+        for bad in ({"X-Slack-Signature": "v0=ä"}, {"X-Slack-Request-Timestamp": "soon"}):
+            assert await server.request(body, kind, bad) == 401
+        assert await server.request(b"\xff", kind, {}) == 401
+        assert await server.request(b"x" * (1 << 20 | 1), kind, {}) == 413
+        for odd in (b"", b"[]", b"{", b"[" * 100_000):
+            assert await server.request(odd, kind, {}) == 400
+        assert await server.request(body, kind, {}) == 200
+        assert json.loads(server.last_answer) == {"challenge": "abc"}
+    assert store.kept == []
+
+
+@BOTH
+async def test_words_come_by_a_modal(server: SlackServer, transport: str) -> None:
+    store = Store()
+    async with running(server, store, transport) as adapter:
+        form = FormCard(question="7", text="How many?", token="q:7:text")
+        for payload in adapter.render(form, where()):
+            await adapter.send(where(), payload)
+        plan = PlanView(title="P", steps=(), buttons=(Button(label="Edit", token="q:8:edit"),))
+        for payload in adapter.render(plan, where("C0DEV", "5.5")):
+            await adapter.send(where("C0DEV", "5.5"), payload)
+        server.press(server.channels["D0ANN"][0], "Your answer")
+        await server.wait(lambda: server.views)
+        server.submit(server.views[0], "three")
+        await store.holds(1)
+        server.press(server.channels["C0DEV"][0], "Edit")
+        await server.wait(lambda: len(server.views) == 2)
+        server.submit(server.views[1], "shorter")
+        filled, wish = await store.holds(2)
+    assert isinstance(filled, FormSubmitted) and isinstance(wish, ButtonPressed)
+    assert (filled.token, filled.text, filled.conversation) == ("q:7:text", "three", where())
+    assert (wish.token, wish.text, wish.conversation) == (
+        "q:8:edit",
+        "shorter",
+        where("C0DEV", "5.5"),
+    )
+
+
+async def test_poison_holds_nothing_up(
+    server: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, once = Store(), iter([True])
+    real = Receiver._open
+
+    async def trip(self: Receiver, payload: dict) -> None:  # type: ignore[type-arg]
+        if next(once, False):
+            raise KeyError("odd")
+        await real(self, payload)
+
+    monkeypatch.setattr(Receiver, "_open", trip)
+    async with running(server, store):
+        server.push("interactive", {"type": "something new"})
+        server.push("events_api", {"event": 5})
+        server.say("D0ANN", "after it")
+        await store.holds(1)
+        await server.wait(lambda: not server.unacknowledged)
+
+
+async def test_a_quiet_connection_is_alive_and_a_mute_one_is_not(
+    server: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.slack.receive.SILENCE", 0.02)
+    monkeypatch.setattr("adapters.slack.receive.GREETING", 0.02)
+    monkeypatch.setattr("adapters.slack.receive.LEAST_PAUSE", 0.01)
+    store = Store()
+    server.mute = 1
+    async with running(server, store) as adapter:
+        await server.wait(lambda: len(server.made("apps.connections.open")) == 2)
+        await server.wait(lambda: server.connections == 1)
+        before = adapter.last_contact
+        async with asyncio.timeout(5):
+            while adapter.last_contact <= before:
+                await asyncio.sleep(0.005)
+        server.say("D0ANN", "after silence")
+        await store.holds(1)
+        await server.wait(lambda: not server.unacknowledged)
+    assert len(server.made("apps.connections.open")) == 2, "silence is no reason to reconnect"

@@ -1,0 +1,236 @@
+"""What Slack takes: the arguments of methods, and blocks with their limits. With the official types
+at hand (`TURNKEEPER_SPECS`) payloads are held against them too."""
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft7Validator
+
+Json = dict[str, Any]
+
+FILE = "slack-types-web-api.schema.json"
+MOST_CHARACTERS = 13_200
+MESSAGE = {"channel": str, "text": str, "blocks": list, "metadata": dict, "link_names": bool}
+POSTED = {"thread_ts": str, "unfurl_links": bool, "unfurl_media": bool}
+READ = {"channel": str, "oldest": str, "limit": str, "include_all_metadata": str}
+METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
+    "auth.test": ({}, set()),
+    "apps.connections.open": ({}, set()),
+    "chat.postMessage": (MESSAGE | POSTED, {"channel"}),
+    "chat.update": (MESSAGE | {"ts": str}, {"channel", "ts"}),
+    "chat.postEphemeral": (
+        MESSAGE | {"user": str, "thread_ts": str},
+        {"channel", "user", "text"},
+    ),
+    "reactions.add": (
+        {"channel": str, "timestamp": str, "name": str},
+        {"channel", "timestamp", "name"},
+    ),
+    "views.open": ({"trigger_id": str, "view": dict}, {"trigger_id", "view"}),
+    "users.info": ({"user": str, "include_locale": str}, {"user"}),
+    "files.info": ({"file": str}, {"file"}),
+    "files.getUploadURLExternal": (
+        {"filename": str, "length": str, "alt_txt": str},
+        {"filename", "length"},
+    ),
+    "files.completeUploadExternal": (
+        {"files": list, "channel_id": str, "thread_ts": str, "initial_comment": str},
+        {"files"},
+    ),
+    "conversations.replies": (READ | {"ts": str}, {"channel", "ts"}),
+    "conversations.history": (READ, {"channel"}),
+}
+BLOCKS: dict[str, tuple[set[str], set[str], str]] = {
+    "markdown": ({"text"}, {"text"}, "MarkdownBlock"),
+    "header": ({"text"}, {"text"}, "HeaderBlock"),
+    "context": ({"elements"}, {"elements"}, "ContextBlock"),
+    "rich_text": ({"elements"}, {"elements"}, "RichTextBlock"),
+    "plan": ({"title", "tasks"}, {"title"}, "PlanBlock"),
+    "task_card": (
+        {"task_id", "title", "status", "details", "output", "sources"},
+        {"task_id", "title", "status"},
+        "TaskCardBlock",
+    ),
+    "actions": ({"elements"}, {"elements"}, "ActionsBlock"),
+    "input": ({"label", "element", "optional", "hint"}, {"label", "element"}, "InputBlock"),
+}
+STATUSES = {"pending", "in_progress", "complete", "error"}
+
+
+def check(method: str, arguments: Json) -> list[str]:
+    """What Slack would refuse in a call, or silently drop."""
+    if method not in METHODS:
+        return [f"{method}: unknown method"]
+    known, needed = METHODS[method]
+    found = [f"{method}: no {name}" for name in needed - set(arguments)]
+    for name, value in arguments.items():
+        if name not in known:
+            found.append(f"{method}: unknown {name}")
+        elif type(value) is not known[name]:
+            found.append(f"{method}: {name} is a {type(value).__name__}")
+    if "blocks" in arguments or method in ("chat.postMessage", "chat.update"):
+        found += check_message(arguments)
+    if method == "views.open":
+        found += check_view(arguments.get("view", {}))
+    definition = "".join(part[0].upper() + part[1:] for part in method.split(".")) + "Arguments"
+    if method == "reactions.add" and (official := validator(definition)):
+        found += [f"{method}: {error.message[:200]}" for error in official.iter_errors(arguments)]
+    return found
+
+
+def check_message(message: Json) -> list[str]:
+    """The text and blocks of a message."""
+    text, blocks = message.get("text", ""), message.get("blocks", [])
+    found = [] if text and len(text) <= 4_000 else [f"text of {len(text)} characters"]
+    found += [f"text pings: {text[:80]}"] if "<!" in text or "<@" in text else []
+    if len(blocks) > 50:
+        found.append(f"{len(blocks)} blocks")
+    if (size := sum(map(_characters, blocks))) > MOST_CHARACTERS:
+        found.append(f"msg_blocks_too_long: {size}")
+    for block in blocks:
+        found += check_block(block)
+    return found
+
+
+def check_view(view: Json) -> list[str]:
+    """A modal."""
+    found = list(_plain("title", view.get("title"), 24))
+    for name in ("submit", "close"):
+        found += _plain(name, view.get(name), 24)
+    if len(view.get("private_metadata", "")) > 3_000:
+        found.append("private_metadata is too long")
+    if not 1 <= len(view.get("blocks", ())) <= 100:
+        found.append("a view has 1 to 100 blocks")
+    for block in view.get("blocks", ()):
+        found += check_block(block)
+    if official := validator("ModalView"):
+        found += [f"view: {error.message[:200]}" for error in official.iter_errors(view)]
+    return found
+
+
+def check_block(block: Json) -> list[str]:
+    """One block: its fields, its limits, and the official type of it."""
+    kind = block.get("type", "")
+    if kind not in BLOCKS:
+        return [f"unknown block {kind!r}"]
+    known, needed, definition = BLOCKS[kind]
+    fields = set(block) - {"type", "block_id"}
+    found = [f"{kind}: unknown {name}" for name in fields - known]
+    found += [f"{kind}: no {name}" for name in needed - fields]
+    found += _limits(kind, block)
+    if official := validator(definition):
+        found += [f"{kind}: {error.message[:200]}" for error in official.iter_errors(block)]
+    return found
+
+
+def _limits(kind: str, block: Json) -> Iterator[str]:
+    match kind:
+        case "markdown":
+            if not 1 <= len(block["text"]) <= 12_000:
+                yield f"markdown of {len(block['text'])} characters"
+            if any(mark in block["text"] for mark in ("<!", "<@", "<#")):
+                yield "markdown that pings"
+        case "header":
+            yield from _plain("header", block["text"], 150)
+        case "context":
+            if not 1 <= len(block["elements"]) <= 10:
+                yield "context: 1 to 10 elements"
+            for element in block["elements"]:
+                yield from _plain("context", element, 3_000)
+        case "plan":
+            names = [one["task_id"] for one in block.get("tasks", ())]
+            if len(set(names)) != len(names):
+                yield "plan: one task_id twice"
+            for one in block.get("tasks", ()):
+                yield from check_block(one)
+        case "task_card":
+            if block["status"] not in STATUSES or not block["title"]:
+                yield f"task_card: {block['status']} {block['title']!r}"
+            for name in ("details", "output"):
+                if name in block:
+                    yield from check_block(block[name])
+        case "actions":
+            yield from _actions(block["elements"])
+        case "rich_text":
+            yield from _rich(block["elements"])
+        case "input":
+            yield from _plain("label", block["label"], 2_000)
+            if not 1 <= block["element"].get("max_length", 1) <= 3_000:
+                yield "plain_text_input: max_length"
+
+
+def _actions(elements: list[Json]) -> Iterator[str]:
+    if not 1 <= len(elements) <= 25:
+        yield f"actions: {len(elements)} elements"
+    names = [one["action_id"] for one in elements]
+    if len(set(names)) != len(names) or any(len(name) > 255 for name in names):
+        yield "actions: an action_id twice, or too long"
+    if sum(one.get("style") == "primary" for one in elements) > 1:
+        yield "actions: two primary buttons"
+    for one in elements:
+        if one["type"] == "button":
+            yield from _plain("button", one["text"], 75)
+            if len(one.get("value", "")) > 2_000 or one.get("style", "danger") not in (
+                "primary",
+                "danger",
+            ):
+                yield "button: value or style"
+            if confirm := one.get("confirm"):
+                for name, most in (("title", 100), ("text", 300), ("confirm", 30), ("deny", 30)):
+                    yield from _plain(f"confirm {name}", confirm.get(name), most)
+        elif one["type"] == "static_select":
+            if not 1 <= len(one["options"]) <= 100:
+                yield "static_select: 1 to 100 options"
+            for option in one["options"]:
+                yield from _plain("option", option["text"], 75)
+                if len(option["value"]) > 150:
+                    yield "option: value"
+        else:
+            yield f"actions: {one['type']}"
+
+
+def _rich(elements: list[Json]) -> Iterator[str]:
+    if not elements:
+        yield "rich_text: empty"
+    for element in elements:
+        if not element["elements"]:
+            yield f"{element['type']}: empty"
+        for one in element["elements"]:
+            if one["type"] != "text" or not one["text"] or len(one["text"]) > 3_000:
+                yield f"rich_text: {one['type']} of {len(one.get('text', ''))} characters"
+
+
+def _plain(what: str, text: Any, most: int) -> Iterator[str]:
+    if not isinstance(text, dict) or text.get("type") != "plain_text":
+        yield f"{what}: no plain_text"
+    elif set(text) - {"type", "text", "emoji"} or not 1 <= len(text.get("text", "")) <= most:
+        yield f"{what}: {len(text.get('text', ''))} characters, or unknown fields"
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(_characters(one) for name, one in value.items() if name != "type")
+    return sum(map(_characters, value)) if isinstance(value, list) else 0
+
+
+@cache
+def official() -> Json:
+    """The official types, empty where they are missing."""
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "specs"
+    path = Path(os.environ.get("TURNKEEPER_SPECS", beside)) / FILE
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+@cache
+def validator(name: str) -> Draft7Validator | None:
+    """A validator of the official type `name`, None where it is missing."""
+    definitions = official().get("definitions", {})
+    if name not in definitions:
+        return None
+    return Draft7Validator({"$ref": f"#/definitions/{name}", "definitions": definitions})

@@ -1,0 +1,346 @@
+"""Dialogues over Slack, by both transports: the real gateway, the real SDKs, the platform's fake."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.slack import receive
+from adapters.slack.adapter import SlackAdapter
+from gateway.views import Abilities
+from tests.fakes.model_server import Call, ModelServer, Say
+from tests.fakes.slack_server import (
+    APP_TOKEN,
+    SECRET,
+    TOKEN,
+    SlackServer,
+    elements,
+    labels,
+    shown,
+)
+from tests.gateway.process import KEY
+from tests.stories.rig import Log, Rig, write
+from tests.stories.test_plan_story import ASK, GOOD, plan
+
+Json = dict[str, Any]
+DM, DEV = "D0ANN", "C0DEV"
+
+
+class SlackRig(Rig):
+    """A gateway that has Slack only."""
+
+    def __init__(self, folder: Path, slack: SlackServer, model: ModelServer, url: str) -> None:
+        self.folder, self.slack, self.model, self.model_url = folder, slack, model, url
+        self.log, self.url, self.transport = Log(), "", "socket"
+        self._task = self._gateway = None
+
+    def env(self, **more: str) -> dict[str, str]:
+        inherited = {
+            "TURNKEEPER_HOME": str(self.home), "TURNKEEPER_PORT": "0",
+            "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{self.model_url}/v1",
+            "PRO_MODEL": "openai/fake-model", "SANDBOX_PROVIDER": "unsafe-subprocess",
+            "LOCAL_MODEL_DISCOVERY": "off",
+        }  # fmt: skip
+        by = (
+            ("SLACK_APP_TOKEN", APP_TOKEN)
+            if self.transport == "socket"
+            else ("SLACK_SIGNING_SECRET", SECRET)
+        )
+        slack = {
+            "SLACK_BOT_TOKEN": TOKEN, "SLACK_API_BASE_URL": self.slack.base_url,
+            "SLACK_ALLOWED_USERS": "U0ANN,U0BOB", "SLACK_ADMIN_USERS": "U0ADM", by[0]: by[1],
+        }  # fmt: skip
+        return inherited | slack | more
+
+    async def start(self, **more: str) -> "SlackRig":
+        await super().start(**more)
+        if self.transport == "http":
+            adapter = self.host.services.adapters["slack"]
+            self.slack.hook = f"{self.url}slack/events"
+            await self.until(lambda: adapter.last_contact)
+        else:
+            await self.slack.wait(lambda: self.slack.connections)
+        return self
+
+    def said(self, channel: str = DM) -> list[str]:  # type: ignore[override]
+        return [shown(message) for message in self.slack.channels[channel]]
+
+    async def shows(self, text: str, channel: str = DM) -> Json:  # type: ignore[override]
+        return await self.slack.shows(channel, text)
+
+    async def asks(self, channel: str = DM) -> Json:
+        """The newest message there with buttons of a question."""
+
+        def found() -> list[Json]:
+            messages = self.slack.channels[channel]
+            return [m for m in messages if any(":" in str(e.get("value", "")) for e in elements(m))]
+
+        await self.slack.wait(found)
+        return found()[-1]
+
+
+@contextlib.asynccontextmanager
+async def living(folder: Path) -> AsyncIterator[SlackRig]:
+    model = ModelServer(KEY)
+    async with SlackServer() as slack:
+        rig = SlackRig(folder, slack, model, await model.start())
+        watched = [logging.getLogger(name) for name in ("turnkeeper", "adapters")]
+        before = [logger.level for logger in watched]
+        for logger in watched:
+            logger.addHandler(rig.log)
+            logger.setLevel(logging.INFO)
+        try:
+            yield rig
+            assert rig.log.bugs == []
+            assert slack.violations == []
+        finally:
+            await rig.crash()
+            await model.close()
+            for logger, level in zip(watched, before, strict=True):
+                logger.removeHandler(rig.log)
+                logger.setLevel(level)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
+    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
+    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    async with living(tmp_path) as made:
+        yield made
+
+
+BOTH = pytest.mark.parametrize("transport", ["socket", "http"])
+
+
+@BOTH
+async def test_a_question_is_answered_and_the_next_knows_it(rig: SlackRig, transport: str) -> None:
+    rig.transport = transport
+    await rig.start()
+    rig.slack.say(DM, "hello")
+    await rig.shows("ack hello")
+    rig.slack.say(DM, "and now?")
+    await rig.shows("ack and now?")
+    await rig.quiet()
+    assert rig.said() == ["ack hello", "ack and now?"]
+    assert rig.seen(role="user") == ["hello", "and now?"]
+    assert all("thread_ts" not in message for message in rig.slack.channels[DM])
+
+
+@BOTH
+async def test_a_mention_is_answered_in_its_thread_once(rig: SlackRig, transport: str) -> None:
+    rig.transport = transport
+    await rig.start(GROUP_POLICY="thread")
+    said, again = rig.slack.mention(DEV, "hello")
+    ts = said["event"]["ts"]
+    await rig.shows("ack", DEV)
+    rig.slack.say(DEV, "talk among people")
+    rig.slack.say(DEV, "and this?", thread=ts)
+    await rig.shows("and this?", DEV)
+    await rig.quiet()
+    assert [m["thread_ts"] for m in rig.slack.channels[DEV]] == [ts, ts]
+    assert len(rig.model.requests) == 2
+    assert again["event_id"] != said["event_id"]
+
+
+@BOTH
+async def test_each_event_three_times_in_any_order_is_one_turn(
+    rig: SlackRig, transport: str
+) -> None:
+    rig.transport = transport
+    await rig.start()
+    first, second = rig.slack.mention(DEV, "one")
+    third = rig.slack.say(DM, "two")
+    for n, order in enumerate(itertools.permutations((first, second, third)), 1):
+        for payload in order:
+            rig.slack.again(payload, retry=1 + n % 3)
+    await rig.shows("ack", DEV)
+    await rig.shows("ack two")
+    if transport == "socket":
+        await rig.slack.wait(lambda: not rig.slack.unacknowledged)
+    else:
+        await rig.slack.wait(lambda: len(rig.slack.answers) == 21)
+    await rig.quiet()
+    assert len(rig.model.requests) == 2
+    assert len(rig.said()) == len(rig.said(DEV)) == 1
+
+
+@BOTH
+async def test_an_approval_by_button_and_a_strangers_press(rig: SlackRig, transport: str) -> None:
+    rig.transport = transport
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start()
+    said, _ = rig.slack.mention(DEV, "write it")
+    card = await rig.asks(DEV)
+    assert "write_file" in shown(card) and "a.txt" in shown(card) and "Ann" in shown(card)
+    assert labels(card)[0] == "Approve once" and labels(card)[-1] == "Deny with reason"
+    rig.slack.press(card, "Approve once", "U0EVE")
+    await rig.slack.wait(lambda: rig.slack.ephemeral)
+    (word,) = rig.slack.ephemeral
+    assert (word["user"], word["channel"], word["thread_ts"]) == ("U0EVE", DEV, said["event"]["ts"])
+    assert "Only the person who asked" in word["text"]
+    assert elements(card), "nothing was changed"
+    rig.slack.press(card, "Approve once")
+    await rig.shows("written", DEV)
+    await rig.quiet()
+    assert elements(card) == [] and "by Ann" in shown(card)
+    late = {**card, "blocks": [{"type": "actions", "elements": [
+        {"type": "button", "action_id": "b0", "text": {"text": "Approve"}, "value": "q:1:once"}]}]}  # fmt: skip
+    rig.slack.press(late, "Approve")
+    await rig.slack.wait(lambda: len(rig.slack.ephemeral) == 2)
+
+
+async def test_denied_with_a_reason_by_modal(rig: SlackRig) -> None:
+    rig.model.script(write("a.txt"), Say("so not"))
+    await rig.start()
+    rig.slack.say(DM, "write it")
+    card = await rig.asks()
+    rig.slack.press(card, "Deny with reason")
+    await rig.slack.wait(lambda: rig.slack.views)
+    rig.slack.submit(rig.slack.views[0], "use another name")
+    await rig.shows("so not")
+    await rig.quiet()
+    assert "use another name" in rig.seen(role="tool")[-1]
+    assert elements(card) == [] and "use another name" in shown(card)
+
+
+@BOTH
+async def test_a_form_by_modal(rig: SlackRig, transport: str) -> None:
+    rig.transport = transport
+    rig.model.script(
+        Call("ask_user", json.dumps({"question": "how many?", "kind": "input"})), Say("fine")
+    )
+    await rig.start()
+    rig.slack.mention(DEV, "order")
+    card = await rig.asks(DEV)
+    assert labels(card) == ["Your answer"] and "how many?" in shown(card)
+    rig.slack.press(card, "Your answer")
+    await rig.slack.wait(lambda: rig.slack.views)
+    assert rig.slack.views[0]["title"]["text"] == "Your answer"
+    rig.slack.submit(rig.slack.views[0], "three")
+    await rig.shows("fine", DEV)
+    await rig.quiet()
+    assert "three" in rig.seen(role="tool")[-1]
+    assert elements(card) == [] and "Ann: three" in shown(card)
+
+
+async def test_choices_and_a_slash_command(rig: SlackRig) -> None:
+    options = {"question": "which?", "kind": "decision", "options": ["red", "green"]}
+    rig.model.script(Call("ask_user", json.dumps(options)), Say("green it is"))
+    await rig.start()
+    rig.slack.command(DM, "status")
+    await rig.shows("Idle")
+    rig.slack.command(DM, "")
+    await rig.shows("/approvals")
+    rig.slack.say(DM, "paint it")
+    rig.slack.press(await rig.asks(), "green")
+    await rig.shows("green it is")
+    await rig.quiet()
+
+
+async def test_a_plan_ticks_in_one_message(rig: SlackRig) -> None:
+    rig.model.script(
+        plan("find: Find the hosts", "table < find: Write it"),
+        Say("came out"), GOOD, Say("so too"), GOOD, Say("There you are."),
+    )  # fmt: skip
+    await rig.start()
+    rig.model.gate = asyncio.Event()
+    rig.slack.say(DM, ASK)
+    await rig.model.wait_inflight(1)
+    old, rig.model.gate = rig.model.gate, asyncio.Event()
+    old.set()
+    message = await rig.shows("Find the hosts")
+    block = message["blocks"][0]
+    assert block["type"] == "plan" and [t["status"] for t in block["tasks"]] == [
+        "in_progress",
+        "pending",
+    ]
+    assert "Stop" in labels(message)
+    old, rig.model.gate = rig.model.gate, None
+    old.set()
+    await rig.shows("There you are.")
+    await rig.quiet()
+    block = message["blocks"][0]
+    assert [t["status"] for t in block["tasks"]] == ["complete", "complete"] and "2/2" in block[
+        "title"
+    ]
+    assert len(rig.said()) == 2 and message["edits"] >= 2
+
+
+@BOTH
+async def test_a_crash_while_it_asks_and_a_press_on_the_old_message(
+    rig: SlackRig, transport: str
+) -> None:
+    rig.transport = transport
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start()
+    rig.slack.say(DM, "write it")
+    card = await rig.asks()
+    await rig.crash()
+    if transport == "socket":
+        rig.slack.press(card, "Approve once")  # it waits at Slack
+        await rig.start()
+    else:
+        await rig.start()
+        rig.slack.press(card, "Approve once")
+    await rig.shows("written")
+    await rig.quiet()
+    assert elements(card) == [] and "by Ann" in shown(card)
+    assert len(rig.model.requests) == 2
+
+
+async def test_what_waits_is_changed_and_withdrawn_by_its_person(rig: SlackRig) -> None:
+    await rig.start()
+    rig.model.gate = asyncio.Event()
+    rig.slack.say(DM, "first")
+    await rig.model.wait_inflight(1)
+    second = rig.slack.say(DM, "second")["event"]["ts"]
+    third = rig.slack.say(DM, "third")["event"]["ts"]
+    await rig.slack.wait(lambda: len(rig.slack.reactions) == 2)
+    assert {(channel, name) for channel, _, name in rig.slack.reactions} == {(DM, "eyes")}
+    rig.slack.edit(DM, second, "second, better")
+    rig.slack.delete(DM, third)
+    await rig.slack.wait(lambda: not rig.slack.unacknowledged)
+    rig.model.gate.set()
+    rig.model.gate = None
+    await rig.shows("ack second, better")
+    await rig.quiet()
+    assert rig.said() == ["ack first", "ack second, better"]
+
+
+async def test_a_stranger_is_shown_a_code_and_other_bots_are_not_heard(rig: SlackRig) -> None:
+    await rig.start()
+    rig.slack.say("D0EVE", "hello", "U0EVE")
+    await rig.shows("Show this code to an admin", "D0EVE")
+    rig.slack.say(DM, "beep", "U0OTHER", bot_id="B0OTHER")
+    rig.slack.say(DM, "my own", "U0BOT", bot_id="B0BOT")
+    rig.slack.say(DM, "hello")
+    await rig.shows("ack hello")
+    await rig.quiet()
+    assert len(rig.said()) == 1
+
+
+async def test_files_are_read(rig: SlackRig) -> None:
+    rig.model.script(Call("read_file", '{"path": "uploads/notes.txt"}'), Say("read"))
+    rig.slack.files["F0NOTES"] = b"remember the milk"
+    await rig.start()
+    file = {"id": "F0NOTES", "name": "notes.txt", "mimetype": "text/plain", "size": 17}
+    rig.slack.say(DM, "read this", subtype="file_share", files=[file])
+    await rig.shows("read")
+    await rig.quiet()
+    assert any("notes.txt" in text for text in rig.seen(0, "user"))
+
+
+async def test_too_many_requests_lose_nothing(rig: SlackRig) -> None:
+    await rig.start()
+    rig.slack.fail("chat.postMessage", 429, "ratelimited", times=2, retry_after=0.05)
+    rig.slack.fail("chat.postMessage", 0, after_effect=True)
+    rig.slack.say(DM, "hello")
+    await rig.shows("ack hello")
+    await rig.quiet()
+    assert rig.said() == ["ack hello"], "the one whose answer was lost was found"
