@@ -9,7 +9,8 @@ Sources of the names: `chat` and `run_conversation` as in many agent libraries; 
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -149,11 +150,12 @@ class Agent:
         self, user_message: str, task_id: str | None = None
     ) -> AsyncIterator[AgentEvent]:
         """What happens in a turn, as it happens; ends with Completed."""
-        async for item in self._run(user_message, None, self.history, task_id):
-            if isinstance(item, Result):
-                self.history = item.messages
-            else:
-                yield item
+        async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
+            async for item in items:
+                if isinstance(item, Result):
+                    self.history = item.messages
+                else:
+                    yield item
 
     async def _run(
         self,
@@ -161,7 +163,7 @@ class Agent:
         system: str | None,
         history: Iterable[Message] | None,
         task_id: str | None,
-    ) -> AsyncIterator[AgentEvent | Result]:
+    ) -> AsyncGenerator[AgentEvent | Result, None]:
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
         task = Task(self, task_id or ambient.new_id(), tuple(history or ()))
@@ -176,8 +178,9 @@ class Agent:
             after = result.state
             yield result
         except BaseExceptionGroup as group_error:
-            after = AgentState.ERROR
-            raise group_error.exceptions[0] from None
+            first = group_error.exceptions[0]
+            after = AgentState.ERROR if isinstance(first, Exception) else AgentState.IDLE
+            raise first from None
         finally:
             self.state = after
 

@@ -16,8 +16,8 @@ from agent_core.errors import Parked
 from agent_core.events import OutputAdded
 from agent_core.journal import Record
 from agent_core.messages import Message
-from agent_core.orchestration.drive import drive
 from agent_core.orchestration.brief import Result
+from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
 from benchmarks.quiet import Quiet, percentiles, room
 from gateway.messages import Conversation

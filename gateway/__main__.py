@@ -154,8 +154,6 @@ async def _warmed(parts: "Parts") -> None:
 
 def _platforms(settings: Settings) -> Sequence[Adapter]:
     """The adapters of all platforms that are set; only their SDKs are imported."""
-    for name in settings.later:
-        log.warning("platform_not_in_this_version", extra={"setting": name})
     made = (_telegram(settings), _discord(settings), _slack(settings))
     return [one for one in made if one is not None]
 

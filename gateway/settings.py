@@ -31,8 +31,6 @@ Env: TypeAlias = Mapping[str, str]
 T = TypeVar("T")
 
 VERSION = "0.1.0"
-LATER: dict[str, str] = {}
-"""Platforms whose adapter is not in this version, by the setting that would start them."""
 FILE = "turnkeeper.toml"
 QUESTION_EXPIRES = 7 * 86_400.0
 QUESTION_REMINDER = 4 * 3_600.0
@@ -96,7 +94,6 @@ class Settings:
     discovery: bool
     log_level: LogLevel
     log_format: LogFormat
-    later: tuple[str, ...]
     secrets: tuple[str, ...] = field(repr=False)
     env: Env = field(repr=False)
 
@@ -126,6 +123,11 @@ class Settings:
     def outputs(self) -> Path:
         """The folder of copies of the files that were given to people."""
         return self.home / "outputs"
+
+    @property
+    def bots(self) -> bool:
+        """A platform is set up on which strangers may write."""
+        return any(bot is not None for bot in (self.telegram, self.discord, self.slack))
 
     @property
     def loopback(self) -> bool:
@@ -160,7 +162,6 @@ def _read(env: Env) -> Settings:
         discovery=_flag(env, "LOCAL_MODEL_DISCOVERY", default=True),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
         log_format=cast(LogFormat, _choice(env, "LOG_FORMAT", get_args(LogFormat), "text")),
-        later=tuple(setting for setting in LATER.values() if env.get(setting)),
         secrets=_secrets(env),
         env=env,
     )

@@ -78,7 +78,8 @@ class Run:
 
 
 class Course:
-    """A workspace and what is measured in it. `real`: answers in place of every script."""
+    """A workspace and what is measured in it. `real` answers in place of every script,
+    for a conversation that chose the model `name`."""
 
     def __init__(self, folder: Path, real: Model | None = None, name: str = "") -> None:
         self.folder = folder
@@ -88,7 +89,7 @@ class Course:
 
     def model(self, mind: Mind) -> Model:
         """The script's model, or the real one."""
-        return Scripted(mind) if self._real is None else _Named(self._real, self._name)
+        return Scripted(mind) if self._real is None else self._real
 
     async def turn(
         self,
@@ -151,19 +152,18 @@ class Course:
         return ()
 
 
-class _Named:
-    """A real model, whatever name a request has for it."""
+class Named:
+    """A real model, called by the name `known_as` whatever a request has for it."""
 
-    def __init__(self, model: Model, name: str) -> None:
+    def __init__(self, model: Model, known_as: str) -> None:
         self.provider = model.provider
-        self._model, self._name = model, name
+        self._model, self._known_as = model, known_as
 
     async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
-        return await self._model.complete(
-            replace(request, model=self._name.partition("/")[2]), on_delta
-        )
+        return await self._model.complete(replace(request, model=self._known_as), on_delta)
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        await self._model.close()
 
 
 def _shown(message: Message) -> str:

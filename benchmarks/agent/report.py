@@ -25,6 +25,11 @@ class Row:
         return self.case.fired(self.on)
 
     @property
+    def alone(self) -> bool:
+        """Nothing of the kind happened without the mechanism."""
+        return self.off is None or not self.case.fired(self.off)
+
+    @property
     def gains(self) -> bool:
         """It is better with the mechanism in what the case is about, and right in any event."""
         if self.off is None or not self.on.right:

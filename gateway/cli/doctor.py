@@ -35,10 +35,8 @@ async def _examine(settings: Settings, say: Say) -> int:
     for platform, listed in settings.people.items():
         if platform == "telegram" and settings.telegram and not (listed.admins or listed.allowed):
             say("note     telegram: nobody is allowed yet; strangers are shown a pairing code.")
-    if settings.telegram is None:
-        say("note     telegram: TELEGRAM_BOT_TOKEN is not set; only the page runs.")
-    for name in settings.later:
-        say(f"note     {name} is set, and its platform is not in this version.")
+    if not settings.bots:
+        say("note     no bot's token is set (Telegram, Discord, Slack); only the page runs.")
     return 1 if bad else 0
 
 

@@ -129,12 +129,7 @@ async def assemble(
         folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
     )
     await agent.open(stack)
-    try:
-        agent.check_prices()
-    except WrongModel as error:
-        raise SettingsError(error.setting, error.value, error.mend) from None
-    if models.agent.limits.any:
-        agent.ledger = Ledger(store, models.agent.limits)
+    _limit_spending(agent, models, store)
     host = Host()
     services = Services(
         store=store,
@@ -170,6 +165,16 @@ def _remember(agent: TurnkeeperAgent, services: Services, models: ModelSettings)
             services.store, models.memory, lambda key: services.access.accounts(key)
         )
         agent.memory = services.memory = memories
+
+
+def _limit_spending(agent: TurnkeeperAgent, models: ModelSettings, store: Store) -> None:
+    """Where money is limited, each price must be known. SettingsError."""
+    try:
+        agent.check_prices()
+    except WrongModel as error:
+        raise SettingsError(error.setting, error.value, error.mend) from None
+    if models.agent.limits.any:
+        agent.ledger = Ledger(store, models.agent.limits)
 
 
 def pairing(
@@ -243,8 +248,7 @@ async def web_secret(directory: Directory) -> bytes:
 async def _models(settings: Settings) -> ModelSettings:
     """What is set; else a server on this machine, but never for a platform's strangers."""
     models = settings.models()
-    set_up = settings.telegram is not None or bool(settings.later)
-    if not models.empty or set_up or not settings.discovery:
+    if not models.empty or settings.bots or not settings.discovery:
         return models
     found = await discover()
     if found is None:

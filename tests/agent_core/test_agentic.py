@@ -6,6 +6,7 @@ import json
 import logging
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent_core import Agent, AgenticLoop, AgentState, tool
@@ -13,6 +14,7 @@ from agent_core.errors import Misuse
 from agent_core.library.agentic import INACTIVE, MAX_HISTORY
 from agent_core.messages import user
 from agent_core.questions import Approval
+from agent_core.tools.ask import ask_tool
 from tests.agent_core.test_agent import provider
 from tests.fakes.model_server import Call, Calls, Fail, ModelServer, Say
 
@@ -249,7 +251,7 @@ async def test_both_forms_of_parameters_reach_the_model_and_are_checked(
 
     full = {
         "type": "object",
-        "properties": {"word": {"type": "string", "maxLength": 3}},
+        "properties": {"word": {"type": "string", "enum": ["abc"]}},
         "required": ["word"],
     }
     loop = loop_of(server)
@@ -298,6 +300,35 @@ async def test_the_mode_decides_what_is_asked(server: ModelServer, tmp_path: Pat
     await loop.agent.close()
 
 
+@pytest.mark.parametrize("interactive", [False, True])
+async def test_calls_run_at_once_unless_one_needs_a_person_and_answer_in_order(
+    server: ModelServer, interactive: bool
+) -> None:
+    second = asyncio.Event()
+
+    @tool
+    async def call(n: int) -> str:
+        """Call."""
+        RAN.append(f"begin {n}")
+        if n == 2:
+            second.set()
+        elif not interactive:
+            await second.wait()
+        RAN.append(f"end {n}")
+        return f"call {n}"
+
+    server.script(
+        Calls([Call("call", '{"n": 1}', id="1"), Call("call", '{"n": 2}', id="2")]), Say("Done.")
+    )
+    one = msgspec.structs.replace(call, interactive=interactive)
+    async with Agent(model=provider(server), tools=[one]) as agent:
+        await agent.achat("Call.")
+    told = [m["content"] for m in server.requests[-1].body["messages"] if m["role"] == "tool"]
+    assert told == ["call 1", "call 2"]
+    at_once = ["begin 1", "begin 2", "end 2", "end 1"]
+    assert (["begin 1", "end 1", "begin 2", "end 2"] if interactive else at_once) == RAN
+
+
 async def test_an_agent_is_idle_running_finished_or_in_error(server: ModelServer) -> None:
     agent = Agent(model=provider(server), tools=[lookup], max_rounds=1)
     seen: list[AgentState] = [agent.state]
@@ -315,5 +346,16 @@ async def test_an_agent_is_idle_running_finished_or_in_error(server: ModelServer
     stream = agent.stream("Leave in the middle.")
     await anext(stream)
     await stream.aclose()
-    assert agent.state in (AgentState.IDLE, AgentState.RUNNING)
+    assert agent.state is AgentState.IDLE, "who leaves in the middle ends the turn"
+    assert (await agent.run_conversation("Again.")).finish_reason == "stop"
+
+    def broken(question: object) -> str:
+        raise RuntimeError("mine")
+
+    agent.on_question = broken
+    agent.add_tools(ask_tool())
+    server.script(Call("ask_user", '{"question": "So?"}'))
+    with pytest.raises(RuntimeError, match="mine"):
+        await agent.run_conversation("Ask.")
+    assert agent.state is AgentState.ERROR
     await agent.close()

@@ -62,7 +62,6 @@ async def test_only_offered_tools_are_called() -> None:
     assert "`run_command`" in _text(reply)
 
 
-
 async def test_anything_else_explains() -> None:
     text = _text(await say(user("hello")))
     assert "OPENAI_API_KEY" in text

@@ -21,6 +21,7 @@ from agent_core.events import (
     OutputAdded,
 )
 from agent_core.journal import ToolFinished, decode, encode
+from agent_core.library.callbacks import CALLBACKS
 from agent_core.questions import Approval
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
@@ -135,8 +136,13 @@ async def test_a_turn_without_a_plan(server: ModelServer) -> None:
         Think("hm", Calls([Call("count", '{"n": 1}'), Call("ask_user", '{"question": "So?"}')])),
         Say("Done."),
     )
-    agent = Agent(model=provider(server), tools=[count, ask_tool()], on_question=allow)
+    heard: set[str] = set()
+    agent = Agent(
+        model=provider(server), tools=[count, ask_tool()], on_question=allow,
+        callbacks={name: lambda what, name=name: heard.add(name) for name in CALLBACKS},
+    )  # fmt: skip
     assert kinds(await turn(agent, "Count.")) == ANSWERED
+    assert heard == set(CALLBACKS) and len(heard) == 8, "each callback hears of it"
 
 
 async def test_a_turn_that_fails(server: ModelServer) -> None:

@@ -134,7 +134,6 @@ def test_never_and_flags(tmp_path: Path) -> None:
     )  # fmt: skip
     assert settings.question_expires == 0
     assert settings.ask_all and not settings.discovery
-    assert settings.later == ()
     assert settings.url(80) == "http://127.0.0.1:80/"
 
 
