@@ -5,8 +5,11 @@ from collections.abc import Mapping
 import hypothesis
 import pytest
 import uvloop
+from hypothesis import HealthCheck
 
-hypothesis.settings.register_profile("busy", deadline=None)
+hypothesis.settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 hypothesis.settings.load_profile("busy")
 """A busy machine is no failure: whole tests have their time limit."""
 

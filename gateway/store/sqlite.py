@@ -36,6 +36,8 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 
 NEAR = 1_000
 """Documents of the directory that are kept at hand."""
+AT_HAND = ("memory:", "identity:")
+"""How the names of those begin: what each turn asks for, and only this process writes."""
 
 
 class SqliteStore:
@@ -302,7 +304,7 @@ class SqliteStore:
 
         puts = self._puts
         found = await self._read(work)
-        if puts == self._puts:  # else it may be older than what was written meanwhile
+        if key.startswith(AT_HAND) and puts == self._puts:  # else it may be older than what was written meanwhile
             while len(self._near) >= NEAR:
                 del self._near[next(iter(self._near))]
             self._near[key] = found
