@@ -161,8 +161,8 @@ class Scope:
         try:
             if turn.is_cut(key):
                 raise TimeoutError
-            async with turn.limited(key, limit):
-                return await _unless_own(call(self._stream), ModelFailed)
+            asked = _unless_own(call(self._stream), ModelFailed)
+            return await turn.limited(key, asked, limit)
         except TimeoutError:
             if turn.is_cut(key):
                 raise Cut("A person skipped this.") from None
@@ -193,9 +193,9 @@ class Scope:
         try:
             if self._turn.is_cut(key):
                 raise TimeoutError
-            async with self._turn.limited(key, limit):
-                gave = await _unless_own(run(token), ToolFailed)
-                made = gave if isinstance(gave, Output) else Output(text=gave)
+            running = _unless_own(run(token), ToolFailed)
+            gave = await self._turn.limited(key, running, limit)
+            made = gave if isinstance(gave, Output) else Output(text=gave)
         except ToolFailed as error:
             made, outcome = Output(text=str(error)), "failed"
         except TimeoutError:

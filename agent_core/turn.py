@@ -1,15 +1,16 @@
 """One run of a turn in memory: its journal, its branches, and why it stopped."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Protocol
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
 
 from agent_core import ambient
 from agent_core.errors import Misuse, Parked, Suspend
 from agent_core.events import AgentEvent
 from agent_core.journal import Amended, Journal, Replied
 from agent_core.questions import Answer
+
+T = TypeVar("T")
 
 
 class Company(Protocol):
@@ -80,15 +81,14 @@ class Turn:
         """A person skipped what `key` belongs to."""
         return any(f"/{branch}/" in f"/{key}" for branch in self._cuts)
 
-    @asynccontextmanager
-    async def limited(self, key: str, seconds: float | None) -> AsyncIterator[None]:
-        """A time limit that `cut` may bring forward; TimeoutError in the body."""
-        async with ambient.limit(seconds) as limit:
-            self._limits[key] = limit
-            try:
-                yield
-            finally:
-                del self._limits[key]
+    async def limited(self, key: str, work: Awaitable[T], seconds: float | None) -> T:
+        """`work` within a time limit that `cut` may bring forward. Raises TimeoutError."""
+        self._limits[key] = limit = ambient.limit(seconds)
+        try:
+            async with limit:
+                return await work
+        finally:
+            del self._limits[key]
 
     @property
     def waiting(self) -> tuple[str, ...]:

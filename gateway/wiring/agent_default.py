@@ -99,6 +99,7 @@ class TurnkeeperAgent:
         self._warm = asyncio.Event()
         self.ledger: Ledger | None = None
         self.memory: Memories | None = None
+        self._rooms: dict[str, Room] = {}
         self._picked: dict[str, tuple[Model, str]] = {}
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -150,15 +151,17 @@ class TurnkeeperAgent:
     def _room(self, model: str) -> Room:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
         model that was chosen by name does it itself."""
-        if self.models.demo:
-            return Room()
+        if (known := self._rooms.get(model)) is not None or self.models.demo:
+            return known or Room()
         try:
             provider, _, name = self.models.describe(model).partition("/")
         except SettingsError:
             return Room()  # the turn's first call says what is wrong
         own = "compression" in self._settings.auxiliary or "/" not in model
         window = self.models.catalog.window(provider, name)
-        return self._settings.context.room(window, "auxiliary.compression" if own else model)
+        by = "auxiliary.compression" if own else model
+        room = self._rooms[model] = self._settings.context.room(window, by)
+        return room
 
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder; made when a tool first needs it."""
