@@ -304,9 +304,8 @@ class SqliteStore:
 
         puts = self._puts
         found = await self._read(work)
-        if (
-            key.startswith(AT_HAND) and puts == self._puts
-        ):  # else it may be older than what was written meanwhile
+        # with a write in between, it may be older than that
+        if key.startswith(AT_HAND) and puts == self._puts:
             while len(self._near) >= NEAR:
                 del self._near[next(iter(self._near))]
             self._near[key] = found
