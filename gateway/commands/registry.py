@@ -17,7 +17,7 @@ from gateway.memory.commands import memory
 from gateway.messages import CommandGiven
 from gateway.people.roles import at_least
 from gateway.plans.commands import plan, todo
-from gateway.spending.commands import day, usage
+from gateway.spending.commands import usage
 from gateway.spending.ledger import dollars
 from gateway.store.rows import ConversationSettings, QuestionRow
 from gateway.texts import Key, say
@@ -195,10 +195,10 @@ def _step(call: Call) -> str:
 
 def _spent(call: Call) -> str:
     """What today took, where something is known of it."""
-    spent = call.session.row.spent
-    if spent.day != day() or not spent.today.calls:
+    spent = call.session.row.spent.of_today
+    if not spent.calls:
         return ""
-    return f"{say('usage_today', call.language)}: {dollars(spent.today.cost)}. "
+    return f"{say('usage_today', call.language)}: {dollars(spent.cost)}. "
 
 
 async def _whoami(call: Call) -> str:

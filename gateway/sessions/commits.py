@@ -143,8 +143,7 @@ class Commits:
         open_turn.done = ()
         for record in records:
             if isinstance(record, Replied):
-                day = f"{ambient.utc(ambient.now()):%Y-%m-%d}"
-                spent = counted(self.row.spent, open_turn.id, day, record.reply.usage)
+                spent = counted(self.row.spent, open_turn.id, record.reply.usage)
                 self.row = replace(self.row, spent=spent)
             if isinstance(record, Steered):
                 done += record.rows

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from agent_core import ambient
 from gateway.spending.ledger import dollars
 from gateway.spending.tally import Tally
 from gateway.texts import Key, say
@@ -16,10 +15,9 @@ async def usage(call: "Call") -> str:
     spent = call.session.row.spent
     if not spent.total.calls:
         return say("usage_none", call.language)
-    today = spent.today if spent.day == day() else Tally()
     lines = [
         _line("usage_turn", spent.last, call.language),
-        _line("usage_today", today, call.language),
+        _line("usage_today", spent.of_today, call.language),
         _line("usage_all", spent.total, call.language),
     ]
     ledger = call.session.services.ledger
@@ -27,11 +25,6 @@ async def usage(call: "Call") -> str:
         known = await ledger.today()
         lines.append(say("usage_gateway", call.language, cost=dollars(known.get("all", 0.0))))
     return "\n".join(lines)
-
-
-def day() -> str:
-    """Today in UTC."""
-    return f"{ambient.utc(ambient.now()):%Y-%m-%d}"
 
 
 def _line(what: Key, tally: Tally, language: str) -> str:

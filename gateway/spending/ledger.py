@@ -5,15 +5,14 @@ that a crash cut off stays counted with what was reserved for it: the provider m
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
 
 from msgspec import Struct, json
 
-from agent_core import ambient
 from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import MILLION, Price, cost
 from agent_core.models.port import Reply, Request
 from agent_core.orchestration.settings import Limits
+from gateway.spending.tally import utc_day
 from gateway.store.port import Directory
 from gateway.texts import Key, say
 
@@ -57,18 +56,21 @@ class Ledger:
         """The answer of `call`; raises BudgetExceeded, and what `call` raises."""
         most = estimate(request, price)
         self._check_turn(payer, most)
-        await self._add(payer, most, checked=True)
+        # in the step of the check: steps that run at once share their turn's limit
         self._reserved[payer.turn] = self._reserved.get(payer.turn, 0.0) + most
-        paid = 0.0
         try:
-            reply = await call()
-            paid = reply.usage.cost if reply.usage.cost is not None else most
-            return reply
+            await self._add(payer, most, checked=True)
+            paid = 0.0
+            try:
+                reply = await call()
+                paid = reply.usage.cost if reply.usage.cost is not None else most
+                return reply
+            finally:
+                await self._add(payer, paid - most, checked=False)
         finally:
             left = self._reserved.pop(payer.turn) - most
             if left > 1e-12:
                 self._reserved[payer.turn] = left
-            await self._add(payer, paid - most, checked=False)
 
     async def today(self) -> Mapping[str, float]:
         """Dollars of today by account."""
@@ -103,7 +105,7 @@ class Ledger:
 
 
 def _key(days: int) -> str:
-    return f"spent:{ambient.utc(ambient.now()) + timedelta(days=days):%Y-%m-%d}"
+    return f"spent:{utc_day(days)}"
 
 
 def estimate(request: Request, price: Price) -> float:

@@ -1,8 +1,11 @@
 """What a conversation's model calls took: counted with the record of each answer, so once."""
 
+from datetime import timedelta
+
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core import ambient
 from agent_core.models.port import Usage
 
 
@@ -32,14 +35,24 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     today: Tally = Tally()
     total: Tally = Tally()
 
+    @property
+    def of_today(self) -> Tally:
+        """What today took so far."""
+        return self.today if self.day == utc_day() else Tally()
 
-def counted(spent: Spent, turn: str, day: str, usage: Usage) -> Spent:
-    """`spent` after one more answer in `turn` on `day`."""
+
+def utc_day(days: int = 0) -> str:
+    """The day in UTC, or the one so many days later."""
+    return f"{ambient.utc(ambient.now()) + timedelta(days=days):%Y-%m-%d}"
+
+
+def counted(spent: Spent, turn: str, usage: Usage) -> Spent:
+    """`spent` after one more answer in `turn`, now."""
     return Spent(
         turn=turn,
         last=_more(spent.last if spent.turn == turn else Tally(), usage),
-        day=day,
-        today=_more(spent.today if spent.day == day else Tally(), usage),
+        day=utc_day(),
+        today=_more(spent.of_today, usage),
         total=_more(spent.total, usage),
     )
 

@@ -1,13 +1,20 @@
 """What a turn may take: calls and money. Over Telegram, the real gateway and model SDK."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from agent_core.errors import BudgetExceeded
+from agent_core.models.catalog import Price
+from agent_core.models.port import Reply, Request, Usage
+from agent_core.orchestration.settings import Limits
 from gateway.cli.main import _first
 from gateway.settings import Settings, SettingsError
+from gateway.spending.ledger import Ledger, Payer
+from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, FRIEND, PERSON, Rig, living, quick
 from tests.stories.test_plan_story import ASK, CHAIN, GOOD
@@ -133,3 +140,28 @@ async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
     with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
         Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder).models()
+
+
+async def test_calls_at_once_share_the_limit_of_their_turn(tmp_path: Path) -> None:
+    """Each of two may cost $0.08 of the $0.1: the second is refused while the first runs."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+    ledger = Ledger(store, Limits(turn=0.1))
+    price, request = Price(input=1.0, output=10.0), Request(model="m", system="", messages=())
+    payer = Payer(turn="t", person="p", spent=0.0)
+
+    async def call() -> Reply:
+        return Reply(parts=(), model="m", provider="p", usage=Usage(cost=0.01))
+
+    async def pay() -> str:
+        try:
+            await ledger.pay(payer, request, price, call)
+        except BudgetExceeded:
+            return "refused"
+        return "paid"
+
+    try:
+        assert sorted(await asyncio.gather(pay(), pay())) == ["paid", "refused"]
+        assert await pay() == "paid", "what was not used is given back"
+        assert (await ledger.today())["all"] == pytest.approx(0.02)
+    finally:
+        await store.close()
