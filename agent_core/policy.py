@@ -7,6 +7,7 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from agent_core.questions import Risk
+from agent_core.sandboxes.secrets import named
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool
 from agent_core.tools.shell_words import NotUnderstood, understand
@@ -123,15 +124,14 @@ def _lent(tool: Tool, arguments: BaseModel, secrets: tuple[str, ...]) -> _Line |
     """The line 'a secret is given to a command: ask, each time'."""
     if tool.access != "shell":
         return None
-    command = _command(arguments)
-    named = ", ".join(name for name in secrets if re.search(rf"\b{name}\b", command))
-    if not named:
+    lent = named(_command(arguments), secrets)
+    if not lent:
         return None
     where = "only the workspace, no network" if tool.isolated else "none"
     return _Line(
         ruling="ask",
         rule="secret",
-        reason=f"The command is given a secret: {named}.",
+        reason=f"The command is given a secret: {', '.join(lent)}.",
         risk="high",
         detail=f"Isolation: {where}. Its output is shown without the secret's value.",
         grants=False,

@@ -1,7 +1,14 @@
 """Secrets for commands: what a command that names one gets in its environment, and nobody sees."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
+
+
+def named(command: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of `names` that `command` holds: what it is asked about, and what it is given."""
+    return tuple(name for name in names if re.search(rf"\b{re.escape(name)}\b", command))
 
 
 class Secrets(Protocol):

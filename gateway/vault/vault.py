@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agent_core import ambient
+from agent_core.sandboxes.secrets import named
 from gateway.messages import digest
 
 FILE = "secrets.json"
@@ -65,7 +66,7 @@ class Vault:
     def given(self, workspace: Path, command: str) -> dict[str, str]:
         """As `Secrets` says; a workspace is named after its conversation."""
         own = next((s for a, s in self._read().items() if digest(a.encode()) == workspace.name), {})
-        return {n: value for n, value in own.items() if re.search(rf"\b{n}\b", command)}
+        return {name: own[name] for name in named(command, own)}
 
     def hide(self, text: str) -> str:
         """`text` with `[NAME]` in place of each value, also in base64."""
