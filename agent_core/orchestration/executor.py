@@ -45,7 +45,7 @@ async def react(
             hands.toolbox.shelf.refresh()
         try:
             seen = await window.fit(turn_round, (*history, *new), asking(brief, hands))
-            reply = await _think(turn_round, brief, hands, seen)
+            reply = await think(turn_round, brief, hands, seen)
         except (Cut, CallsExceeded) as error:
             how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
             return Spell(text="", messages=tuple(new), finish=how, why=str(error))
@@ -96,7 +96,7 @@ async def sum_up(
 ) -> Spell:
     """No rounds are left: one more call, in which no tool may be called."""
     try:
-        reply = await _think(scope, brief, hands, seen, "none")
+        reply = await think(scope, brief, hands, seen, "none")
     except Cut as error:
         return Spell(text="", messages=tuple(new), finish="cut", why=str(error))
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
@@ -108,13 +108,15 @@ async def sum_up(
     return Spell(text=text_of(answer), messages=messages, finish="limit")
 
 
-async def _think(
+async def think(
     scope: Scope,
     brief: Brief,
     hands: Hands,
     messages: tuple[Message, ...],
     choice: ToolChoice = "auto",
 ) -> Reply:
+    """One call of the turn's model. With `choice` none it is the last one of its kind: it is made
+    although the turn's calls are used up."""
     request = Request(
         model=brief.model,
         system=brief.system,

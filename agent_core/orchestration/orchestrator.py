@@ -30,12 +30,11 @@ from agent_core.events import (
     StepEnded,
     TodoChanged,
 )
-from agent_core.messages import Message, ToolCall, text_of, user
-from agent_core.models.port import Reply, Request
+from agent_core.messages import Message, text_of, user
 from agent_core.orchestration.asides import silent, spoken
 from agent_core.orchestration.brief import Brief, Hands, Result, Spell
 from agent_core.orchestration.edits import apply
-from agent_core.orchestration.executor import asking, looking, react, sum_up
+from agent_core.orchestration.executor import asking, looking, react, sum_up, think
 from agent_core.orchestration.plan import Plan, Step, active_context, checklist, moved
 from agent_core.orchestration.planner import after_failure, after_wish, draft, redraft
 from agent_core.orchestration.routes.routing import routed
@@ -189,7 +188,8 @@ class _Planned:
             if reviewed is None:
                 return Result(text="", messages=self._thread)
             plan = reviewed
-        while ready := (plan := await self._amended(plan)).ready:
+        plan = await self._amended(plan)
+        while ready := plan.ready:
             done = await self._wave(plan, ready)
             for step in ready:
                 one = done[step.id]
@@ -206,7 +206,7 @@ class _Planned:
                 made = await self._again(plan)
                 if made is None:
                     return await self._finish(self._given_up(plan))
-                plan = made
+                plan = await self._amended(made)
         self._scope.emit(StageEntered(name="finalizing"), "finalizing")
         return await self._finish(plan)
 
@@ -341,24 +341,11 @@ class _Planned:
         await self._fit("fit-final")
         ask = user(FINISH.format(checklist=checklist(plan)))
         messages = (*self._thread, ask)
-        request = Request(
-            model=self._brief.model,
-            system=self._brief.system,
-            messages=(*self._seen, ask),
-            tools=self._hands.toolbox.specs(self._brief.tools),
-            tool_choice="none",
-            cache_key=self._brief.cache_key,
-        )
         scope = self._scope.child("final")
-        call = partial(self._hands.complete, request.model, request)
         try:
-            reply = await scope.model(call, limit=self._brief.limit, ends=_has_no_calls, apart=True)
+            reply = await think(scope, self._brief, self._hands, (*self._seen, ask), "none")
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error)))
             return Result(text="", messages=messages, finish="error")
         text = text_of(Message(role="assistant", parts=reply.parts))
         return Result(text=text, messages=(*messages, spoken(reply)))
-
-
-def _has_no_calls(reply: Reply) -> bool:
-    return not any(isinstance(part, ToolCall) for part in reply.parts)
