@@ -17,6 +17,42 @@ PlanState = Literal["open", "running", "done", "failed", "stopped"]
 Tone = Literal["info", "warning", "error"]
 
 
+LINE_MARKS: dict[LineState, str] = {
+    "waiting": "☐",
+    "running": "◐",
+    "done": "☑",
+    "failed": "✕",
+    "denied": "✕",
+    "stopped": "✕",
+    "unknown": "?",
+}
+"""The state marks, the same wherever a state is shown."""
+CARD_MARKS: dict[CardState, str] = {
+    "open": "☐",
+    "approved": "☑",
+    "answered": "☑",
+    "denied": "✕",
+    "expired": "✕",
+    "cancelled": "✕",
+}
+STEP_MARKS: dict[StepState, str] = {
+    "pending": "☐",
+    "running": "◐",
+    "done": "☑",
+    "failed": "✕",
+    "skipped": "–",
+}
+PLAN_MARKS: dict[PlanState, str] = {
+    "open": "☐",
+    "running": "◐",
+    "done": "☑",
+    "failed": "✕",
+    "stopped": "✕",
+}
+ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
+"""States in which a step is over."""
+
+
 class Reply(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """The answer; streamed, its last edit is the final answer. Nothing else lives here.
 

@@ -17,6 +17,7 @@ from adapters.discord.receive import Commands, Receiver
 from adapters.discord.render import render
 from adapters.discord.session import Session
 from adapters.discord.transport import Part, Wire
+from adapters.outputs import kept_copy
 from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, Rejected
 from gateway.messages import Attachment, Conversation
@@ -229,12 +230,7 @@ async def _opened(sources: Sequence[Source], outputs: Path | None) -> AsyncItera
 
 
 def _open(source: Source, outputs: Path | None) -> BinaryIO:
-    if outputs is None:
-        raise Rejected("files cannot be sent: no folder for them is set")
-    root = outputs.resolve()
-    path = (root / source.ref).resolve()
-    if not path.is_relative_to(root):
-        raise Rejected(f"the file {source.name} is not one of mine")
+    path = kept_copy(outputs, source.ref, source.name)
     try:
         return path.open("rb")
     except OSError:

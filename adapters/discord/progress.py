@@ -7,47 +7,21 @@ from collections.abc import Sequence
 from adapters.discord.components import buttons, message, messages, text
 from adapters.discord.markdown import LIMIT, code, fenced, one_line, parts, plain, seen
 from adapters.text import utf16
-from gateway.texts import Key, say
+from adapters.words import LINE_WORDS
+from gateway.texts import say
 from gateway.views import (
+    ENDED,
+    LINE_MARKS,
+    PLAN_MARKS,
+    STEP_MARKS,
     Activity,
     Button,
-    LineState,
     PlanState,
     PlanStep,
     PlanView,
-    StepState,
     ToolLine,
 )
 
-LINE_MARKS: dict[LineState, str] = {
-    "waiting": "☐",
-    "running": "◐",
-    "done": "☑",
-    "failed": "✕",
-    "denied": "✕",
-    "stopped": "✕",
-    "unknown": "?",
-}
-LINE_WORDS: dict[LineState, Key] = {
-    "failed": "line_failed",
-    "denied": "line_denied",
-    "stopped": "line_stopped",
-    "unknown": "line_unknown",
-}
-STEP_MARKS: dict[StepState, str] = {
-    "pending": "☐",
-    "running": "◐",
-    "done": "☑",
-    "failed": "✕",
-    "skipped": "–",
-}
-PLAN_MARKS: dict[PlanState, str] = {
-    "open": "☐",
-    "running": "◐",
-    "done": "☑",
-    "failed": "✕",
-    "stopped": "✕",
-}
 PLAN_COLOURS: dict[PlanState, int] = {
     "open": 0x5865F2,
     "running": 0xF0B232,
@@ -55,7 +29,6 @@ PLAN_COLOURS: dict[PlanState, int] = {
     "failed": 0xDA373C,
     "stopped": 0x80848E,
 }
-ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
 
 SUMMARY, OUTPUT, WORDS, OUTPUTS = 160, 400, 900, 2
 """Most characters of a tool line's summary, of an output, of the words; outputs shown."""

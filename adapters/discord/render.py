@@ -6,7 +6,7 @@ more messages than people like to scroll through comes as a file after its begin
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 from adapters.calls import laid_out
 from adapters.discord.components import (
@@ -25,8 +25,10 @@ from adapters.discord.components import (
 from adapters.discord.markdown import LIMIT, code, fenced, parts, plain, seen
 from adapters.discord.progress import activity, plan
 from adapters.text import split, utf16
-from gateway.texts import Key, say
+from adapters.words import RISKS
+from gateway.texts import say
 from gateway.views import (
+    CARD_MARKS,
     Activity,
     ApprovalCard,
     Button,
@@ -52,14 +54,6 @@ MOST_FILE = 10 << 20
 MOST_FILES = 10
 NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
-CARD_MARKS: dict[CardState, str] = {
-    "open": "☐",
-    "approved": "☑",
-    "answered": "☑",
-    "denied": "✕",
-    "expired": "✕",
-    "cancelled": "✕",
-}
 COLOURS: dict[CardState, int] = {
     "open": 0x5865F2,
     "approved": 0x248046,
@@ -67,11 +61,6 @@ COLOURS: dict[CardState, int] = {
     "denied": 0xDA373C,
     "expired": 0x80848E,
     "cancelled": 0x80848E,
-}
-RISKS: dict[Literal["low", "medium", "high"], Key] = {
-    "low": "risk_low",
-    "medium": "risk_medium",
-    "high": "risk_high",
 }
 
 

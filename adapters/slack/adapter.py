@@ -11,6 +11,7 @@ from typing import BinaryIO
 import msgspec
 from aiohttp import web
 
+from adapters.outputs import kept_copy
 from adapters.slack.blocks import Source
 from adapters.slack.markup import escaped
 from adapters.slack.receive import Receiver
@@ -160,7 +161,9 @@ class SlackAdapter:
     async def _kept(self, file: Source) -> dict[str, str]:
         """The file as Slack has it, seen by nobody yet."""
         with ExitStack() as stack:
-            path = await asyncio.to_thread(_kept_copy, file, self._outputs) if file.ref else None
+            path = None
+            if file.ref:
+                path = await asyncio.to_thread(kept_copy, self._outputs, file.ref, file.name)
             whole = file.text.encode("utf-8", "replace")
             content: BinaryIO = BytesIO(whole)
             if path:
@@ -227,15 +230,3 @@ def _stamp(answer: Json) -> str:
     if not isinstance(stamp, str):
         raise Ambiguous("the answer to chat.postMessage names no message")
     return stamp
-
-
-def _kept_copy(file: Source, outputs: Path | None) -> Path:
-    if outputs is None:
-        raise Rejected("files cannot be sent: no folder for them is set")
-    root = outputs.resolve()
-    path = (root / file.ref).resolve()
-    if not path.is_relative_to(root):
-        raise Rejected(f"the file {file.name} is not one of mine")
-    if not path.is_file():
-        raise Rejected(f"the file {file.name} is not there any more")
-    return path

@@ -5,7 +5,7 @@ out of it.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 from adapters.calls import laid_out, visible
 from adapters.slack.blocks import (
@@ -32,20 +32,22 @@ from adapters.slack.blocks import (
 )
 from adapters.slack.markup import bare, clip, harmless
 from adapters.text import split
+from adapters.words import LINE_WORDS, RISKS
 from gateway.messages import read_token
-from gateway.texts import Key, say
+from gateway.texts import say
 from gateway.views import (
+    CARD_MARKS,
+    ENDED,
+    LINE_MARKS,
+    PLAN_MARKS,
     Activity,
     ApprovalCard,
     Button,
-    CardState,
     ChoiceCard,
     FormCard,
-    LineState,
     Media,
     MediaFile,
     Notice,
-    PlanState,
     PlanStep,
     PlanView,
     ProposalLine,
@@ -57,28 +59,12 @@ from gateway.views import (
     View,
 )
 
-MARKS: dict[CardState | LineState | PlanState, str] = {
-    "open": "☐", "waiting": "☐", "running": "◐", "approved": "☑", "answered": "☑", "done": "☑",
-    "denied": "✕", "expired": "✕", "cancelled": "✕", "failed": "✕", "stopped": "✕", "unknown": "?",
-}  # fmt: skip
-LINE_WORDS: dict[LineState, Key] = {
-    "failed": "line_failed",
-    "denied": "line_denied",
-    "stopped": "line_stopped",
-    "unknown": "line_unknown",
-}
 STATUS: dict[StepState, str] = {
     "pending": "pending",
     "running": "in_progress",
     "done": "complete",
     "failed": "error",
     "skipped": "complete",
-}
-ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
-RISKS: dict[Literal["low", "medium", "high"], Key] = {
-    "low": "risk_low",
-    "medium": "risk_medium",
-    "high": "risk_high",
 }
 
 MOST_MESSAGES, BEGINNING = 4, 1
@@ -218,7 +204,7 @@ def _activity(view: Activity) -> tuple[bytes, ...]:
             speaking.discard(line.call_id)
     blocks = [*map(markdown, words), *([rich(elements)] if elements else [])]
     last = view.lines[-1] if view.lines else None
-    summary = f"{MARKS[last.state]} {last.tool} {last.summary}" if last else "".join(words)
+    summary = f"{LINE_MARKS[last.state]} {last.tool} {last.summary}" if last else "".join(words)
     return (message(blocks, clip(summary, SUMMARY)),) if blocks else ()
 
 
@@ -226,7 +212,7 @@ def _line(line: ToolLine, language: str) -> list[Block]:
     summary = clip(bare(line.summary), SUMMARY)
     word = LINE_WORDS.get(line.state)
     return [
-        run(f"{MARKS[line.state]} {line.tool[:SUMMARY]}"),
+        run(f"{LINE_MARKS[line.state]} {line.tool[:SUMMARY]}"),
         *([run(" "), run(summary, "code")] if summary else []),
         *([run(f" ({say(word, language)})")] if word else []),
     ]
@@ -235,7 +221,7 @@ def _line(line: ToolLine, language: str) -> list[Block]:
 def _plan(view: PlanView) -> tuple[bytes, ...]:
     """One message that ticks."""
     done = sum(step.state == "done" for step in view.steps)
-    title = f"{MARKS[view.state]} {clip(bare(view.title), TITLE)}".strip()
+    title = f"{PLAN_MARKS[view.state]} {clip(bare(view.title), TITLE)}".strip()
     title = f"{title} {done}/{len(view.steps)}" if view.steps else title
     tasks = [_task(n, step) for n, step in enumerate(view.steps, 1)]
     first, last = _window(view.steps)
@@ -280,7 +266,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     """All of every call's arguments, in as many messages as it takes; buttons in the last."""
     many, language, is_open = len(view.proposals) > 1, view.language, view.state == "open"
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
-    title = f"{MARKS[view.state]} {asking}"
+    title = f"{CARD_MARKS[view.state]} {asking}"
     asker = f"\n{say('asked_by', language, name=bare(view.asker))}" if view.asker else ""
     rule = say("always_covers", language, rule=visible(view.rule)) if view.rule else ""
     blocks = [rich([section([run(title, "bold"), *([run(asker)] if asker else [])])])]
@@ -318,7 +304,9 @@ def _proposal(line: ProposalLine, language: str) -> Iterator[Block]:
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes, ...]:
     blocks = [markdown(part) for part in split(harmless(view.text.strip()), TEXT) if part.strip()]
-    decided = _slices(f"{MARKS[view.state]} {view.outcome.strip()}" if view.outcome.strip() else "")
+    decided = _slices(
+        f"{CARD_MARKS[view.state]} {view.outcome.strip()}" if view.outcome.strip() else ""
+    )
     blocks += [rich([section([run(words, "bold")])]) for words in decided]
     return packed(blocks, asking if view.state == "open" else (), view.text)
 

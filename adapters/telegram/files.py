@@ -10,6 +10,7 @@ from typing import BinaryIO
 import msgspec
 from telegram import InputFile
 
+from adapters.outputs import kept_copy
 from adapters.telegram.payloads import Source
 from adapters.telegram.transport import AiohttpRequest
 from gateway.errors import Rejected
@@ -79,12 +80,7 @@ def as_documents(
 
 
 def _open(source: Source, outputs: Path | None) -> BinaryIO:
-    if outputs is None:
-        raise Rejected("files cannot be sent: no folder for them is set")
-    root = outputs.resolve()
-    path = (root / source.ref).resolve()
-    if not path.is_relative_to(root):
-        raise Rejected(f"the file {source.name} is not one of mine")
+    path = kept_copy(outputs, source.ref, source.name)
     try:
         return path.open("rb")
     except OSError:

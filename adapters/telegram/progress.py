@@ -22,39 +22,18 @@ from adapters.telegram.blocks import (
 )
 from adapters.telegram.entities import LIMIT, Marked, joined, one_markdown, styled
 from adapters.telegram.payloads import keyboard, messages, rich_message
-from gateway.texts import Key, say
-from gateway.views import Activity, LineState, PlanState, PlanStep, PlanView, StepState, ToolLine
-
-LINE_MARKS: dict[LineState, str] = {
-    "waiting": "☐",
-    "running": "◐",
-    "done": "☑",
-    "failed": "✕",
-    "denied": "✕",
-    "stopped": "✕",
-    "unknown": "?",
-}
-LINE_WORDS: dict[LineState, Key] = {
-    "failed": "line_failed",
-    "denied": "line_denied",
-    "stopped": "line_stopped",
-    "unknown": "line_unknown",
-}
-STEP_MARKS: dict[StepState, str] = {
-    "pending": "☐",
-    "running": "◐",
-    "done": "☑",
-    "failed": "✕",
-    "skipped": "–",
-}
-PLAN_MARKS: dict[PlanState, str] = {
-    "open": "☐",
-    "running": "◐",
-    "done": "☑",
-    "failed": "✕",
-    "stopped": "✕",
-}
-ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
+from adapters.words import LINE_WORDS
+from gateway.texts import say
+from gateway.views import (
+    ENDED,
+    LINE_MARKS,
+    PLAN_MARKS,
+    STEP_MARKS,
+    Activity,
+    PlanStep,
+    PlanView,
+    ToolLine,
+)
 
 SUMMARY, OUTPUT, WORDS = 200, 600, 1000
 """Most characters of a tool line's summary, of an output and of the words in a plain Activity."""

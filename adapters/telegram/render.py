@@ -4,7 +4,7 @@ A payload is what its method takes besides the chat; the adapter makes an edit o
 says whether the server has rich messages; both forms show the same.
 """
 
-from typing import Literal, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -12,8 +12,10 @@ from adapters.calls import laid_out, visible
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import Marked, cut, from_markdown, joined, one_markdown, styled
 from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
-from gateway.texts import Key, say
+from adapters.words import RISKS
+from gateway.texts import say
 from gateway.views import (
+    CARD_MARKS,
     Activity,
     ApprovalCard,
     Button,
@@ -29,20 +31,6 @@ from gateway.views import (
     Said,
     View,
 )
-
-CARD_MARKS: dict[CardState, str] = {
-    "open": "☐",
-    "approved": "☑",
-    "answered": "☑",
-    "denied": "✕",
-    "expired": "✕",
-    "cancelled": "✕",
-}
-RISKS: dict[Literal["low", "medium", "high"], Key] = {
-    "low": "risk_low",
-    "medium": "risk_medium",
-    "high": "risk_high",
-}
 
 FOLDED = 240
 """Arguments longer than this are shown folded."""

@@ -28,6 +28,7 @@ from gateway.plans.present import Course
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import InboxRow
 from gateway.texts import Key, say
+from gateway.views import STEP_MARKS
 
 if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
@@ -190,9 +191,8 @@ def listed(course: Course | None, language: str) -> str:
     """The steps with their numbers, and how to change them."""
     if course is None:
         return say("plan_none", language)
-    marks = {"pending": "☐", "running": "◐", "done": "☑", "failed": "✕", "skipped": "✕"}
     lines = (
-        f"{n}. {marks[step.state]} {step.description}"
+        f"{n}. {STEP_MARKS[step.state]} {step.description}"
         for n, step in enumerate(course.plan.steps, 1)
     )
     return "\n".join((*lines, "", say("todo_usage", language)))
