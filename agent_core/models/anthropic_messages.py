@@ -14,7 +14,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
+from agent_core.models.wire import UNANSWERED, Line, ToolSheet, raw
 from agent_core.settings import Endpoint
 
 MAX_TOKENS = 8192
@@ -45,16 +45,7 @@ class AnthropicMessages:
 
     async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
         """The whole answer to `request`; raises ModelFailed."""
-
-        async def send(retries: int) -> httpx2.Response:
-            return await self._send(request, retries)
-
-        async def read(response: httpx2.Response, show: OnDelta) -> Reply:
-            answer = Answer(request, self.provider, show)
-            await feed(response, answer)
-            return answer.reply()
-
-        return await self._line.ask(send, read, on_delta, request.retries)
+        return await self._line.ask(request, self._send, Answer, on_delta)
 
     async def close(self) -> None:
         """Close the connections."""

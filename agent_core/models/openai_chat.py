@@ -17,7 +17,7 @@ from agent_core.messages import Message, Thinking, ToolCall, ToolResult, text_of
 from agent_core.models.answers.openai_chat import FIELDS, Answer
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed, raw
+from agent_core.models.wire import UNANSWERED, Line, ToolSheet, raw
 from agent_core.settings import Endpoint
 
 GOOGLE = "generativelanguage.googleapis.com"
@@ -114,16 +114,7 @@ class OpenAIChat:
 
     async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
         """The whole answer to `request`; raises ModelFailed."""
-
-        async def send(retries: int) -> httpx2.Response:
-            return await self._send(request, retries)
-
-        async def read(response: httpx2.Response, show: OnDelta) -> Reply:
-            answer = Answer(request, self.provider, show)
-            await feed(response, answer)
-            return answer.reply()
-
-        return await self._line.ask(send, read, on_delta, request.retries)
+        return await self._line.ask(request, self._send, Answer, on_delta)
 
     async def close(self) -> None:
         """Close the connections."""

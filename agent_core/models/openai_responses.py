@@ -13,7 +13,7 @@ from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolRes
 from agent_core.models.answers.openai_responses import MARK, Answer
 from agent_core.models.openai_chat import CONTINUED, Calls
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, ToolSheet, feed
+from agent_core.models.wire import UNANSWERED, Line, ToolSheet
 from agent_core.settings import Endpoint
 
 ENCRYPTED = ["reasoning.encrypted_content"]
@@ -32,16 +32,7 @@ class OpenAIResponses:
 
     async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
         """The whole answer to `request`; raises ModelFailed."""
-
-        async def send(retries: int) -> httpx2.Response:
-            return await self._send(request, retries)
-
-        async def read(response: httpx2.Response, show: OnDelta) -> Reply:
-            answer = Answer(request, self.provider, show)
-            await feed(response, answer)
-            return answer.reply()
-
-        return await self._line.ask(send, read, on_delta, request.retries)
+        return await self._line.ask(request, self._send, Answer, on_delta)
 
     async def close(self) -> None:
         """Close the connections."""

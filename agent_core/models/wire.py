@@ -14,13 +14,14 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
-from agent_core.models.port import Delta, OnDelta, Reply, Restarted, ToolSpec
+from agent_core.models.port import Delta, OnDelta, Reply, Request, Restarted, ToolSpec
 from agent_core.settings import Endpoint
 
-Send: TypeAlias = Callable[[int], Awaitable[httpx2.Response]]
-"""Starts the call; the argument is how many tries the SDK may add."""
+Send: TypeAlias = Callable[[Request, int], Awaitable[httpx2.Response]]
+"""Starts the call; the number is how many tries the SDK may add."""
 
-Read: TypeAlias = Callable[[httpx2.Response, OnDelta], Awaitable[Reply]]
+Make: TypeAlias = "Callable[[Request, str, OnDelta], Fold]"
+"""What takes in the answer to a request of a provider."""
 
 UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
@@ -51,11 +52,9 @@ class Line:
         self._endpoint = endpoint
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
-    async def ask(
-        self, send: Send, read: Read, on_delta: OnDelta, retries: int | None = None
-    ) -> Reply:
+    async def ask(self, request: Request, send: Send, make: Make, on_delta: OnDelta) -> Reply:
         """The answer, after as many tries as are allowed; raises ModelFailed."""
-        left = self._endpoint.retries if retries is None else retries
+        left = self._endpoint.retries if request.retries is None else request.retries
         senseless = False
         while True:
             shown = False
@@ -66,9 +65,10 @@ class Line:
                 on_delta(delta)
 
             try:
-                response = await self._start(send, left)
+                response = await self._start(request, send, left)
                 left -= int(response.request.headers.get("x-stainless-retry-count", 0))
-                return await self._read(response, read, show)
+                fold = make(request, self._endpoint.provider, show)
+                return await self._read(response, fold)
             except Broken as broken:
                 hopeless = broken.fault in ("auth", "rejected")
                 again = broken.fault == "malformed" and senseless
@@ -79,24 +79,25 @@ class Line:
                     on_delta(Restarted())
                 await ambient.wait(broken.pause)
 
-    async def _start(self, send: Send, retries: int) -> httpx2.Response:
+    async def _start(self, request: Request, send: Send, retries: int) -> httpx2.Response:
         began = ambient.monotonic()
         try:
             try:
-                return await send(retries)
+                return await send(request, retries)
             except ModelFailed as failed:
                 late = ambient.monotonic() - began > STALE
                 if retries or late or failed.fault != "unreachable":
                     raise
-                return await send(0)
+                return await send(request, 0)
         except (OSError, ValueError) as error:
             why = self.clean(str(error))
             text = f"{self._endpoint.provider} cannot be called: {why}. Check key and base URL."
             raise ModelFailed(text, "rejected") from None
 
-    async def _read(self, response: httpx2.Response, read: Read, show: OnDelta) -> Reply:
+    async def _read(self, response: httpx2.Response, fold: "Fold") -> Reply:
         try:
-            return await read(response, show)
+            await feed(response, fold)
+            return fold.reply()
         except httpx2.ReadTimeout:
             raise Broken("stopped sending", "timeout") from None
         except httpx2.HTTPError:
@@ -156,6 +157,9 @@ class Fold(Protocol):
     ended: bool
 
     def add(self, data: bytes) -> None: ...
+
+    def reply(self) -> Reply:
+        """The whole answer; raises Broken."""
 
 
 async def feed(response: httpx2.Response, fold: Fold) -> None:
