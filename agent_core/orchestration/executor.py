@@ -62,7 +62,7 @@ async def react(
         new.append(Message(role="tool", parts=results))
         if last := ending(calls, results, text_of(answer)):
             return Spell(text=text_of(last[0]), messages=(*new, *last))
-        if brief.plans and (steps := planning.planned(calls, results)):
+        if steps := planning.planned(calls, results):
             plan = Plan(title=title(brief.said or brief.text), steps=steps)
             return Spell(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(text_of(answer), hands.toolbox.lasting(calls), results)

@@ -81,7 +81,7 @@ def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
     """`plan` with what had not begun replaced by `steps`.
 
     What was done or failed stays. Of what had not begun, a step named again is replaced, the
-    others are skipped, but for those that a person added. An id that belongs to an ended step is
+    others are skipped, but for those that a person added: they come last. An id that belongs to an ended step is
     not given out a second time. A plan of which nothing has begun is replaced as a whole.
     """
     wanted = tuple(steps)
@@ -92,12 +92,26 @@ def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
         for step in wanted
     )
     begun = len(plan.of("pending")) < len(plan.steps)
+    left = tuple(s for s in plan.of("pending") if s.id not in named)
+    own = tuple(step for step in left if step.own)
+    gone = {step.id for step in left if not step.own}
     kept = tuple(
-        replace(step, state="skipped") if step.state == "pending" and not step.own else step
+        replace(step, state="skipped") if step.id in gone else step
         for step in plan.steps
-        if (begun or step.own) and (step.state != "pending" or step.id not in named)
+        if begun and step not in own and (step.state != "pending" or step.id in gone)
     )
-    return replace(plan, steps=(*kept, *new), revision=plan.revision + 1)
+    own = tuple(_rebased(step, plan, own, new) for step in own)
+    return replace(plan, steps=(*kept, *new, *own), revision=plan.revision + 1)
+
+
+def _rebased(step: Step, plan: Plan, own: tuple[Step, ...], new: tuple[Step, ...]) -> Step:
+    """A person's step after a re-plan: it comes after the new steps where what it waited for will
+    not be done any more, unless they wait for it."""
+    there = {one.id for one in (*plan.of("done"), *own, *new)}
+    needs = tuple(need for need in step.needs if need in there)
+    if needs != step.needs and not any(step.id in one.needs for one in new):
+        needs = tuple(dict.fromkeys((*needs, *(one.id for one in new))))
+    return replace(step, needs=needs)
 
 
 def _free(wanted: str, taken: set[str], n: int) -> str:

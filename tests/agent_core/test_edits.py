@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.orchestration.edits import PlanEdit, apply, edited
-from agent_core.orchestration.plan import MOST_STEPS, Plan, moved
+from agent_core.orchestration.plan import MOST_STEPS, Plan, moved, problem, revised
 from tests.agent_core.test_plan import ids, plan, states
 
 
@@ -86,3 +86,16 @@ def test_whatever_is_changed_the_plan_comes_to_an_end(moves: list[PlanEdit | str
     while one.ready:
         one = moved(one, one.ready[0].id, "done")
     assert not one.of("pending"), f"these never begin: {needs(one)}"
+
+
+def test_what_a_person_added_outlives_a_re_plan_and_can_begin() -> None:
+    one = after(plan("a", "b a"), action="add", text="tell Bob")
+    one = moved(moved(one, "a", "done"), "b", "failed", "broken")
+    again = revised(one, plan("c a").steps)
+    assert ids(again.steps) == "a b c own1" and needs(again)["own1"] == "a c"
+    assert problem(again) == "" and ids(again.ready) == "c"
+    assert ids(moved(again, "c", "done").ready) == "own1"
+    waited_for = revised(one, plan("c own1").steps)
+    assert problem(waited_for) == "" and ids(waited_for.ready) == "own1", "before who waits for it"
+    named = revised(one, plan("own1 a").steps)
+    assert ids(named.steps) == "a b own1", "the model may place it itself"

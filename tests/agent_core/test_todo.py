@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from agent_core.context import todo
+from agent_core.events import PlanMade
 from agent_core.orchestration.plan import moved
-from tests.agent_core.test_orchestrator import World
+from tests.agent_core.test_orchestrator import World, events
 from tests.agent_core.test_plan import plan, states
 from tests.agent_core.test_scope import Disk
 
@@ -42,6 +43,8 @@ async def test_a_planned_turn_keeps_the_copy_and_takes_ticks(tmp_path: Path) -> 
     assert result.text == "final done"
     assert (tmp_path / ".turnkeeper" / "todo.md").read_text().count("- [x]") == 3
     (tmp_path / ".turnkeeper" / "todo.md").write_text("<!-- turn t -->\n- [x] a: find")
-    again = World(tmp_path)
-    await again.run(Disk())
+    again, disk = World(tmp_path), Disk()
+    await again.run(disk)
+    shown = [event.steps[0].state for event in events(disk, PlanMade)]  # type: ignore[attr-defined]
+    assert shown == ["pending", "done"], "people see the tick too"
     assert "a" not in again.asked and "b" in again.asked, "it was ticked before it began"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import (
     FRIEND,
@@ -147,6 +148,47 @@ async def test_what_failed_for_good_is_tried_again_by_a_press(rig: Rig) -> None:
     assert "Find the hosts" in said and "nobody there" in said
 
 
+async def test_another_person_does_not_try_again_what_failed(rig: Rig) -> None:
+    await rig.start()
+    bad, none = Say('{"ok": false, "why": "nobody there"}'), Say('{"steps": []}')
+    rig.model.script(CHAIN, Say("hm"), bad, none, Say("It did not work."))
+    rig.telegram.say(GROUP, f"@test_bot {ASK}", user=PERSON, **mention("@test_bot"))
+    await rig.shows("It did not work.", GROUP)
+    await rig.quiet()
+    word = await rig.told(rig.press(rig.plan(GROUP), "Retry 1", FRIEND))
+    assert "That plan is over" in word
+    await rig.quiet()
+    assert len(rig.model.requests) == 5, "no turn began"
+
+
+async def test_who_may_only_read_by_now_does_not_change_it(rig: Rig) -> None:
+    await rig.start()
+    await begun(rig, Say("never heard"))
+    await rig.crash()
+    rig.model.gate = asyncio.Event()
+    await rig.start(TELEGRAM_ALLOWED_USERS=str(FRIEND), TELEGRAM_VIEWER_USERS=str(PERSON))
+    assert await rig.told(rig.press(rig.plan(), "Stop")) == say("not_allowed")
+    assert "◐ Find the hosts" in rig.said()[0]
+
+
+async def test_what_is_changed_while_a_plan_is_made_anew_counts(rig: Rig) -> None:
+    await rig.start()
+    bad = Say('{"ok": false, "why": "none there"}')
+    anew = plan("search: Search elsewhere", "table: Write it")
+    await begun(rig, Say("hm"), bad, anew, Say("three"), GOOD, Say("There you are."))
+    for _ in range(2):
+        count = len(rig.model.requests)
+        pass_on(rig)
+        await rig.until(lambda count=count: len(rig.model.requests) > count)
+    assert asked(rig)[-1] == "[Planning again]"
+    rig.telegram.say(PERSON, "/todo skip 3")
+    await rig.shows("– Write it")
+    freely(rig)
+    await rig.shows("There you are.")
+    await rig.quiet()
+    assert "table" not in asked(rig), "it was skipped before the new plan stood"
+
+
 async def test_in_a_group_only_who_asked_changes_it(rig: Rig) -> None:
     await rig.start()
     rig.model.script(CHAIN, *[Say("x"), GOOD] * 3, Say("All."))
@@ -223,6 +265,7 @@ async def test_a_plan_is_changed_by_words_before_it_runs(rig: Rig) -> None:
     await rig.until(lambda: rig.cards() == [])
     await rig.quiet()
     assert len(rig.model.requests) == 2, "nothing has run"
+    assert rig.said()[-1] == "Stopped." and "– Only this" in str(rig.said()), "and no answer"
 
 
 async def test_a_plan_that_nobody_approves_runs_nothing(rig: Rig) -> None:
