@@ -96,7 +96,7 @@ def ended(session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] |
         with suppress(StoreFailed):  # the scheduler looks again
             await book.settle_turn(firing.job, firing.slot)
 
-    session.services.spawn(settle(), "settle")
+    session.services.spawn(settle, "settle")
 
 
 def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:

@@ -348,7 +348,7 @@ class Decisions:
             except DeliveryError as error:
                 log.info("not_told", extra={"why": str(error)})
 
-        session.services.spawn(tell(), "tell")
+        session.services.spawn(tell, "tell")
 
 
 def describe(question: QuestionRow, language: str = "") -> str:

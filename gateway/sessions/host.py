@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.ports import Changed
-from gateway.sessions.services import Services
+from gateway.sessions.services import Services, Work
 from gateway.sessions.session import Session
 from gateway.store.rows import Opened, QuestionRow
 
@@ -62,17 +63,15 @@ class Host:
             self._next_due = self._alarmed = when
             self._timer.set()
 
-    def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
-        """Run `work` in the host's task group."""
-        if self._group is None:
-            work.close()
-            return
-        self._group.create_task(self._guard(work), name=name)
+    def spawn(self, work: Work, name: str) -> None:
+        """Run `work` in the host's task group; it may never begin, as when all ends just then."""
+        if self._group is not None:
+            self._group.create_task(self._guard(work), name=name)
 
-    async def _guard(self, work: Coroutine[object, object, None]) -> None:
+    async def _guard(self, work: Work) -> None:
         """A bug in one conversation ends nothing else."""
         try:
-            await work
+            await work()
         except Exception:
             log.exception("work_failed")
             self.services.count("work_failed")
@@ -120,7 +119,7 @@ class Host:
         for name in names:
             services.feed.publish(name, Changed())
             if name in free:
-                self.spawn(self._serve(name, opened.get(name)), f"session:{name}")
+                self.spawn(partial(self._serve, name, opened.get(name)), f"session:{name}")
             else:
                 self.wake(name)
 
@@ -149,7 +148,7 @@ class Host:
             return replace(press, conversation=asked, event=event)
         # nobody there can answer it on this platform: it is acknowledged without a word
         if press.press and (adapter := self.services.adapters.get(where.platform)) is not None:
-            self.spawn(adapter.tell(where, press.press, ""), "tell")
+            self.spawn(partial(adapter.tell, where, press.press, ""), "tell")
         return replace(press, conversation=asked, event=event, press="")
 
     def _is_free(self, conversation: str) -> bool:
@@ -167,7 +166,7 @@ class Host:
             self._starting[conversation] = True
         elif not self._draining and self._group is not None:
             self._starting[conversation] = False
-            self.spawn(self._serve(conversation), f"session:{conversation}")
+            self.spawn(partial(self._serve, conversation), f"session:{conversation}")
 
     async def _serve(self, conversation: str, opened: Opened | None = None) -> None:
         again = True

@@ -201,7 +201,7 @@ class Intake:
             except DeliveryError as error:
                 log.info("no_receipt", extra={"why": str(error)})
 
-        session.services.spawn(give(), "receipt")
+        session.services.spawn(give, "receipt")
 
     def _edited(self, row: InboxRow, edit: MessageEdited) -> None:
         session = self._session

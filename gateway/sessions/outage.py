@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from gateway.errors import DeliveryError
 from gateway.messages import Conversation, Inbound, MessageReceived
@@ -28,7 +29,7 @@ class Outage:
             known = self._services.access.role(sender) is not None
             if known and where.id not in self._told:
                 self._told.add(where.id)
-                self._services.spawn(self._say(where, sender.language), "outage")
+                self._services.spawn(partial(self._say, where, sender.language), "outage")
 
     def over(self) -> None:
         """Something was kept again."""

@@ -19,10 +19,13 @@ from gateway.store.port import Store
 from gateway.vault.vault import Vault
 
 
+Work = Callable[[], Coroutine[object, object, None]]
+
+
 class Spawn(Protocol):
     """Runs something beside the session, owned by the host's task group."""
 
-    def __call__(self, work: Coroutine[object, object, None], name: str) -> None: ...
+    def __call__(self, work: Work, name: str) -> None: ...
 
 
 class Hearing(Protocol):

@@ -7,6 +7,7 @@ One turn at a time, in order of arrival. Everything that a person does enters as
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -68,7 +69,7 @@ class Session(Commits):
                 sender.set()
                 self._event.set()
 
-        self.services.spawn(send(), f"outbox:{self.conversation.id}")
+        self.services.spawn(send, f"outbox:{self.conversation.id}")
         try:
             await self._serve()
         except (StoreFailed, Fenced) as error:
@@ -249,7 +250,7 @@ class Session(Commits):
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self.history.of(open_turn)
         self.active = open_turn
-        self.services.spawn(self._drive(open_turn, turn, history), f"turn:{open_turn.id}")
+        self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")
         patience: float | None = None
         while open_turn.outcome is None:
             self._event.clear()

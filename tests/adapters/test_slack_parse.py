@@ -61,6 +61,12 @@ def test_a_mention_is_for_us_and_is_left_out() -> None:
     assert isinstance(other, MessageReceived) and not other.addressed
 
 
+def test_a_mention_that_comes_alone_is_a_message() -> None:
+    """An app without message events for a channel gets the mention only."""
+    only = heard(type="app_mention", text="<@U0BOT> hello")
+    assert isinstance(only, MessageReceived) and only.addressed and only.text == "hello"
+
+
 def test_a_command_in_words() -> None:
     given_ = heard(text="<@U0BOT> /deny use another")
     assert isinstance(given_, CommandGiven)

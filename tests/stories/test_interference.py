@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def at_point(k: int, act: Act) -> Callable[[Life], None]:
     def prepare(one: Life) -> None:
         def do() -> None:
             one.acted = False
-            one.host.spawn(acting(one), "interference")
+            one.host.spawn(partial(acting, one), "interference")
 
         one.points.at, one.points.do = k, do
 

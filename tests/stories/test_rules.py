@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -183,7 +184,7 @@ def test_R02_an_answer_in_the_moment_of_parking_is_not_overwritten(tmp_path: Pat
                 session = next(iter(one.host.sessions.values()))
                 question = next(iter(session.questions.values()))
                 said = Answer(choice="once", by=ANN.key, name="Ann")
-                one.host.spawn(session.decisions.decide(question, said, 999), "press")
+                one.host.spawn(partial(session.decisions.decide, question, said, 999), "press")
 
         Turn.suspend = at_park
         try:
