@@ -6,7 +6,7 @@ messages, and a message is always written the same way.
 """
 
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import httpx2
 import msgspec
@@ -19,6 +19,9 @@ from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import UNANSWERED, Line, ToolSheet, raw
 from agent_core.settings import Endpoint
+
+if TYPE_CHECKING:
+    from openai._models import FinalRequestOptions
 
 GOOGLE = "generativelanguage.googleapis.com"
 UNSIGNED = "skip_thought_signature_validator"
@@ -57,6 +60,28 @@ def _parsed(url: str) -> httpx2.URL:
     return httpx2.URL(url)
 
 
+class _Sdk(openai.AsyncOpenAI):
+    """The SDK's client, which reads the address and writes the headers once for all calls. Where
+    a later version has other steps, these are not asked, and it does its own."""
+
+    def __init__(self, api_key: str, base_url: str, timeout: httpx2.Timeout) -> None:
+        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout, http_client=_Client())
+        self._heads: dict[int, httpx2.Headers] = {}
+
+    def _prepare_url(self, url: str) -> httpx2.URL:
+        return _parsed(url) if "://" in url else super()._prepare_url(url)
+
+    def _build_headers(
+        self, options: "FinalRequestOptions", *, retries_taken: int = 0
+    ) -> httpx2.Headers:
+        if options.headers or options.timeout is not self.timeout:
+            return super()._build_headers(options, retries_taken=retries_taken)
+        if (known := self._heads.get(retries_taken)) is None:
+            known = super()._build_headers(options, retries_taken=retries_taken)
+            self._heads[retries_taken] = known
+        return known.copy()
+
+
 class Calls:
     """OpenAI's client, called below its typed layer; what all calls share is made once."""
 
@@ -64,12 +89,7 @@ class Calls:
         self.own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
         self._line = line
         self._url = f"{endpoint.base_url.rstrip('/')}/{path}"
-        self._client = openai.AsyncOpenAI(
-            api_key=endpoint.api_key,
-            base_url=endpoint.base_url,
-            timeout=line.timeout,
-            http_client=_Client(),
-        )
+        self._client = _Sdk(endpoint.api_key, endpoint.base_url, line.timeout)
 
     async def post(self, body: bytes, retries: int) -> httpx2.Response:
         """Start a call; raises ModelFailed, and APIStatusError for a status of 400."""

@@ -49,8 +49,11 @@ class SqliteStore:
         self._reader = ThreadPoolExecutor(1, "store-reader")
         self._reading: sqlite3.Connection | None = None
         self._broken: set[tuple[str, int]] = set()
+        self._recent: sqlite3.Connection | None = None
         self._near: dict[str, bytes | None] = {}
-        """Small documents read lately, and which are not there: nobody else writes this file."""
+        """Small documents read lately: nobody else writes this file."""
+        self._there: set[str] = set()
+        """Names of all small documents that are there or may be: others cost no look."""
         self._puts = 0
 
     @classmethod
@@ -58,14 +61,17 @@ class SqliteStore:
         """The store in the file `path`, made if missing; StoreFailed if it cannot be."""
         store = cls(path)
         await store._writer.started()
+        for prefix in AT_HAND:
+            store._there.update(await store.keys(prefix))
         return store
 
     async def close(self) -> None:
         """Finish what is queued and close the file."""
         await self._writer.close()
         self._reader.shutdown()
-        if self._reading is not None:
-            self._reading.close()
+        for connection in (self._reading, self._recent):
+            if connection is not None:
+                connection.close()
 
     @property
     def commits(self) -> int:
@@ -81,7 +87,14 @@ class SqliteStore:
         )
 
     async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
-        return await self._read(lambda c: statements.arrivals(c, conversation, after))
+        # written a moment ago, so still in memory: a thread would cost more than the look
+        try:
+            if self._recent is None:
+                self._recent = _open(self._path, patience=0.0)
+                self._recent.execute("PRAGMA cache_size = -256")
+            return statements.arrivals(self._recent, conversation, after)
+        except sqlite3.Error:
+            return await self._read(lambda c: statements.arrivals(c, conversation, after))
 
     async def dead_letters(self, limit: int) -> tuple[InboxRow, ...]:
         return await self._read(
@@ -297,6 +310,8 @@ class SqliteStore:
     async def get(self, key: str) -> bytes | None:
         if key in self._near:
             return self._near[key]
+        if key.startswith(AT_HAND) and key not in self._there:
+            return None
 
         def work(c: sqlite3.Connection) -> bytes | None:
             row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
@@ -312,6 +327,8 @@ class SqliteStore:
         return found
 
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
+        if body is not None and key.startswith(AT_HAND):
+            self._there.add(key)
         try:
             return await self._writer.submit(lambda c: statements.put(c, key, body, expected))
         finally:
@@ -361,7 +378,7 @@ class SqliteStore:
             raise StoreFailed(f"the store could not be read: {error}") from error
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path, patience: float = 10.0) -> sqlite3.Connection:
     return sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=10, cached_statements=256
+        path, isolation_level=None, check_same_thread=False, timeout=patience, cached_statements=256
     )

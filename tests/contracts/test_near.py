@@ -27,3 +27,28 @@ async def test_what_is_read_is_what_was_written_last(tmp_path: Path) -> None:
         assert "paired:x" not in store._near, "another process may pair"
     finally:
         await store.close()
+
+
+async def test_names_that_are_not_there_cost_no_look(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    await store.put("identity:ann", b"1")
+    await store.close()
+    again = await SqliteStore.open(tmp_path / "store.db")
+    try:
+        assert await again.get("identity:ann") == b"1", "written in an earlier life"
+        again._reader.shutdown()
+        assert await again.get("identity:bob") is None
+        assert await again.put("identity:bob", b"2") and "identity:bob" in again._there
+    finally:
+        await again.close()
+
+
+async def test_what_came_in_is_read_also_when_the_file_is_busy(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    try:
+        assert await store.arrivals("nowhere", 0) == ()
+        assert store._recent is not None
+        store._recent.close()  # it answers with an error from now on
+        assert await store.arrivals("nowhere", 0) == ()
+    finally:
+        await store.close()
