@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent_core.agent import Agent, AgentState, Result
+    from agent_core.agent import Agent
     from agent_core.library.agentic import AgenticLoop
+    from agent_core.library.result import AgentState, Result
     from agent_core.tools.decorator import tool
 
 __all__ = ["Agent", "AgentState", "AgenticLoop", "Result", "tool"]
@@ -12,10 +13,14 @@ __all__ = ["Agent", "AgentState", "AgenticLoop", "Result", "tool"]
 
 def __getattr__(name: str) -> object:
     """Import on first use: a gateway that needs one module of ours does not pay for all."""
-    if name in ("Agent", "AgentState", "Result"):
-        from agent_core import agent
+    if name == "Agent":
+        from agent_core.agent import Agent
 
-        return getattr(agent, name)
+        return Agent
+    if name in ("AgentState", "Result"):
+        from agent_core.library import result
+
+        return getattr(result, name)
     if name == "AgenticLoop":
         from agent_core.library.agentic import AgenticLoop
 

@@ -14,26 +14,26 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-
-import msgspec
+from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core import ambient
 from agent_core.errors import Misuse
-from agent_core.events import AgentEvent, Completed
-from agent_core.library.callbacks import CALLBACKS, Callback, known, tell
-from agent_core.library.task import AgentState, Result, Task
-from agent_core.mcp.servers import Servers
-from agent_core.mcp.settings import Given, parse_servers
-from agent_core.messages import Message
-from agent_core.models.port import Model, OnDelta, Reply, Request
-from agent_core.policy import Mode, Situation, Verdict, decide
-from agent_core.questions import Answer, Question
-from agent_core.tools.contract import Tool
-from agent_core.tools.finding.tools import finding_tools
-from agent_core.tools.hooks import PostHook, PreHook
-from agent_core.tools.toolbox import Prepared, Toolbox, bind
+from agent_core.library.result import AgentState, Result
 
-OnQuestion = Callable[[Question], Answer | str | Awaitable[Answer | str]]
+if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loads with the first
+    from agent_core.events import AgentEvent
+    from agent_core.library.callbacks import Callback
+    from agent_core.mcp.servers import Servers
+    from agent_core.mcp.settings import Given
+    from agent_core.messages import Message
+    from agent_core.models.port import Model, OnDelta, Reply, Request
+    from agent_core.policy import Mode, Verdict
+    from agent_core.questions import Answer, Question
+    from agent_core.tools.contract import Tool
+    from agent_core.tools.hooks import PostHook, PreHook
+    from agent_core.tools.toolbox import Prepared, Toolbox
+
+OnQuestion: TypeAlias = "Callable[[Question], Answer | str | Awaitable[Answer | str]]"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,36 +49,45 @@ class Agent:
     anything is asked for; auto: only what is risky is.
     """
 
-    model: Model | str = "pro"
-    tools: Iterable[Tool] = ()
+    model: "Model | str" = "pro"
+    tools: "Iterable[Tool]" = ()
     system: str = ""
-    on_question: OnQuestion | None = None
+    on_question: "OnQuestion | None" = None
     journal: Path | None = None
     workspace: Path = field(default_factory=Path.cwd)
     max_rounds: int = 30
     plans: bool = True
-    callbacks: dict[str, Callback] = field(default_factory=dict)
-    history: tuple[Message, ...] = ()
-    pre_tool_call: PreHook | None = None
-    post_tool_call: PostHook | None = None
-    mode: Mode = "auto"
+    callbacks: "dict[str, Callback]" = field(default_factory=dict)
+    history: "tuple[Message, ...]" = ()
+    pre_tool_call: "PreHook | None" = None
+    post_tool_call: "PostHook | None" = None
+    mode: "Mode" = "auto"
     state: AgentState = field(init=False, default=AgentState.IDLE)
-    toolbox: Toolbox = field(init=False)
-    _servers: Servers | None = field(init=False, default=None)
-    _picked: tuple[Model, str] | None = field(init=False, default=None)
+    toolbox: "Toolbox" = field(init=False)
+    _servers: "Servers | None" = field(init=False, default=None)
+    _picked: "tuple[Model, str] | None" = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        from agent_core.library.callbacks import known
+        from agent_core.tools.toolbox import Toolbox
+
         known(self.callbacks)
         self.toolbox = Toolbox(self.tools)
 
     @classmethod
-    async def create(cls, *, mcp: Iterable[Given] = (), **arguments: object) -> "Agent":
+    async def create(cls, *, mcp: "Iterable[Given]" = (), **arguments: object) -> "Agent":
         """An agent whose model is ready: the SDK is imported beside the loop. `mcp`: servers as
         in the setting MCP_SERVERS; `close`, or the end of `async with`, in the same task, ends
         them. Those that are slow or broken are waited for only where their tools are used."""
+        from agent_core.mcp.settings import parse_servers
+
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
         await asyncio.to_thread(agent._model)
         if servers := parse_servers(mcp):
+            from agent_core.mcp.servers import Servers
+            from agent_core.tools.finding.tools import finding_tools
+            from agent_core.tools.toolbox import Toolbox
+
             shelf = agent._servers = Servers(servers)
             await shelf.__aenter__()
             tools = (*agent.toolbox.tools, *finding_tools(shelf.names))
@@ -86,7 +95,7 @@ class Agent:
         return agent
 
     @property
-    def servers(self) -> Servers | None:
+    def servers(self) -> "Servers | None":
         """Those of `create`, while they are there."""
         return self._servers
 
@@ -134,7 +143,7 @@ class Agent:
         self,
         user_message: str,
         system_message: str | None = None,
-        conversation_history: Iterable[Message] | None = None,
+        conversation_history: "Iterable[Message] | None" = None,
         task_id: str | None = None,
     ) -> Result:
         """One turn. With a `journal`, a `task_id` that was cut off goes on where it was, and a
@@ -148,7 +157,7 @@ class Agent:
 
     async def stream(
         self, user_message: str, task_id: str | None = None
-    ) -> AsyncIterator[AgentEvent]:
+    ) -> "AsyncIterator[AgentEvent]":
         """What happens in a turn, as it happens; ends with Completed."""
         async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
             async for item in items:
@@ -161,9 +170,12 @@ class Agent:
         self,
         text: str,
         system: str | None,
-        history: Iterable[Message] | None,
+        history: "Iterable[Message] | None",
         task_id: str | None,
-    ) -> AsyncGenerator[AgentEvent | Result, None]:
+    ) -> "AsyncGenerator[AgentEvent | Result, None]":
+        from agent_core.library.callbacks import tell
+        from agent_core.library.task import Task
+
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
         task = Task(self, task_id or ambient.new_id(), tuple(history or ()))
@@ -184,14 +196,16 @@ class Agent:
         finally:
             self.state = after
 
-    def add_tools(self, *tools: Tool) -> None:
+    def add_tools(self, *tools: "Tool") -> None:
         """Tools that the turns from now on have besides. Raises Misuse for a name that is taken."""
+        from agent_core.tools.toolbox import Toolbox
+
         taken = {*self.toolbox.names}
         if twice := next((tool.name for tool in tools if tool.name in taken), ""):
             raise Misuse(f"there is a tool {twice!r} already: choose another name")
         self.toolbox = Toolbox((*self.toolbox.tools, *tools), self._servers)
 
-    def _model(self) -> tuple[Model, str]:
+    def _model(self) -> "tuple[Model, str]":
         if self._picked is None:
             if isinstance(self.model, str):
                 from agent_core.models.tiers import Models
@@ -202,21 +216,28 @@ class Agent:
                 self._picked = (self.model, "")
         return self._picked
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: "Request", on_delta: "OnDelta") -> "Reply":
         """Call the model."""
         model, known_as = self._model()
         if known_as:
-            request = msgspec.structs.replace(request, model=known_as)
+            from msgspec.structs import replace
+
+            request = replace(request, model=known_as)
         return await model.complete(request, on_delta)
 
-    def judge(self, item: Prepared) -> Verdict:
+    def judge(self, item: "Prepared") -> "Verdict":
         """The policy in the agent's mode."""
+        from agent_core.policy import Situation, decide
+        from agent_core.tools.toolbox import bind
+
         digest = bind(item, self.workspace)
         situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
         return decide(item.tool, item.arguments, digest, situation)
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: "Question") -> "Answer":
         """What `on_question` says; denied where nobody can be asked."""
+        from agent_core.questions import Answer
+
         now = ambient.now()
         if self.on_question is None:
             return Answer(choice="deny", text="nobody can be asked here", name="library", at=now)
@@ -229,6 +250,3 @@ class Agent:
             given if approving and given in ("once", "deny") else "deny" if approving else "once"
         )
         return Answer(choice=choice, text=given, name="library", at=now)  # type: ignore[arg-type]
-
-
-__all__ = ["CALLBACKS", "Agent", "AgentState", "Completed", "Result"]

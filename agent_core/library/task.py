@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,8 +13,8 @@ from agent_core.events import AgentEvent
 from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
 from agent_core.journal_file import FileJournal
 from agent_core.library.records import Start, ending_of, usage_of
+from agent_core.library.result import Result
 from agent_core.messages import Message
-from agent_core.models.port import Usage
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.brief import Result as Ending
 from agent_core.orchestration.drive import drive
@@ -29,47 +27,6 @@ if TYPE_CHECKING:  # an agent makes tasks
     from agent_core.agent import Agent
 
 log = logging.getLogger("turnkeeper.agent")
-
-
-class AgentState(StrEnum):
-    """What an agent is at. After a turn that used up its rounds it is IDLE again, with a summary
-    for an answer; after any other it is FINISHED, or ERROR where no answer came."""
-
-    IDLE = "IDLE"
-    RUNNING = "RUNNING"
-    FINISHED = "FINISHED"
-    ERROR = "ERROR"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """How a conversation's turn ended. `cost` is in US dollars, None where it is not known."""
-
-    final_response: str
-    messages: tuple[Message, ...]
-    usage: Usage
-    task_id: str
-    finish_reason: Literal["stop", "limit", "error"]
-    cost: float | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """The same as plain values."""
-        return {
-            **asdict(self),
-            "messages": msgspec.to_builtins(self.messages),
-            "usage": msgspec.to_builtins(self.usage),
-        }
-
-    @property
-    def state(self) -> AgentState:
-        """What the agent is at after it."""
-        match self.finish_reason:
-            case "stop":
-                return AgentState.FINISHED
-            case "limit":
-                return AgentState.IDLE
-            case "error":
-                return AgentState.ERROR
 
 
 class Task:

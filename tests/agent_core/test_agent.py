@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,3 +218,17 @@ def test_a_tool_needs_types() -> None:
         @tool
         def forecast(city) -> str:  # type: ignore[no-untyped-def]
             return ""
+
+
+def test_the_import_brings_the_standard_library_and_little_of_ours() -> None:
+    """What a turn needs loads with the first turn."""
+    code = (
+        "import sys; before = set(sys.modules); from agent_core import Agent; "
+        "print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    foreign = {
+        name for name in done.stdout.split() if name.split(".")[0] not in sys.stdlib_module_names
+    }
+    ours = {"agent", "ambient", "errors", "library", "library.result"}
+    assert foreign == {"agent_core", *(f"agent_core.{name}" for name in ours)}
