@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cron.claims import claims
+from cron.firing import fired
 from cron.job import ScheduleError
 from cron.schedule import read_schedule
 from cron.timetable import Times
 from cron.trigger import missed, next_fire
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed
-from gateway.jobs.port import Job, Jobs, Reason, Run
-from gateway.messages import JobFired, digest, read_conversation
+from gateway.jobs.port import MOST_RUNS, Job, Jobs, Reason, Run
+from gateway.messages import digest
 from gateway.ports import Accept
 
 log = logging.getLogger("turnkeeper.cron")
@@ -31,23 +32,24 @@ LONGEST_NAP = 60.0
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
 """Seconds after which a run that nobody took up is fired again; the inbox knows it if it is there."""
-TASK = (
-    "[A scheduled job: {title}. Due {when}. Nobody is waiting at the screen. Your final answer is "
-    "delivered as a report: begin with what was found. If there is nothing worth reporting, answer "
-    "only [SILENT].]\n\n{prompt}"
-)
 
 
 class Scheduler:
     """Claims and fires what is due. `accept` keeps an inbound value; `settle` looks what became
-    of a run, and says whether its turn has begun."""
+    of a run, and says whether its turn has begun; `before` is called ahead of each look, once a
+    minute at least."""
 
     def __init__(
-        self, jobs: Jobs, accept: Accept, settle: Callable[[Run], Awaitable[bool]]
+        self,
+        jobs: Jobs,
+        accept: Accept,
+        settle: Callable[[Run], Awaitable[bool]],
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._jobs = jobs
         self._accept = accept
         self._settle = settle
+        self._before = before
         self._rung = asyncio.Event()
         self._times = Times()
         self._first = True
@@ -99,6 +101,8 @@ class Scheduler:
 
     async def tick(self) -> float | None:
         """Do all that is due now; the nearest moment after it."""
+        if self._before is not None:
+            await self._before()
         first, self._first = self._first, False
         for run in await self._jobs.unfinished():
             await self._look_after(run, first)
@@ -144,10 +148,10 @@ class Scheduler:
             return await self._jobs.advance(run, _stopped(run, "deleted"))
         if job.state == "paused":
             return await self._jobs.advance(run, _stopped(run, "paused"))
-        fired = replace(run, state="fired", wake=0.0, at=now(), version=new_id())
-        if not await self._jobs.advance(run, fired):
+        begun = replace(run, state="fired", wake=0.0, at=now(), version=new_id())
+        if not await self._jobs.advance(run, begun):
             return False
-        await self._fire(job, fired)
+        await self._fire(job, begun)
         return True
 
     async def _look_after(self, run: Run, first: bool) -> None:
@@ -181,28 +185,25 @@ class Scheduler:
         if job is None:
             await self._jobs.advance(run, _stopped(run, "deleted"))
             return
-        fired = replace(run, state="fired", at=now(), version=new_id())
-        if await self._jobs.advance(run, fired):
-            await self._fire(job, fired)
+        begun = replace(run, state="fired", at=now(), version=new_id())
+        if await self._jobs.advance(run, begun):
+            await self._fire(job, begun)
 
     async def _fire(self, job: Job, run: Run) -> None:
         """Put the run into its conversation's inbox; a second time it is known there."""
         old = await self._jobs.run(job.id, run.replaces) if run.replaces else None
-        when = self._times.when(run.due, job.zone)
-        fired = JobFired(
-            conversation=read_conversation(job.conversation),
-            event=f"job:{job.id}:{run.slot}:{run.tries}",
-            job=job.id,
-            slot=run.slot,
-            due=run.due,
-            text=TASK.format(title=job.title, when=when, prompt=job.prompt),
-            title=job.title,
-            when=when,
-            owner=job.owner,
-            turn=run.turn,
-            replaces=old.turn if old is not None else "",
-        )
-        await self._accept([fired])
+        fed = await self._fed(job) if job.feeds_on else None
+        replaces = old.turn if old is not None else ""
+        await self._accept([fired(job, run, self._times, fed, replaces)])
+
+    async def _fed(self, job: Job) -> tuple[Job, Run] | None:
+        """What `job` feeds on: that job and its last run with a report."""
+        other = await self._jobs.get(job.feeds_on)
+        if other is None:
+            return None
+        runs = await self._jobs.runs(other.id, MOST_RUNS)
+        last = next((run for run in runs if run.state == "done"), None)
+        return (other, last) if last is not None else None
 
 
 def scheduled(job: Job, due: float | None) -> Job:

@@ -35,7 +35,7 @@ class Times:
         try:
             return read_schedule(schedule, zone).text
         except ScheduleError as error:
-            raise Refused(str(error)) from None
+            raise Refused(str(error), "schedule") from None
 
     def after(self, schedule: str, zone: str, moment: float) -> float | None:
         return next_fire(read_schedule(schedule, zone), zone, moment)

@@ -7,15 +7,18 @@ takes, and the job is made under an id that stood on record before anybody could
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.questions import Answer, Decision
 from agent_core.tools.contract import Tool, ToolContext
+from cron.card import About, card_of, card_of_action
 from cron.timetable import Times
 from gateway.clock import new_id
 from gateway.jobs.port import Asker, Draft, Job, Refused, Wish
+from gateway.jobs.work.words import does, due
 from gateway.texts import Key, say
 
 T = TypeVar("T")
@@ -26,8 +29,17 @@ DESCRIPTION = (
     "resume, run, delete. `schedule`: cron with 5 fields (30 9 * * 1-5), or 6 with seconds first; "
     "@daily; 'every 2h'; 'at 2026-12-01 09:00'. `prompt`: what is to be done each time, complete in "
     "itself. `zone`: like Europe/Berlin, where you know it. `job`: number or title, for all but "
-    "create and list. The person sees a card and confirms it; before that nothing exists."
+    "create and list. Only where it is asked for: `script`: a shell command of the workspace; "
+    "alone its output is the report, with a `prompt` you get the output, unless its last line is "
+    '{"wakeAgent": false}. `context_from`: number or title of the job whose last report you get. '
+    "`hook`: a name, POST /hooks/<name> begins it, with a schedule or without. `deliver`: where "
+    "the report goes: `here`, addresses of chats, `file:reports/x.md` of the workspace. "
+    "`spend`: dollars a run. The person sees a card and confirms it; before that nothing exists."
 )
+_SAME = {"title", "prompt", "schedule", "zone", "missed", "overlap", "script", "hook", "deliver",
+         "spend"}  # fmt: skip
+"""Arguments that a wish calls the same."""
+_EMPTY = {"title": "", "prompt": "", "schedule": ""}
 _LABELS: dict[Action, Key] = {
     "pause": "jobs_pause",
     "resume": "jobs_resume",
@@ -48,6 +60,11 @@ class Scheduling(BaseModel):
     missed: Literal["skip", "latest", "all"] = "latest"
     overlap: Literal["skip", "queue", "replace"] = "skip"
     jitter_seconds: float = Field(default=0.0, ge=0, le=3_600)
+    script: str = Field(default="", max_length=2_000)
+    context_from: str = ""
+    hook: str = ""
+    deliver: tuple[str, ...] = ()
+    spend: float = Field(default=0.0, ge=0, le=1_000)
 
 
 class Asking(Protocol):
@@ -74,6 +91,7 @@ class Book(Protocol):
     async def remove(self, name: str) -> bool: ...
     async def run_now(self, name: str, key: str) -> bool: ...
     async def seen_by(self, asker: Asker) -> tuple[Job, ...]: ...
+    async def zoned(self, asker: Asker) -> bool: ...
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
@@ -81,6 +99,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
     name: str = ""
     draft: Draft | None = None
+    card: str = ""
     language: str = ""
     said: str = ""
     why: str = ""
@@ -135,8 +154,7 @@ class _Desk:
         if proposed.draft is None:
             return proposed.said
         labels = _labels(wanted.action, proposed.language)
-        card = self._card(wanted.action, proposed.draft, proposed.language)
-        answer = await scope.ask(Decision(text=card, options=labels))
+        answer = await scope.ask(Decision(text=proposed.card, options=labels))
         if answer.choice != "once" or answer.text == labels[-1]:
             return "The person did not confirm it. Nothing was changed."
         if len(labels) > 2 and answer.text == labels[1]:
@@ -164,44 +182,29 @@ class _Desk:
             if old is None:
                 return Proposed(why=f"There is no such job. {self._listed(known)}")
         if old is not None and wanted.action != "change":
-            return Proposed(name=old.id, draft=Draft(job=old, times=()), language=language)
+            card = card_of_action(self._times, old, _LABELS[wanted.action], language)
+            draft = Draft(job=old, times=())
+            return Proposed(name=old.id, draft=draft, card=card, language=language)
         try:
-            draft = await self._book().draft(_wish(wanted, old), asker, old)
+            wish = _wish(wanted, old, known)
+            draft = await self._book().draft(wish, asker, old)
         except Refused as error:
             return Proposed(why=str(error))
         name = old.id if old is not None else new_id()
-        return Proposed(name=name, draft=draft, language=language)
+        fed = next((job.title for job in known if job.id == draft.job.feeds_on), "")
+        zoned = bool(wish.zone) or await self._book().zoned(asker)
+        about = About(fed=fed, day=self._spend(language), zoned=zoned, new=old is None)
+        card = card_of(self._times, draft, about, language)
+        return Proposed(name=name, draft=draft, card=card, language=language)
 
     def _listed(self, jobs: tuple[Job, ...]) -> str:
         """For the model."""
         lines = [
-            f"{n}. {job.title}: {self._times.words(job.schedule, job.zone, '')} ({job.zone}), "
-            f"{job.state}. schedule: {job.schedule}. prompt: {job.prompt}"
+            f"{n}. {job.title}: {due(self._times, job, '')} ({job.zone}), "
+            f"{job.state}. schedule: {job.schedule}. {does(job, '', '')}"
             for n, job in enumerate(jobs, 1)
         ]
         return "\n".join(lines) or "There are no jobs."
-
-    def _card(self, action: Action, draft: Draft, language: str) -> str:
-        job = draft.job
-        words = self._times.words(job.schedule, job.zone, language)
-        if action in _LABELS:
-            what = say(_LABELS[action], language)
-            return say("jobs_card_remove", language, what=what, title=job.title, words=words,
-                       zone=job.zone)  # fmt: skip
-        times = (
-            self._times.when(time, job.zone).removesuffix(f" {job.zone}") for time in draft.times
-        )
-        return say(
-            "jobs_card" if action == "create" else "jobs_card_change",
-            language,
-            title=job.title,
-            words=words,
-            zone=job.zone,
-            times=", ".join(times),
-            where=say("jobs_here", language),
-            spend=self._spend(language),
-            prompt=job.prompt,
-        )
 
     async def _carry_out(self, action: Action, proposed: Proposed) -> str:
         name, draft = proposed.name, proposed.draft
@@ -239,24 +242,23 @@ def _labels(action: Action, language: str) -> tuple[str, ...]:
     return tuple(say(key, language) for key in keys)
 
 
-def _wish(wanted: Scheduling, old: Job | None) -> Wish:
+def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> Wish:
     """What is asked for; in a change what is not said stays as it is."""
-    given = wanted.model_fields_set
-    if old is None:
-        if not (wanted.title and wanted.prompt and wanted.schedule):
-            raise ToolFailed("A job needs title, prompt and schedule.")
-        old_missed, old_overlap, old_jitter = wanted.missed, wanted.overlap, wanted.jitter_seconds
-    else:
-        old_missed, old_overlap, old_jitter = old.missed, old.overlap, old.jitter
-    return Wish(
-        title=wanted.title or (old.title if old else ""),
-        prompt=wanted.prompt or (old.prompt if old else ""),
-        schedule=wanted.schedule or (old.schedule if old else ""),
-        zone=wanted.zone or (old.zone if old else ""),
-        missed=wanted.missed if "missed" in given else old_missed,
-        overlap=wanted.overlap if "overlap" in given else old_overlap,
-        jitter=wanted.jitter_seconds if "jitter_seconds" in given else old_jitter,
-    )
+    if old is None and not (wanted.title and (wanted.schedule or wanted.hook)):
+        raise ToolFailed("A job needs title and schedule, and what is to be done.")
+    said = wanted.model_fields_set
+    fields = wanted.model_dump(include=_SAME & said) | {
+        name: getattr(wanted, given)
+        for given, name in (("jitter_seconds", "jitter"), ("context_from", "feeds_on"))
+        if given in said
+    }
+    if word := fields.get("feeds_on"):
+        other = _found(known, word)
+        if other is None:
+            raise ToolFailed(f"There is no job {word!r} whose report could be given to it.")
+        fields["feeds_on"] = other.id
+    stays = {name: getattr(old, name) for name in Wish.__struct_fields__} if old else _EMPTY
+    return msgspec.convert({**stays, **fields}, Wish)
 
 
 def _found(jobs: tuple[Job, ...], word: str) -> Job | None:

@@ -1,12 +1,25 @@
-"""`turnkeeper jobs`: what needs no gateway."""
+"""`turnkeeper jobs`: the words of its commands, and what needs neither gateway nor store."""
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
+
+ABOUT_ONE = {
+    "show": "one job",
+    "history": "a job's runs, the newest first",
+    "run": "run a job now",
+    "pause": "no new runs until it is resumed",
+    "resume": "go on with the next due time",
+    "delete": "take a job away",
+}
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The words of `turnkeeper jobs`."""
-    jobs = commands.add_parser("jobs", help="when a schedule is due")
+    jobs = commands.add_parser("jobs", help="what is done again and again, and when it is due")
     action = jobs.add_subparsers(dest="action", required=True)
     due = action.add_parser("next", help="the next due times of a schedule")
     which = due.add_mutually_exclusive_group(required=True)
@@ -17,6 +30,47 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     due.add_argument("--from", dest="start", default="", help="moment, ISO 8601; now")
     due.add_argument("-n", dest="count", type=int, default=5)
     due.add_argument("--json", action="store_true")
+    listed = action.add_parser("list", help="all jobs")
+    listed.add_argument("--json", action="store_true")
+    for name, text in ABOUT_ONE.items():
+        one = action.add_parser(name, help=text)
+        one.add_argument("id", help="as `turnkeeper jobs list` shows it")
+        if name in ("show", "history"):
+            one.add_argument("--json", action="store_true")
+    secret = action.add_parser("secret", help="a new secret for a hook; the old one ends at once")
+    secret.add_argument("hook", help="as in POST /hooks/<hook>")
+    secret.add_argument("--given", action="store_true", help="read it from standard input")
+    action.add_parser("apply", help="apply jobs.toml of the data folder, all or nothing")
+
+
+def new_secret(settings: "Settings", words: argparse.Namespace) -> int:
+    """Keep a secret for a hook, a new one or the one given, and print a new one; the exit code."""
+    import base64
+
+    from agent_core import ambient
+    from gateway.jobs.drafting import HOOK
+    from gateway.jobs.work.hooks import ADDRESS, STANDARD, secret_name
+    from gateway.vault.vault import Unfit, Vault
+
+    if not HOOK.fullmatch(words.hook):
+        print("A hook's name is 1 to 31 small letters, digits and -.", file=sys.stderr)
+        return 2
+    fresh = STANDARD + base64.b64encode(ambient.token(32).encode()).decode()
+    value = sys.stdin.readline().rstrip("\n") if words.given else fresh
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        Vault(settings.home).keep(ADDRESS, secret_name(words.hook), value)
+    except Unfit as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"It is kept for /hooks/{words.hook}." if words.given else value)
+    return 0
+
+
+def asked(words: argparse.Namespace) -> tuple[str, ...]:
+    """What the gateway or the store is asked: the action, the job, the form."""
+    form = "json" if getattr(words, "json", False) else ""
+    return words.action, getattr(words, "id", ""), form
 
 
 def next_times(words: argparse.Namespace) -> int:

@@ -3,17 +3,29 @@ And what becomes of a run when its turn is over."""
 
 import logging
 from collections.abc import Callable
-from itertools import count, islice
 
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.jobs.drafting import Drafting
+from gateway.jobs.means import Means
 from gateway.jobs.outcomes import Outcome, outcome
-from gateway.jobs.port import Asker, Draft, Job, Jobs, Reason, Refused, Run, Timetable, Wish
+from gateway.jobs.port import (
+    Asker,
+    Draft,
+    Job,
+    Jobs,
+    Reason,
+    Refused,
+    Run,
+    RunState,
+    Timetable,
+    Wish,
+)
 from gateway.jobs.settings import JobSettings
+from gateway.jobs.work.delivery import deliver
+from gateway.jobs.work.zones import Zones
 from gateway.messages import JobFailed, read_conversation
-from gateway.ports import Accept
-from gateway.store.port import Reads
 from gateway.texts import Key, say
 
 log = logging.getLogger("turnkeeper.jobs")
@@ -23,82 +35,33 @@ RETRIES = (300.0, 900.0, 1_800.0)
 NOT_BEGUN = 86_400.0
 """Seconds after which a run that never began is given up."""
 MOST_TRIES = 5
+MOST_CALLS = 20
+"""Runs of a job that calls from outside began and that are not over."""
 
 
 class Book:
     """All jobs. `ring` is called when a due time may have changed."""
 
-    def __init__(
-        self, jobs: Jobs, times: Timetable, settings: JobSettings, reads: Reads, accept: Accept
-    ) -> None:
+    def __init__(self, jobs: Jobs, times: Timetable, settings: JobSettings, means: Means) -> None:
         self.jobs = jobs
         self.times = times
         self.settings = settings
-        self._reads = reads
-        self._accept = accept
+        self.means = means
+        self.zones = Zones(means.store)
+        self.drafting = Drafting(jobs, times, settings, means.may, means.bind)
         self.ring: Callable[[], None] = lambda: None
 
     # ---- making and changing -------------------------------------------------------------
 
     async def draft(self, wish: Wish, asker: Asker, old: Job | None = None) -> Draft:
         """What `wish` would be; `old`: the job that it changes. Refused says why it cannot be."""
-        language = asker.sender.language
-        zone = wish.zone or (old.zone if old is not None else self.settings.zone)
-        schedule = self.times.read(wish.schedule, zone)
-        now = ambient.now()
-        times = self._times(schedule, zone, now, 60)
-        if not times:
-            raise Refused(say("jobs_past", language))
-        least = self.settings.interval
-        if any(later - one < least for one, later in zip(times, times[1:], strict=False)):
-            raise Refused(say("jobs_too_often", language, n=int(least)))
-        if old is None:
-            await self._check_count(asker)
-        known = old or Job(
-            id="",
-            owner=asker.sender,
-            conversation=asker.conversation.id,
-            title="",
-            prompt="",
-            schedule="",
-            zone="",
-            made=now,
-        )
-        job = replace(
-            known,
-            title=wish.title.strip()[:80],
-            prompt=wish.prompt.strip(),
-            schedule=schedule,
-            zone=zone,
-            missed=wish.missed,
-            overlap=wish.overlap,
-            jitter=wish.jitter,
-            next_due=times[0],
-            wake=times[0],
-            state="active",
-            why="",
-        )
-        return Draft(job=job, times=times[:3])
+        zone = await self.zones.of(asker.accounts | {asker.sender.key})
+        return await self.drafting.draft(wish, asker, old, zone)
 
-    def _times(self, schedule: str, zone: str, after: float, most: int) -> tuple[float, ...]:
-        def each() -> list[float]:
-            found: list[float] = []
-            moment: float | None = after
-            for _ in islice(count(), most):
-                moment = self.times.after(schedule, zone, moment or after)
-                if moment is None:
-                    break
-                found.append(moment)
-            return found
-
-        return tuple(each())
-
-    async def _check_count(self, asker: Asker) -> None:
-        mine = 0
-        for account in asker.accounts or {asker.sender.key}:
-            mine += sum(job.state != "ended" for job in await self.jobs.listed(account))
-        if mine >= self.settings.per_person:
-            raise Refused(say("jobs_too_many", asker.sender.language, n=self.settings.per_person))
+    async def zoned(self, asker: Asker) -> bool:
+        """The person chose a time zone, or the gateway has one."""
+        known = await self.zones.of(asker.accounts | {asker.sender.key})
+        return bool(known) or self.settings.zone != "UTC"
 
     async def make(self, draft: Draft, name: str) -> Job:
         """The job of `draft` under the id `name`; a second time the one that is there."""
@@ -113,17 +76,17 @@ class Book:
     def _ahead(self, job: Job) -> Job:
         """`job` with its next due time after now, for when it was decided on late."""
         now = ambient.now()
-        if job.next_due > now:
+        if job.next_due > now or not job.schedule:
             return job
         due = self.times.after(job.schedule, job.zone, now)
         state = job.state if due is not None else "ended"
         return replace(job, next_due=due or 0.0, wake=due or 0.0, state=state)
 
-    async def change(self, draft: Draft) -> bool:
-        """Put the draft's schedule and words in place of the job's."""
+    async def change(self, draft: Draft, *, moved: bool = False) -> bool:
+        """Put what the draft says in place of the job's. `moved`: its conversation too."""
 
         def changed(job: Job) -> Job:
-            same = ("id", "owner", "conversation", "made", "version")
+            same = ["id", "owner", "made", "version"] + ([] if moved else ["conversation"])
             new = replace(draft.job, **{name: getattr(job, name) for name in same})
             return self._ahead(new)
 
@@ -173,6 +136,23 @@ class Book:
                   version=ambient.new_id())  # fmt: skip
         return await self._write(name, lambda job: job, (run,)) is not None
 
+    async def call(self, job: Job, slot: str, given: str) -> RunState:
+        """One run that a call from outside begins, in the slot of that call; what became of it,
+        or of the first call with that slot. Refused if too many wait already."""
+        known = await self.jobs.run(job.id, slot)
+        if known is not None:
+            return known.state
+        now, paused = ambient.now(), job.state == "paused"
+        waiting = [run for run in await self.jobs.unfinished() if run.job == job.id]
+        if len(waiting) >= MOST_CALLS:
+            raise Refused(say("jobs_busy", n=MOST_CALLS))
+        run = Run(job=job.id, slot=slot, due=now, state="skipped" if paused else "queued",
+                  reason="paused" if paused else "", at=now, ended=now if paused else 0.0,
+                  given="" if paused else given, version=ambient.new_id())  # fmt: skip
+        if await self._write(job.id, lambda job: job, (run,)) is None:
+            raise Refused(say("jobs_busy", n=MOST_CALLS))
+        return run.state
+
     async def retry(self, name: str, slot: str) -> bool:
         """Try a run that failed once more, now."""
         run = await self.jobs.run(name, slot)
@@ -221,20 +201,21 @@ class Book:
         """Its next three due times."""
         if job.state != "active" or not job.next_due:
             return ()
-        return (job.next_due, *self._times(job.schedule, job.zone, job.next_due, 2))
+        return (job.next_due, *self.drafting.times(job.schedule, job.zone, job.next_due, 2))
 
     # ---- ends ----------------------------------------------------------------------------
 
     async def settle(self, run: Run) -> bool:
         """Put down what became of a run that was fired; whether its turn has begun."""
-        turn = await self._reads.turn(run.turn)
+        turn = await self.means.store.turn(run.turn)
         if turn is None:
             if ambient.now() - run.at > NOT_BEGUN:
                 await self._end(run, Outcome(state="failed", reason="not_begun"))
             return False
-        end = outcome(turn, await self._reads.records(turn.id))
+        end = outcome(turn, await self.means.store.records(turn.id))
         if end is not None:
-            await self._end(run, end)
+            terms = turn.firing.terms if turn.firing is not None else end.terms
+            await self._end(run, replace(end, terms=terms))
         return True
 
     async def settle_turn(self, name: str, slot: str) -> None:
@@ -259,8 +240,12 @@ class Book:
             after = replace(run, state="retrying", reason=end.reason, tries=run.tries + 1,
                             wake=wake, text=end.text, cost=spent)  # fmt: skip
         else:
+            given = run.given if end.state == "failed" else ""  # it may be tried again
             after = replace(run, state=end.state, reason=end.reason, ended=now, wake=0.0,
-                            text=end.text, cost=spent)  # fmt: skip
+                            text=end.text, cost=spent, given=given)  # fmt: skip
+        if after.state == "done" and end.terms.deliver and job is not None:
+            what = (end.terms, end.report)
+            after = replace(after, delivered=await deliver(self.means, self.times, job, run, what))
         if after.state == "failed" and job is not None:
             await self._tell(job, after)
             if end.again:
@@ -290,4 +275,4 @@ class Book:
             paused=bool(paused) or run.reason == "no_rights",
             language=language,
         )
-        await self._accept([told])
+        await self.means.accept([told])

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.jobs.port import Job, Run
+from gateway.jobs.port import Job
 from gateway.jobs.running import asker
+from gateway.jobs.work.words import delivered, due, ran
 from gateway.messages import job_token
 from gateway.store.rows import Changes
 from gateway.texts import Key, say
@@ -25,6 +26,8 @@ async def jobs(call: "Call") -> str:
         return say("jobs_off", call.language)
     known = await book.seen_by(await asker(session, call.command.sender))
     words = call.words
+    if words == ["here"]:
+        return say("jobs_address", call.language, address=session.conversation.id)
     if not words:
         if not known:
             return say("jobs_none", call.language)
@@ -75,7 +78,7 @@ async def line(book: "Book", job: Job, n: int, language: str) -> str:
             language,
             n=n,
             title=job.title,
-            words=book.times.words(job.schedule, job.zone, language),
+            words=due(book.times, job, language),
             zone=job.zone,
             state=say(state, language),
         )
@@ -96,18 +99,6 @@ def shown(book: "Book", job: Job, times: tuple[float, ...]) -> str:
     return ", ".join(book.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
 
 
-def ran(run: Run, language: str) -> str:
-    """How a run went, in words."""
-    state: Key = f"jobs_run_{run.state}"  # type: ignore[assignment]  # keys of texts
-    text = say(state, language)
-    if run.count > 1:
-        text += say("jobs_count", language, n=run.count)
-    if run.reason:
-        why: Key = f"jobs_why_{run.reason}"  # type: ignore[assignment]  # keys of texts
-        text += f". {say(why, language)}"
-    return text
-
-
 async def act(session: "Session", job: Job, action: str, key: str, language: str) -> str:
     """Do one thing about `job`; what to tell. `key`: the same makes a run by hand once."""
     book = session.services.jobs
@@ -125,6 +116,8 @@ async def act(session: "Session", job: Job, action: str, key: str, language: str
             if (after := await book.resume(job.id)) is not None:
                 times = shown(book, after, book.next_times(after))
                 told = say("jobs_is_resumed", language, title=job.title, times=times)
+        case "delete" | "edit" if job.of_file:
+            return say("jobs_of_file", language, title=job.title)
         case "delete":
             done = await book.remove(job.id)
             told = say("jobs_is_deleted", language, title=job.title) if done else told
@@ -150,4 +143,5 @@ async def _history(book: "Book", job: Job, language: str) -> str:
         text = say("jobs_run_line", language, when=when, state=ran(run, language))
         said = " ".join(run.text.split())[:120] if run.state in ("done", "failed") else ""
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)
+        lines += filter(None, (delivered(run, language),))
     return "\n".join((job.title, *lines))

@@ -4,22 +4,29 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from agent_core.journal import Failed, Finished, Record, Replied, Stopped
+from agent_core.journal import Failed, Finished, Record, Replied, Stopped, ToolFinished
 from gateway.jobs.port import Reason, RunState
+from gateway.messages import Terms
 from gateway.store.rows import TurnRow
 
 SILENT = "[SILENT]"
+SCRIPT = "script"
+"""The id of the call that runs a job's command."""
 MOST_TEXT = 2_000
+MOST_ERROR = 600
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """`again`: it failed by what may be over in a while."""
+    """`again`: it failed by what may be over in a while; `report`: the whole text;
+    `terms`: how the run was done."""
 
     state: RunState
     reason: Reason = ""
     text: str = ""
     cost: float = 0.0
     again: bool = False
+    report: str = ""
+    terms: Terms = Terms()
 
 
 def is_silent(text: str) -> bool:
@@ -40,7 +47,7 @@ def outcome(turn: TurnRow, records: Iterable[Record]) -> Outcome | None:
                 return _failed(known, cost)
             case Finished(text=text):
                 state: RunState = "silent" if is_silent(text) else "done"
-                return Outcome(state=state, text=text[:MOST_TEXT], cost=cost)
+                return Outcome(state=state, text=text[:MOST_TEXT], cost=cost, report=text)
             case Stopped(reason="stop", by=by):
                 return Outcome(state="stopped", text=by, cost=cost)
             case Stopped(reason="interrupt"):
@@ -53,9 +60,17 @@ def outcome(turn: TurnRow, records: Iterable[Record]) -> Outcome | None:
 
 
 def _failed(records: tuple[Record, ...], cost: float) -> Outcome:
+    script = next((one for one in records if _is_script(one)), None)
     last = next((one for one in reversed(records) if isinstance(one, Failed)), None)
+    if isinstance(script, ToolFinished) and last is None:
+        text = script.content[-MOST_ERROR:]
+        return Outcome(state="failed", reason="script", text=text, cost=cost)
     text = last.text if last is not None else ""
     if last is not None and last.error == "budget":
         return Outcome(state="failed", reason="money", text=text, cost=cost)
     rejected = last is not None and last.fault == "rejected"
     return Outcome(state="failed", reason="model", text=text, cost=cost, again=not rejected)
+
+
+def _is_script(record: Record) -> bool:
+    return isinstance(record, ToolFinished) and record.call_id == SCRIPT

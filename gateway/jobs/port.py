@@ -18,16 +18,29 @@ RunState = Literal[
 ]  # fmt: skip
 Reason = Literal[
     "", "missed", "paused", "overlap", "deleted", "no_rights", "not_begun", "model", "money", "bug",
+    "script",
 ]  # fmt: skip
 OPEN: frozenset[RunState] = frozenset(("queued", "fired", "retrying"))
 MOST_RUNS = 200
 """Runs that are kept of a job."""
+OPERATOR = Sender(platform="machine", id="operator", name="operator")
+"""Whose jobs those of the file are: whoever may write in the data folder."""
+HERE = "here"
+"""The place of delivery that is the conversation in which a job runs."""
+FILE = "file:"
+"""Begins a place of delivery that is a file of that conversation's workspace."""
 
 
 class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that the agent does again and again. `conversation`: the address where it runs
-    and reports; `schedule` and `zone` as `Timetable.read` gave them; `next_due` the next due
-    time, 0 for none, and `wake` that with its jitter; `version` changes with every write."""
+    """Something that is done again and again. `conversation`: the address where it runs;
+    `schedule` and `zone` as `Timetable.read` gave them, no schedule where only calls of `hook`
+    begin it; `next_due` the next due time, 0 for none, and `wake` that with its jitter; `version`
+    changes with every write.
+
+    A job of the agent has a `prompt`; `script` is a command that runs before, or alone, and
+    `bound` what was confirmed of it. `feeds_on`: the job whose last report it is given.
+    `deliver`: where the report goes, nothing for the conversation itself. `spend`: dollars that
+    one run may take, 0 for no limit of its own."""
 
     id: str
     owner: Sender
@@ -46,11 +59,31 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wake: float = 0.0
     made: float = 0.0
     version: str = ""
+    script: str = ""
+    bound: str = ""
+    feeds_on: str = ""
+    hook: str = ""
+    deliver: tuple[str, ...] = ()
+    spend: float = 0.0
+
+    @property
+    def of_file(self) -> bool:
+        """It stands in the operator's file, which alone changes it."""
+        return self.owner.key == OPERATOR.key
+
+
+class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a report was handed over, or why it could not be."""
+
+    to: str
+    why: str = ""
 
 
 class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One due time of a job and what became of it. `slot` names it within the job; `wake`: when
-    it is tried again; `count`: due times that a skipped one stands for; `text`: what it said."""
+    it is tried again; `count`: due times that a skipped one stands for; `text`: what it said;
+    `given`: what the call that began it brought along; `delivered`: what became of its report
+    beyond the conversation."""
 
     job: str
     slot: str
@@ -66,6 +99,8 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wake: float = 0.0
     count: int = 1
     version: str = ""
+    given: str = ""
+    delivered: tuple[Delivery, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -115,7 +150,12 @@ class Jobs(Protocol):
 
 
 class Refused(ValueError):
-    """A schedule or a wish cannot be; the text says why, for people."""
+    """A schedule or a wish cannot be; the text says why, for people. `about`: the field of the
+    wish, "" if it is not one alone."""
+
+    def __init__(self, text: str, about: str = "") -> None:
+        super().__init__(text)
+        self.about = about
 
 
 class Timetable(Protocol):
@@ -128,10 +168,11 @@ class Timetable(Protocol):
         """The first due time after `moment`, None if there is none."""
 
     def words(self, schedule: str, zone: str, language: str) -> str:
-        """The schedule in plain words."""
+        """The schedule in plain words. Not for a job without one."""
 
     def when(self, moment: float, zone: str) -> str:
-        """A moment for people: `Mon 2026-11-23 09:00 Europe/Berlin`."""
+        """A moment for people: `2026-11-23 09:00 Europe/Berlin`. ValueError says that there is no
+        such zone."""
 
 
 class Asker(Struct, frozen=True, kw_only=True):
@@ -151,8 +192,14 @@ class Wish(Struct, frozen=True, kw_only=True):
     schedule: str
     zone: str = ""
     missed: Missing = "latest"
+    window: float = 3_600.0
     overlap: Overlap = "skip"
     jitter: float = 0.0
+    script: str = ""
+    feeds_on: str = ""
+    hook: str = ""
+    deliver: tuple[str, ...] = ()
+    spend: float = 0.0
 
 
 class Draft(Struct, frozen=True, kw_only=True):

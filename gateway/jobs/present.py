@@ -6,6 +6,7 @@ What it does on the way, and that it failed, is in the history; a failure is tol
 from dataclasses import dataclass
 
 from gateway.jobs.outcomes import is_silent
+from gateway.jobs.port import HERE
 from gateway.messages import Firing
 from gateway.present import Fold
 from gateway.texts import say
@@ -18,6 +19,12 @@ class JobFold(Fold):
 
     firing: Firing
 
+    @property
+    def _for_here(self) -> bool:
+        """The report is for the conversation in which the job runs."""
+        places = self.firing.terms.deliver
+        return not places or HERE in places
+
     def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
         match view:
             case Activity():
@@ -27,7 +34,7 @@ class JobFold(Fold):
                 return ()
             case Notice(tone="error") | Notice(quiet=True):
                 return ()
-            case Reply(text=text, state="final") if is_silent(text):
+            case Reply(text=text, state="final") if is_silent(text) or not self._for_here:
                 return ()
             case Reply(text=text, note=note):
                 due = say("jobs_due", self.language, when=self.firing.when)

@@ -10,13 +10,15 @@ from msgspec.structs import replace
 from agent_core.journal import Stopped
 from gateway.access import Role
 from gateway.errors import StoreFailed
-from gateway.jobs.port import Asker, Job
+from gateway.jobs.port import OPERATOR, Asker, Job
+from gateway.jobs.work.delivery import remembered
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
     Inbound,
     JobFailed,
     JobFired,
+    JobReported,
     Sender,
     WebhookCalled,
     job_token,
@@ -27,7 +29,7 @@ from gateway.plans import amend as plans
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
-from gateway.views import Button, ChoiceCard
+from gateway.views import Button, ChoiceCard, Report
 
 if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
@@ -35,12 +37,15 @@ if TYPE_CHECKING:
 
 
 async def take(
-    session: "Session", row: InboxRow, job: JobFired | JobFailed | WebhookCalled
+    session: "Session", row: InboxRow, job: JobFired | JobFailed | JobReported | WebhookCalled
 ) -> None:
     """A due time came: put it in line, after the end of the run that it replaces. A run failed:
-    tell it."""
+    tell it. A report came from elsewhere: show it."""
     if isinstance(job, JobFailed):
         _failed(session, row, job)
+        return
+    if isinstance(job, JobReported):
+        _reported(session, row, job)
         return
     if isinstance(job, JobFired) and job.replaces in session.turns:
         old = await session.open_turn(job.replaces)
@@ -59,19 +64,24 @@ async def may_begin(session: "Session", row: InboxRow) -> bool:
     known = session.turns.get(job.turn) or await session.services.store.turn(job.turn)
     stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
     if not stale and job.owner is not None:
-        role = await session.services.access.learn(job.owner)
-        if at_least(role, "user"):
+        if at_least(await _role(session, job.owner), "user"):
             return True
         await book.refuse(job.job, job.slot, "no_rights")
     session.submit(Changes(done=(row.seq,)))
     return False
 
 
+async def _role(session: "Session", owner: Sender) -> Role | None:
+    """The operator's jobs may all that people may; what is asked, an admin decides."""
+    return "user" if owner.key == OPERATOR.key else await session.services.access.learn(owner)
+
+
 def turn_of(session: "Session", row: TurnRow, job: Inbound) -> TurnRow:
     """The turn `row` as a job's, if it is one: for its owner, under the id that the run has."""
     if not isinstance(job, JobFired) or job.owner is None or not job.turn:
         return row
-    role: Role = session.services.access.role(job.owner) or "viewer"
+    mine = job.owner.key == OPERATOR.key
+    role: Role = "user" if mine else session.services.access.role(job.owner) or "viewer"
     return replace(
         row,
         id=job.turn,
@@ -115,6 +125,14 @@ def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:
         language=told.language,
     )
     view = session.want(f"row-{row.seq}", "card", card, 1, final=True)
+    session.show(Changes(done=(row.seq,), views=(view,), row=session.row))
+
+
+def _reported(session: "Session", row: InboxRow, job: JobReported) -> None:
+    """Show the report; whoever replies to it here talks about it."""
+    report = Report(title=job.title, text=job.text, note=job.note, language=job.language)
+    session.history.told(remembered(job))
+    view = session.want(f"row-{row.seq}", "report", report, 1, final=True)
     session.show(Changes(done=(row.seq,), views=(view,), row=session.row))
 
 

@@ -14,23 +14,30 @@ JobKey = Literal[
     "jobs_why_not_begun", "jobs_why_model", "jobs_why_money", "jobs_why_bug",
     "jobs_run_queued", "jobs_run_fired", "jobs_run_retrying", "jobs_run_done", "jobs_run_silent",
     "jobs_run_failed", "jobs_run_stopped", "jobs_run_skipped", "jobs_off", "jobs_count",
+    "jobs_of_file", "jobs_hook_admin", "jobs_hook_name", "jobs_hook_taken", "jobs_not_there",
+    "jobs_no_when", "jobs_no_what", "jobs_bad_file", "jobs_most_places", "jobs_feeds_itself",
+    "jobs_busy", "jobs_no_platform", "jobs_why_script", "jobs_address", "jobs_run_cost",
+    "jobs_delivered", "jobs_not_delivered", "jobs_at_hook", "jobs_or_hook", "jobs_does",
+    "jobs_runs", "jobs_feeds", "jobs_run_limit", "jobs_zone_hint",
+    "command_timezone", "timezone_is", "timezone_none", "timezone_set", "timezone_wrong",
+    "usage_job",
 ]  # fmt: skip
 
 ENGLISH: dict[JobKey, str] = {
     "command_jobs": "What is done again and again: list, run, pause, resume, history, edit, delete",
     "jobs_none": "There are no jobs of yours here. Say what you want and when: 'every weekday at 9 "
     "send me the open incidents'.",
-    "jobs_usage": "Use /jobs and: run 1, pause 1, resume 1, history 1, edit 1, delete 1.",
+    "jobs_usage": "Use /jobs and: run 1, pause 1, resume 1, history 1, edit 1, delete 1, here.",
     "jobs_no_such": "There is no such job. /jobs lists them with their numbers.",
     "jobs_every": "Every {span}",
     "jobs_once": "Once, at {when}",
     "jobs_past": "That moment is past. Name one that is to come.",
     "jobs_too_often": "That is too often: {n} seconds must lie between two times at least.",
     "jobs_too_many": "You have {n} jobs already, and that is the limit. Delete one first: /jobs.",
-    "jobs_card": "New job: {title}\n{words} ({zone})\nNext: {times}\nReport: {where}\n"
-    "May spend: {spend}\nDoes: {prompt}",
-    "jobs_card_change": "Change the job {title}\n{words} ({zone})\nNext: {times}\nReport: {where}\n"
-    "May spend: {spend}\nDoes: {prompt}",
+    "jobs_card": "New job: {title}\n{words} ({zone}){times}\nReport: {where}\n"
+    "May spend: {spend}\n{does}",
+    "jobs_card_change": "Change the job {title}\n{words} ({zone}){times}\nReport: {where}\n"
+    "May spend: {spend}\n{does}",
     "jobs_card_remove": "{what} the job {title}\n{words} ({zone})",
     "jobs_confirm": "Confirm",
     "jobs_change": "Change",
@@ -83,23 +90,57 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_run_skipped": "skipped",
     "jobs_off": "There are no jobs on this gateway.",
     "jobs_count": " ({n} times)",
+    "jobs_of_file": "The job {title} stands in the gateway's jobs.toml, and only there it is "
+    "changed. Ask whoever runs the gateway; pausing it works here.",
+    "jobs_hook_admin": "Only an admin makes a job that calls from outside begin. Ask one.",
+    "jobs_hook_name": "A hook's name is 1 to 31 small letters, digits and -, a letter first.",
+    "jobs_hook_taken": "Another job is begun by the hook {name}. Take another name.",
+    "jobs_not_there": "Reports of your jobs cannot go to {place}. They may go to private chats in "
+    "which you talk with the agent; /jobs here shows a chat's address.",
+    "jobs_no_when": "A job needs a schedule, or a hook that begins it.",
+    "jobs_no_what": "A job needs a prompt, a script, or both.",
+    "jobs_bad_file": "{place} is no file of the workspace. Write file:reports/today.md.",
+    "jobs_most_places": "A report goes to {n} places at most.",
+    "jobs_feeds_itself": "The job would be given its own output. Take another one.",
+    "jobs_busy": "{n} calls of this job wait already. Call it again later.",
+    "jobs_no_platform": "{platform} is not set up.",
+    "jobs_why_script": "Its command ended badly.",
+    "jobs_address": "The address of this chat: {address}",
+    "jobs_run_cost": "{text}, {cost}",
+    "jobs_delivered": "Delivered: {places}",
+    "jobs_not_delivered": "Not delivered to {place}: {why}",
+    "jobs_at_hook": "When the hook {name} is called",
+    "jobs_or_hook": "{words}, and when the hook {name} is called",
+    "jobs_does": "Does: {prompt}",
+    "jobs_runs": "Runs the command: {script}",
+    "jobs_feeds": "Is given: the last report of {title}",
+    "jobs_run_limit": "{limit} a run",
+    "jobs_zone_hint": " You have set no time zone; /timezone does.",
+    "command_timezone": "Your time zone for jobs, as in /timezone Europe/Berlin",
+    "timezone_is": "Your time zone is {zone}; it is {time} there. Jobs made from now on use it.",
+    "timezone_none": "You have set no time zone, so jobs use {zone}. Set yours: /timezone "
+    "Europe/Berlin",
+    "timezone_set": "Your time zone is {zone} now; it is {time} there. Jobs made from now on use "
+    "it, those that stand keep theirs.",
+    "timezone_wrong": "There is no time zone {zone}. Write one like /timezone Europe/Berlin.",
+    "usage_job": "Today, job {title}: {cost}",
 }
 
 GERMAN: dict[JobKey, str] = {
     "command_jobs": "Was immer wieder getan wird: Liste, run, pause, resume, history, edit, delete",
     "jobs_none": "Hier sind keine Aufträge von Ihnen. Sagen Sie, was Sie wann wollen: 'schicke mir "
     "werktags um 9 die offenen Störungen'.",
-    "jobs_usage": "Schreiben Sie /jobs und: run 1, pause 1, resume 1, history 1, edit 1, delete 1.",
+    "jobs_usage": "Schreiben Sie /jobs und: run 1, pause 1, resume 1, history 1, edit 1, delete 1, here.",
     "jobs_no_such": "Diesen Auftrag gibt es nicht. /jobs zeigt alle mit Nummern.",
     "jobs_every": "Alle {span}",
     "jobs_once": "Einmal, {when}",
     "jobs_past": "Der Zeitpunkt ist vorbei. Nennen Sie einen, der noch kommt.",
     "jobs_too_often": "Das ist zu oft: Zwischen zwei Malen müssen mindestens {n} Sekunden liegen.",
     "jobs_too_many": "Sie haben schon {n} Aufträge, mehr geht nicht. Löschen Sie erst einen: /jobs.",
-    "jobs_card": "Neuer Auftrag: {title}\n{words} ({zone})\nNächste Male: {times}\n"
-    "Bericht: {where}\nDarf ausgeben: {spend}\nTut: {prompt}",
-    "jobs_card_change": "Auftrag {title} ändern\n{words} ({zone})\nNächste Male: {times}\n"
-    "Bericht: {where}\nDarf ausgeben: {spend}\nTut: {prompt}",
+    "jobs_card": "Neuer Auftrag: {title}\n{words} ({zone}){times}\n"
+    "Bericht: {where}\nDarf ausgeben: {spend}\n{does}",
+    "jobs_card_change": "Auftrag {title} ändern\n{words} ({zone}){times}\n"
+    "Bericht: {where}\nDarf ausgeben: {spend}\n{does}",
     "jobs_card_remove": "{what}: Auftrag {title}\n{words} ({zone})",
     "jobs_confirm": "Bestätigen",
     "jobs_change": "Ändern",
@@ -152,4 +193,39 @@ GERMAN: dict[JobKey, str] = {
     "jobs_run_skipped": "ausgelassen",
     "jobs_off": "Dieser Dienst hat keine Aufträge.",
     "jobs_count": " ({n}-mal)",
+    "jobs_of_file": "Der Auftrag {title} steht in der jobs.toml des Dienstes und wird nur dort "
+    "geändert. Fragen Sie, wer den Dienst betreibt; pausieren geht hier.",
+    "jobs_hook_admin": "Nur ein Admin macht Aufträge, die Aufrufe von außen starten. Fragen Sie einen.",
+    "jobs_hook_name": "Der Name eines Hooks hat 1 bis 31 Kleinbuchstaben, Ziffern und -, vorn einen "
+    "Buchstaben.",
+    "jobs_hook_taken": "Der Hook {name} startet schon einen anderen Auftrag. Nehmen Sie einen anderen Namen.",
+    "jobs_not_there": "Berichte Ihrer Aufträge können nicht nach {place}. Sie können in private "
+    "Chats, in denen Sie mit dem Agenten sprechen; /jobs here zeigt die Adresse eines Chats.",
+    "jobs_no_when": "Ein Auftrag braucht einen Zeitplan oder einen Hook, der ihn startet.",
+    "jobs_no_what": "Ein Auftrag braucht eine Aufgabe, einen Befehl oder beides.",
+    "jobs_bad_file": "{place} ist keine Datei des Arbeitsordners. Schreiben Sie file:berichte/heute.md.",
+    "jobs_most_places": "Ein Bericht geht an höchstens {n} Orte.",
+    "jobs_feeds_itself": "Der Auftrag bekäme seine eigene Ausgabe. Nehmen Sie einen anderen.",
+    "jobs_busy": "Es warten schon {n} Aufrufe dieses Auftrags. Rufen Sie später wieder auf.",
+    "jobs_no_platform": "{platform} ist nicht eingerichtet.",
+    "jobs_why_script": "Sein Befehl endete mit einem Fehler.",
+    "jobs_address": "Die Adresse dieses Chats: {address}",
+    "jobs_run_cost": "{text}, {cost}",
+    "jobs_delivered": "Zugestellt: {places}",
+    "jobs_not_delivered": "Nicht zugestellt an {place}: {why}",
+    "jobs_at_hook": "Wenn der Hook {name} aufgerufen wird",
+    "jobs_or_hook": "{words}, und wenn der Hook {name} aufgerufen wird",
+    "jobs_does": "Tut: {prompt}",
+    "jobs_runs": "Führt den Befehl aus: {script}",
+    "jobs_feeds": "Bekommt: den letzten Bericht von {title}",
+    "jobs_run_limit": "{limit} je Lauf",
+    "jobs_zone_hint": " Sie haben keine Zeitzone gewählt; /timezone tut das.",
+    "command_timezone": "Ihre Zeitzone für Aufträge, wie /timezone Europe/Berlin",
+    "timezone_is": "Ihre Zeitzone ist {zone}; dort ist es {time}. Neue Aufträge nehmen sie.",
+    "timezone_none": "Sie haben keine Zeitzone gewählt, Aufträge nehmen daher {zone}. Wählen Sie: "
+    "/timezone Europe/Berlin",
+    "timezone_set": "Ihre Zeitzone ist jetzt {zone}; dort ist es {time}. Neue Aufträge nehmen sie, "
+    "bestehende behalten ihre.",
+    "timezone_wrong": "Die Zeitzone {zone} gibt es nicht. Schreiben Sie eine wie /timezone Europe/Berlin.",
+    "usage_job": "Heute, Auftrag {title}: {cost}",
 }

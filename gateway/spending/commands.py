@@ -20,6 +20,9 @@ async def usage(call: "Call") -> str:
         _line("usage_today", spent.of_today, call.language),
         _line("usage_all", spent.total, call.language),
     ]
+    from gateway.jobs.work.commands import job_costs  # it knows the sessions
+
+    lines += await job_costs(call)
     ledger = call.session.services.ledger
     if ledger is not None and call.role == "admin":
         known = await ledger.today()

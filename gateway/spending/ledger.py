@@ -12,6 +12,7 @@ from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import MILLION, Price, cost
 from agent_core.models.port import Reply, Request
 from agent_core.orchestration.settings import Limits
+from gateway.spending.money import dollars as dollars
 from gateway.spending.tally import utc_day
 from gateway.store.port import Directory
 from gateway.texts import Key, say
@@ -23,13 +24,15 @@ LETTERS = 4
 
 
 class Payer(Struct, frozen=True, kw_only=True):
-    """For whom a call is made. `spent`: dollars of its turn so far; `job`: "" if it is none's."""
+    """For whom a call is made. `spent`: dollars of its turn so far; `job`: "" if it is none's;
+    `limit`: what its turn may spend besides the limit of all turns, 0 for no more."""
 
     turn: str
     person: str
     spent: float
     job: str = ""
     language: str = ""
+    limit: float = 0.0
 
 
 class _Day(Struct, frozen=True):
@@ -78,7 +81,7 @@ class Ledger:
         return _decode(body).accounts if body else {}
 
     def _check_turn(self, payer: Payer, most: float) -> None:
-        limit = self._limits.turn
+        limit = min(filter(None, (self._limits.turn, payer.limit)), default=0.0)
         if limit and payer.spent + self._reserved.get(payer.turn, 0.0) + most > limit:
             raise BudgetExceeded(say("budget_turn", payer.language, limit=dollars(limit)))
 
@@ -119,8 +122,3 @@ def estimate(request: Request, price: Price) -> float:
 def priced(reply: Reply, price: Price | None) -> float | None:
     """Dollars that the answer cost, None where nobody knows."""
     return cost(reply.usage, price) if price is not None else None
-
-
-def dollars(amount: float) -> str:
-    """`$0.0123`, `$4.20`."""
-    return f"${amount:.2f}" if amount >= 1 or not amount else f"${amount:.4f}"

@@ -1,16 +1,21 @@
 """Jobs put together: their store, the book, the agent's tool, the scheduler. Nothing of the clock is
 imported before the gateway runs."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from agent_core.tools.contract import Tool
 from gateway.agent import Circumstances
 from gateway.jobs.book import Book
+from gateway.jobs.means import Means, alone, means_of
+from gateway.jobs.operator.applying import JobFile
+from gateway.jobs.operator.console import Console
 from gateway.jobs.port import Asker, Jobs
 from gateway.jobs.settings import JobSettings
 from gateway.sessions.host import Host
 from gateway.sessions.services import Services
+from gateway.settings import Settings
 from gateway.spending.ledger import dollars
 from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
@@ -20,6 +25,9 @@ if TYPE_CHECKING:
     from cron.scheduler import Scheduler
     from cron.tool import Book as ToolBook
 
+WORKSPACES = "workspaces"
+"""The folder of the conversations' workspaces, in the data folder."""
+
 
 class JobWork:
     """Jobs as the agent and the gateway have them; `attach` brings what they need."""
@@ -27,13 +35,16 @@ class JobWork:
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, Circumstances] = WeakValueDictionary()
         self._services: Services | None = None
+        self.file: JobFile | None = None
+        self.console: Console | None = None
 
-    def attach(self, services: Services, host: Host, settings: JobSettings) -> None:
+    def attach(self, services: Services, host: Host, settings: JobSettings, home: Path) -> None:
         """From now on jobs can be made; `run` fires them."""
-        from cron.timetable import Times
-
-        jobs = stored(services.store)
-        services.jobs = Book(jobs, Times(), settings, services.store, host.accept)
+        platforms = frozenset(services.adapters) | {"web"}
+        means = means_of(services.store, host.accept, home / WORKSPACES, platforms)
+        services.jobs = made(services.store, settings, means)
+        self.file = JobFile(home, services.jobs)
+        self.console = Console(services.jobs, self.file, live=True)
         self._services = services
 
     def enter(self, circumstances: Circumstances) -> None:
@@ -65,9 +76,7 @@ class JobWork:
     def _spend(self, language: str) -> str:
         book = self._services.jobs if self._services is not None else None
         limit = book.settings.spend if book is not None else 0.0
-        if not limit:
-            return say("jobs_no_limit", language)
-        return say("jobs_limit", language, limit=dollars(limit))
+        return say("jobs_limit", language, limit=dollars(limit)) if limit else ""
 
     async def run(self) -> None:
         """Fire what is due, until cancelled."""
@@ -80,9 +89,26 @@ class JobWork:
         services = self._services
         assert services is not None and services.jobs is not None and services.deliver is not None
         book = services.jobs
-        made = Scheduler(book.jobs, services.deliver, book.settle)
-        book.ring = made.ring
-        return made
+        look = self.file.look if self.file is not None else None
+        scheduler = Scheduler(book.jobs, services.deliver, book.settle, look)
+        book.ring = scheduler.ring
+        return scheduler
+
+
+def made(store: Store, settings: JobSettings, means: Means) -> Book:
+    """The book of all jobs of `store`."""
+    from cron.timetable import Times
+
+    return Book(stored(store), Times(), settings, means)
+
+
+def console_alone(settings: Settings, store: Store) -> Console:
+    """What the command line does while no gateway runs."""
+    bots = (("telegram", settings.telegram), ("discord", settings.discord),
+            ("slack", settings.slack))  # fmt: skip
+    platforms = frozenset(name for name, bot in bots if bot is not None) | {"web"}
+    book = made(store, settings.jobs, alone(store, settings.home / WORKSPACES, platforms))
+    return Console(book, JobFile(settings.home, book), live=False)
 
 
 def stored(store: Store) -> Jobs:

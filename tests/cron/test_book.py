@@ -10,6 +10,7 @@ from agent_core import ambient
 from agent_core.ambient import SystemClock
 from cron.timetable import Times
 from gateway.jobs.book import NOT_BEGUN, Book
+from gateway.jobs.means import means_of
 from gateway.jobs.port import Asker, Job, Refused, Run, Wish
 from gateway.jobs.settings import JobSettings, read_jobs
 from gateway.jobs.store_sqlite import SqliteJobs
@@ -25,11 +26,12 @@ WISH = Wish(title="Look", prompt="look", schedule="0 9 * * *")
 
 
 class World:
-    def __init__(self, store: SqliteStore, clock: ManualClock) -> None:
+    def __init__(self, store: SqliteStore, clock: ManualClock, folder: Path) -> None:
         self.clock, self.jobs = clock, SqliteJobs(store)
         self.told: list[JobFailed] = []
         known = JobSettings(per_person=2)
-        self.book = Book(self.jobs, Times(), known, store, self.accept)
+        means = means_of(store, self.accept, folder, frozenset(("telegram", "web")))
+        self.book = Book(self.jobs, Times(), known, means)
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         self.told += [one for one in inbounds if isinstance(one, JobFailed)]
@@ -43,7 +45,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     clock = ManualClock()
     ambient.use(clock)
     store = await SqliteStore.open(tmp_path / "store.db")
-    yield World(store, clock)
+    yield World(store, clock, tmp_path)
     await store.close()
     ambient.use(SystemClock())
 

@@ -10,18 +10,21 @@ from typing import TypeVar
 import pytest
 
 from agent_core import ambient
-from cron import scheduler
+from cron import firing, scheduler
 from cron.timetable import Times
 from gateway.jobs.book import Book
-from gateway.jobs.port import Due, Job, Run
+from gateway.jobs.means import means_of
+from gateway.jobs.port import FILE, HERE, Due, Job, Run
 from gateway.jobs.settings import JobSettings
 from gateway.jobs.store_sqlite import SqliteJobs
+from gateway.messages import Conversation
 from tests.fakes.lives import count_points, killed_at
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
 from tests.stories.test_kills import assert_clean
 
 T = TypeVar("T")
 sends: Counter[int] = Counter()
+OTHER = Conversation(platform="test", account="a", channel="other", private=True)
 
 
 class PointedJobs:
@@ -61,17 +64,18 @@ class PointedJobs:
         return done
 
 
-async def story(life: Life) -> None:
+async def story(life: Life, deliver: tuple[str, ...] = ()) -> None:
     """A job that is due: its report, and its end on record."""
-    scheduler.TASK = "{prompt}"  # the scripted model reads its script from the beginning
+    firing.TASK = ""  # the scripted model reads its script from the beginning
     jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
-    book = Book(jobs, Times(), JobSettings(), life.store, life.host.accept)  # type: ignore[arg-type]
+    means = means_of(life.store, life.host.accept, life.folder, frozenset(("test",)))  # type: ignore[arg-type]
+    book = Book(jobs, Times(), JobSettings(), means)  # type: ignore[arg-type]
     life.services.jobs = book
     due = float(int(ambient.now()) - 5)
     text = Times().read(f"at {ambient.utc(due):%Y-%m-%dT%H:%M:%S}Z", "UTC")
     job = Job(
         id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note", schedule=text,
-        zone="UTC", next_due=due, wake=due, made=due, version="a",
+        zone="UTC", next_due=due, wake=due, made=due, version="a", deliver=deliver,
     )  # fmt: skip
     if await jobs._jobs.get("j1") is None:
         await jobs._jobs.commit(None, job, ())
@@ -112,3 +116,34 @@ def test_a_kill_at_every_point_reports_once() -> None:
     # between the platform's answer and the commit of it nothing can tell whether it stands there;
     # the run's end is put down meanwhile
     assert sends[2] <= 5, sends
+
+
+async def story_elsewhere(life: Life) -> None:
+    """As `story`, with the report here, in another chat and in a file."""
+    await story(life, (HERE, OTHER.id, f"{FILE}out/report.md"))
+    opened = await life.store.acquire(OTHER.id, life.owner, 30.0)
+    assert opened is not None and (opened.inbox, opened.views) == ((), ())
+    assert opened.row.end == 1, "the report is in its transcript, once"
+
+
+def check_elsewhere(folder: Path, label: str) -> None:
+    lines = Ledger(folder / "ledger.jsonl").all("send")
+    rooms = Counter(line["to"] for line in lines if line["view"]["kind"] == "report")
+    assert rooms.keys() == {ROOM.id, OTHER.id}, f"{label}: {rooms}"
+    sends.update(rooms.values())
+    assert sum(rooms.values()) == len(lines), f"{label}: nothing but the report is sent"
+    (file,) = folder.glob("*/out/report.md")
+    assert file.read_text() and len(list(file.parent.iterdir())) == 1, label
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_kill_at_every_point_delivers_once() -> None:
+    sends.clear()
+    points = count_points(story_elsewhere)
+    killed = 0
+    for k in range(1, points["count"] + 1):
+        label = f"kill at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story_elsewhere, check_elsewhere, label)
+    assert killed > points["count"] * 0.9
+    assert sends.keys() <= {1, 2} and sends[2] <= 10, sends

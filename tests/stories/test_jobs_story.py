@@ -1,7 +1,6 @@
 """Jobs over Telegram: made in words and confirmed, fired, reported, talked about, paused by a button,
 missed while nothing ran, failed and retried."""
 
-import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,14 +9,26 @@ import pytest
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from gateway.jobs.book import Book
 from gateway.jobs.port import Job, Run
 from gateway.messages import JobFired
-from tests.fakes.model_server import Call, Fail, Json, Say
+from tests.fakes.model_server import Call, Fail, Say
+from tests.stories.jobs_rig import (
+    DAY,
+    TITLE,
+    Shifted,
+    book,
+    card_of,
+    fire,
+    make,
+    only,
+    pass_until,
+    runs,
+    schedule,
+    settled,
+)
 from tests.stories.rig import (
     FRIEND,
     GROUP,
-    PATIENCE,
     PERSON,
     Rig,
     labels,
@@ -27,18 +38,6 @@ from tests.stories.rig import (
     write,
 )
 from tests.stories.surfaces import Web
-
-DAY = 86_400.0
-TITLE = "Open incidents"
-
-
-class Shifted(SystemClock):
-    """The machine's clock, set to another time."""
-
-    offset = 0.0
-
-    def now(self) -> float:
-        return time.time() + self.offset  # noqa: TID251  # a clock
 
 
 @pytest.fixture
@@ -56,68 +55,6 @@ async def rig(
     quick(monkeypatch)
     async with living(tmp_path) as made:
         yield made
-
-
-def schedule(**more: str) -> Call:
-    wanted = {
-        "action": "create", "title": TITLE, "prompt": "List the open incidents.",
-        "schedule": "0 9 * * *", "zone": "Europe/Berlin",
-    } | more  # fmt: skip
-    return Call("schedule_job", json.dumps(wanted))
-
-
-def book(rig: Rig) -> Book:
-    found = rig.host.services.jobs
-    assert found is not None
-    return found
-
-
-async def only(rig: Rig) -> Job:
-    (job,) = await book(rig).jobs.listed()
-    return job
-
-
-async def runs(rig: Rig) -> list[Run]:
-    job = await only(rig)
-    return list(await book(rig).jobs.runs(job.id, 100))
-
-
-def card_of(rig: Rig, text: str, chat: int = PERSON) -> Json:
-    """The newest message with buttons that holds `text`."""
-    shown = rig.telegram.chats[chat]
-    return [m for m in shown if text in m["text"] and m.get("reply_markup")][-1]
-
-
-async def make(rig: Rig, chat: int = PERSON, **more: str) -> Job:
-    rig.model.script(schedule(**more), Say("It stands."))
-    if chat == GROUP:
-        rig.telegram.say(chat, "@test_bot every day at 9", PERSON, True, **mention(""))
-    else:
-        rig.telegram.say(chat, "every day at 9 send me the open incidents")
-    card = await rig.card(chat)
-    rig.press(card, "Confirm")
-    await rig.shows("It stands.", chat)
-    await rig.quiet()
-    return await only(rig)
-
-
-async def pass_until(rig: Rig, clock: Shifted, moment: float) -> None:
-    clock.offset = moment - time.time()  # noqa: TID251  # a clock
-    book(rig).ring()
-
-
-async def fire(rig: Rig, clock: Shifted) -> None:
-    await pass_until(rig, clock, (await only(rig)).next_due + 1)
-
-
-async def settled(rig: Rig, state: str) -> Run:
-    """The newest run, once it is that far."""
-    async with ambient.limit(PATIENCE):
-        while True:
-            found = await runs(rig)
-            if found and found[0].state == state:
-                return found[0]
-            await ambient.wait(0.01)
 
 
 async def test_made_in_words_and_nothing_before_the_press(rig: Rig) -> None:

@@ -1,0 +1,49 @@
+"""The card of a job that is proposed: all that the person confirms."""
+
+from msgspec import Struct
+
+from gateway.jobs.port import Draft, Job, Timetable
+from gateway.jobs.work.words import does, due, places, spends
+from gateway.texts import Key, say
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """What the card says besides. `fed`: the title of the job that it feeds on; `day`: what it may
+    spend a day, in words, "" for no limit; `zoned`: somebody chose the time zone."""
+
+    fed: str
+    day: str
+    zoned: bool
+    new: bool
+
+
+def card_of(times: Timetable, draft: Draft, about: About, language: str) -> str:
+    """A job that is to be, or what is to become of one."""
+    job = draft.job
+    when = [times.when(time, job.zone).removesuffix(f" {job.zone}") for time in draft.times]
+    following = f"\n{say('jobs_next', language, times=', '.join(when))}" if when else ""
+    if when and not about.zoned:
+        following += f".{say('jobs_zone_hint', language)}"
+    return say(
+        "jobs_card" if about.new else "jobs_card_change",
+        language,
+        title=job.title,
+        words=due(times, job, language),
+        zone=job.zone,
+        times=following,
+        where=places(job, language),
+        spend=spends(job, about.day, language),
+        does=does(job, about.fed, language),
+    )
+
+
+def card_of_action(times: Timetable, job: Job, action: Key, language: str) -> str:
+    """Something that is to be done with a job as it is."""
+    return say(
+        "jobs_card_remove",
+        language,
+        what=say(action, language),
+        title=job.title,
+        words=due(times, job, language),
+        zone=job.zone,
+    )

@@ -1,0 +1,62 @@
+"""What the HTTP API may do about jobs: the same as its person in any chat."""
+
+from collections.abc import Awaitable, Callable
+
+from gateway.access import Role
+from gateway.jobs.book import Book
+from gateway.jobs.port import MOST_RUNS, Asker, Job
+from gateway.jobs.work.shown import ShownJob, ShownRun, shown_job, shown_run
+from gateway.messages import Conversation, Sender
+from gateway.people.roles import at_least
+from gateway.sessions.services import Services
+
+PLACE = Conversation(platform="web", account="local", channel="jobs", private=True)
+"""Nobody else reads what the page shows, so all jobs of its person are shown."""
+
+
+class BookDesk:
+    """gateway.ports.JobDesk over the book."""
+
+    def __init__(self, book: Book, services: Services) -> None:
+        self._book = book
+        self._services = services
+
+    async def role(self, sender: Sender) -> Role | None:
+        """As the access lists have it now."""
+        return await self._services.access.learn(sender)
+
+    async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
+        """Those that the person may manage."""
+        return tuple(shown_job(job, self._book.next_times(job)) for job in await self._mine(sender))
+
+    async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
+        """The newest runs of one of them, None if there is no such job."""
+        job = await self._one(sender, name)
+        if job is None:
+            return None
+        return tuple(map(shown_run, await self._book.jobs.runs(job.id, MOST_RUNS)))
+
+    async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:
+        """Run, pause, resume or delete one of them; False if that changes nothing, None if there
+        is no such job. The same `key` makes one run."""
+        job = await self._one(sender, name)
+        if job is None or not at_least(await self.role(sender), "user"):
+            return None
+        if action == "delete" and job.of_file:
+            return False
+        actions: dict[str, Callable[[], Awaitable[object]]] = {
+            "run": lambda: self._book.run_now(job.id, key),
+            "pause": lambda: self._book.pause(job.id),
+            "resume": lambda: self._book.resume(job.id),
+            "delete": lambda: self._book.remove(job.id),
+        }
+        return bool(await actions[action]())
+
+    async def _mine(self, sender: Sender) -> tuple[Job, ...]:
+        accounts = await self._services.access.accounts(sender.key)
+        role = await self.role(sender) or ""
+        who = Asker(conversation=PLACE, sender=sender, role=role, accounts=accounts)
+        return await self._book.seen_by(who)
+
+    async def _one(self, sender: Sender, name: str) -> Job | None:
+        return next((job for job in await self._mine(sender) if job.id == name), None)

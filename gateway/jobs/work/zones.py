@@ -1,0 +1,32 @@
+"""The time zones that people chose for themselves: a small document for each account."""
+
+from typing import Protocol
+
+ZONE = "zone:"
+
+
+class Documents(Protocol):
+    """What is needed of the directory."""
+
+    async def get(self, key: str) -> bytes | None: ...
+    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool: ...
+
+
+class Zones:
+    """Zones by sender key."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    async def of(self, accounts: frozenset[str]) -> str:
+        """The zone of the person with these accounts, "" if none was chosen."""
+        for account in sorted(accounts):
+            body = await self._documents.get(ZONE + account)
+            if body:
+                return body.decode()
+        return ""
+
+    async def choose(self, accounts: frozenset[str], zone: str) -> None:
+        """From now on `zone`, for all accounts of the person; "" forgets it."""
+        for account in sorted(accounts):
+            await self._documents.put(ZONE + account, zone.encode() or None)

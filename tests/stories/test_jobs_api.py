@@ -1,0 +1,96 @@
+"""Jobs and runs over the HTTP API: the same rights as in a chat."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from gateway.jobs.port import Asker, Job, Wish
+from gateway.messages import Conversation, Sender
+from tests.fakes.model_server import Json, Say
+from tests.stories.jobs_rig import book, make, settled
+from tests.stories.rig import Rig, living, quick
+
+BEARER = "a-token-of-the-page-0123456789"
+OWNER = Sender(platform="web", id="owner", name="owner")
+HOME = Conversation(platform="web", account="local", channel="owner~c1", private=True)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        await made.start(TURNKEEPER_TOKEN=BEARER)
+        yield made
+
+
+async def ask(rig: Rig, way: str, path: str, token: str = BEARER, **body: str) -> tuple[int, Json]:
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as http,
+        http.request(way, f"{rig.url}api/jobs{path}", json=body if way == "POST" else None) as got,
+    ):
+        return got.status, json.loads(await got.text())
+
+
+async def own(rig: Rig) -> Job:
+    asker = Asker(conversation=HOME, sender=OWNER, role="admin")
+    wish = Wish(title="Look", prompt="Look around.", schedule="0 9 * * *", zone="Europe/Berlin")
+    return await book(rig).make(await book(rig).draft(wish, asker), "mine")
+
+
+async def test_list_run_read_pause_delete(rig: Rig) -> None:
+    await own(rig)
+    status, said = await ask(rig, "GET", "")
+    (job,) = said["jobs"]
+    assert (status, job["id"], job["zone"], len(job["next"])) == (200, "mine", "Europe/Berlin", 3)
+    rig.model.script(Say("all quiet"), Say("never"))
+    for _ in range(2):
+        assert await ask(rig, "POST", "/mine/run", key="k1") == (200, {"done": True, "key": "k1"})
+    await settled(rig, "done")
+    status, said = await ask(rig, "GET", "/mine/runs")
+    (run,) = said["runs"]
+    assert (run["slot"], run["state"], run["text"]) == ("now-k1", "done", "all quiet")
+    assert (await ask(rig, "POST", "/mine/pause"))[0] == 200
+    assert (await ask(rig, "POST", "/mine/pause"))[0] == 409
+    assert (await ask(rig, "GET", ""))[1]["jobs"][0]["state"] == "paused"
+    assert (await ask(rig, "POST", "/mine/resume"))[0] == 200
+    assert (await ask(rig, "POST", "/mine/delete"))[0] == 200
+    assert await ask(rig, "GET", "") == (200, {"jobs": []})
+
+
+async def test_nobody_elses_and_nothing_without_a_token(rig: Rig) -> None:
+    theirs = await make(rig)
+    assert await ask(rig, "GET", "") == (200, {"jobs": []})
+    for way, path in (("GET", "runs"), ("POST", "run"), ("POST", "delete")):
+        status, said = await ask(rig, way, f"/{theirs.id}/{path}")
+        assert status == 404 and "no such job" in said["error"]
+        status, _ = await ask(rig, way, f"/{theirs.id}/{path}", token="wrong")
+        assert status == 401
+    assert await book(rig).jobs.listed() == (theirs,)
+    assert (await ask(rig, "GET", "", token="wrong"))[0] == 401
+
+
+async def test_the_description_is_accurate(rig: Rig) -> None:
+    await own(rig)
+    await ask(rig, "POST", "/mine/pause")
+    rig.model.script(Say("all quiet"))
+    await ask(rig, "POST", "/mine/run")
+    await settled(rig, "done")
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {BEARER}"}) as http,
+        http.get(f"{rig.url}api/openapi.json") as answer,
+    ):
+        described = await answer.json()
+    paths = {path: set(item) - {"parameters"} for path, item in described["paths"].items()}
+    assert {path: ways for path, ways in paths.items() if path.startswith("/api/jobs")} == {
+        "/api/jobs": {"get"}, "/api/jobs/{id}/runs": {"get"}, "/api/jobs/{id}/{action}": {"post"},
+    }  # fmt: skip
+    (job,), (run,) = (
+        (await ask(rig, "GET", ""))[1]["jobs"],
+        (await ask(rig, "GET", "/mine/runs"))[1]["runs"],
+    )
+    schemas = described["components"]["schemas"]
+    assert set(job) == set(schemas["Job"]["properties"])
+    assert set(run) == set(schemas["Run"]["properties"])
