@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -13,30 +14,38 @@ from aiohttp import web
 
 from adapters.outputs import kept_copy
 from adapters.slack.blocks import Source
+from adapters.slack.doubt import with_twins, without_doubt
+from adapters.slack.history import SENT, History
+from adapters.slack.home import Homes
+from adapters.slack.live.chunks import Stream
+from adapters.slack.live.missed import Missed
+from adapters.slack.live.sessions import Sessions, Status
+from adapters.slack.live.streams import Streams
 from adapters.slack.markup import escaped
+from adapters.slack.people import People
 from adapters.slack.receive import Receiver
 from adapters.slack.render import render
 from adapters.slack.transport import Json, Wire, write
 from gateway import clock
+from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, DeliveryError, Rejected, Unsent
-from gateway.messages import Attachment, Conversation
-from gateway.ports import Accept
+from gateway.messages import Attachment, Conversation, Inbound, MessageReceived, digest
+from gateway.ports import Accept, Look, Recent
 from gateway.views import Abilities, View
 
 log = logging.getLogger("adapters.slack")
 
-SENT = "turnkeeper_sent"
+STREAMS = ("streaming_state_conflict", "cant_update_message", "edit_window_closed")
+"""Refusals of an edit that may be for a stream that was never ended."""
 LOOKED_BACK = 5.0
 """Seconds before a call whose answer was lost, from which its message is looked for: clocks differ."""
-READ_BACK = 4.0
-MOST_FETCHED = 50 << 20
-PAGE = 30
+MOST_FETCHED, KNOWN = 50 << 20, 2_000
 QUIET = {"unfurl_links": False, "unfurl_media": False, "link_names": False}
 
 
 class SlackAdapter:
-    """One app's bot. With `app_token` it receives by Socket Mode, else over HTTP at /slack/events,
-    signed with `signing_secret`; `outputs` is the folder of the files that the agent gives out.
+    """One app's bot. With an app token it receives by Socket Mode, else over HTTP at /slack/events;
+    `look` is what its home shows, `recent` where it reads back what it missed, `outputs` the folder of the files that the agent gives out.
     ValueError if a setting cannot work."""
 
     platform = "slack"
@@ -44,20 +53,28 @@ class SlackAdapter:
 
     def __init__(
         self,
-        token: str,
-        app_token: str = "",
-        signing_secret: str = "",
-        api_base_url: str = "https://slack.com/api/",
+        app: Slack,
+        look: Look | None = None,
+        recent: Recent | None = None,
         outputs: Path | None = None,
     ) -> None:
-        if not token.strip():
+        if not app.token.strip():
             raise ValueError("the Slack bot token is empty")
-        if not app_token and not signing_secret:
+        if not app.app_token and not app.signing_secret:
             raise ValueError("Slack needs an app token (Socket Mode) or a signing secret (HTTP)")
         self.last_contact = 0.0
-        self._wire = Wire(token, api_base_url)
-        self._receiver = Receiver(self._wire, self._touch, app_token, signing_secret)
-        self._hooked = not app_token
+        self._wire = Wire(app.token, app.api_base_url)
+        self._sessions = Sessions(self._wire)
+        self._history = History(self._wire)
+        self._streams = Streams(self._wire, self._sessions, self._history)
+        self._arrived: dict[str, None] = {}
+        self._certain: dict[str, None] = {}
+        """Messages in doubt of this life that were found."""
+        people = People(self._wire)
+        self._homes = Homes(self._wire, people, look)
+        self._missed = Missed(self._wire, recent)
+        self._receiver = Receiver(self._wire, people, self._homes, self._touch, app)
+        self._hooked = not app.app_token
         self._outputs = outputs
 
     @property
@@ -67,27 +84,62 @@ class SlackAdapter:
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled; Rejected if Slack refuses a token."""
         try:
-            await self._receiver.run(accept)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._streams.watch())
+                group.create_task(self._sessions.run())
+                group.create_task(self._homes.keep())
+                group.create_task(self._receiver.catch_up(self._missed, accept))
+                group.create_task(self._receiver.run(partial(self._accepted, accept)))
+        except BaseExceptionGroup as errors:
+            refused = errors.subgroup(Rejected)
+            raise (refused.exceptions[0] if refused is not None else errors) from None
         finally:
             await self._wire.close()
 
+    async def _accepted(self, accept: Accept, inbounds: Sequence[Inbound]) -> None:
+        """In a private thread each message is answered, and from its arrival on the agent is at it;
+        one that comes again begins nothing."""
+        for one in inbounds:
+            new = isinstance(one, MessageReceived) and one.message not in self._arrived
+            if isinstance(one, MessageReceived) and new and one.conversation.private:
+                self._arrived[one.message] = None
+                self._sessions.want(one.conversation, "processing")
+        while len(self._arrived) > KNOWN:
+            self._arrived.pop(next(iter(self._arrived)))
+        await accept(inbounds)
+        self._homes.stir()
+
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """What chat.postMessage takes, the same in every channel."""
-        return render(view)
+        payloads, sure = render(view), without_doubt(view)
+        return payloads if sure is None else with_twins(payloads, render(sure))
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
-        """The new message's `ts`; of files the first one's id."""
+        """The new message's `ts`, or that of the one in doubt, if it is there; of files the first
+        one's id."""
         body = _body(payload)
-        if files := msgspec.convert(body.pop("files", []), list[Source]):
-            return await self._upload(conversation, files, str(body.get("text", "")))
+        if body.files:
+            native = await self._upload(conversation, body.files, str(body.told.get("text", "")))
+        else:
+            native = await self._new(conversation, body)
+        await self._told(conversation, body.session)
+        return native
+
+    async def _new(self, conversation: Conversation, body: "_Body") -> str:
+        says = digest((body.sure or body.whole).encode())
+        if body.sure and (stamp := await self._history.says(conversation, says)):
+            self._certain[stamp] = None
+            return stamp
+        if stamp := await self._streamed(conversation, body):
+            return stamp
         mark = clock.new_id()
-        body |= QUIET | _where(conversation)
-        body["metadata"] = {"event_type": SENT, "event_payload": {"id": mark}}
+        told = body.told | QUIET | _where(conversation)
+        told["metadata"] = {"event_type": SENT, "event_payload": {"id": mark, "says": says}}
         since = clock.now() - LOOKED_BACK
         try:
-            answer = await self._wire.call("chat.postMessage", body)
+            answer = await self._wire.call("chat.postMessage", told)
         except Ambiguous:
-            if stamp := await self._found(conversation, mark, since):
+            if stamp := await self._history.sent(conversation, mark, since):
                 return stamp
             raise
         return _stamp(answer)
@@ -95,10 +147,46 @@ class SlackAdapter:
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """Of a message with files nothing changes."""
         body = _body(payload)
-        if "files" in body or "." not in native:
+        if body.files or "." not in native:
             return
-        body |= {"channel": conversation.channel, "ts": native, "link_names": False}
-        await self._wire.call("chat.update", body)
+        if body.sure and native in self._certain:
+            body = _body(body.sure.encode())
+        if not await self._streams.show(native, body.stream):
+            told = body.told | {"channel": conversation.channel, "ts": native, "link_names": False}
+            await self._changed(conversation, told)
+        await self._told(conversation, body.session)
+
+    async def _streamed(self, conversation: Conversation, body: "_Body") -> str:
+        """The `ts` of the stream that shows this, "" if a message has to. One that was found shows
+        it by an edit; if that fails, the next edit does."""
+        stream = body.stream
+        if stream is None or not stream.live or not self._streams.possible(conversation):
+            return ""
+        stamp = await self._streams.begin(conversation, stream.chunks)
+        if stamp and not self._streams.shows(stamp):
+            told = body.told | {"channel": conversation.channel, "ts": stamp, "link_names": False}
+            try:
+                await self._changed(conversation, told)
+            except DeliveryError as error:
+                log.info("slack_not_caught_up", extra={"why": str(error)})
+        return stamp
+
+    async def _changed(self, conversation: Conversation, told: dict[str, object]) -> None:
+        """A message that still streams, begun before a restart, takes no edit: it is ended first."""
+        try:
+            await self._wire.call("chat.update", told)
+        except Rejected as error:
+            if not str(error).startswith(STREAMS):
+                raise
+            await self._streams.end(conversation, str(told["ts"]))
+            await self._wire.call("chat.update", told)
+
+    async def _told(self, conversation: Conversation, status: Status | None) -> None:
+        self._homes.stir()
+        if status == "active":
+            await self._streams.settle(conversation)
+        if status is not None:
+            self._sessions.want(conversation, status)
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
         """Not here: `abilities.drafts` says so."""
@@ -179,45 +267,27 @@ class SlackAdapter:
             await self._wire.upload(url, content)
         return {"id": name, "title": file.name or "file"}
 
-    async def _found(self, where: Conversation, mark: str, since: float) -> str:
-        """The `ts` of the message that bears `mark`, "" if it is not there or cannot be read."""
-        asked: dict[str, object] = {"channel": where.channel, "oldest": f"{since:.6f}"}
-        asked |= {"limit": PAGE, "include_all_metadata": "true"}
-        method = "conversations.replies" if where.thread else "conversations.history"
-        if where.thread:
-            asked["ts"] = where.thread
-        try:
-            async with clock.limit(READ_BACK):
-                answer = await self._wire.call(method, asked, form=True)
-        except (DeliveryError, TimeoutError) as error:
-            log.info("slack_not_read_back", extra={"why": str(error)})
-            return ""
-        messages = answer.get("messages")
-        for message in messages if isinstance(messages, list) else ():
-            sent = msgspec.convert(message, _Sent)
-            if sent.metadata.event_payload.get("id") == mark:
-                log.info("slack_read_back", extra={"ts": sent.ts})
-                return sent.ts
-        return ""
-
     def _touch(self) -> None:
         self.last_contact = clock.monotonic()
 
 
-class _Metadata(msgspec.Struct):
-    event_payload: dict[str, object] = msgspec.field(default_factory=dict)
+class _Body(msgspec.Struct, frozen=True, kw_only=True):
+    """A payload taken apart. `told`: what Slack takes; `stream`: the same as a stream; `session`:
+    what the thread's session then is; `sure`: the payload that may be there in its place."""
+
+    whole: str
+    told: dict[str, object]
+    files: tuple[Source, ...] = ()
+    stream: Stream | None = None
+    session: Status | None = None
+    sure: str = ""
 
 
-class _Sent(msgspec.Struct):
-    """A message as it is read back."""
-
-    ts: str = ""
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-def _body(payload: bytes) -> dict[str, object]:
-    body: dict[str, object] = msgspec.json.decode(payload)
-    return body
+def _body(payload: bytes) -> _Body:
+    told: dict[str, object] = msgspec.json.decode(payload)
+    names = [name for name in ("files", "stream", "session", "sure") if name in told]
+    ours = {name: told.pop(name) for name in names}
+    return msgspec.convert(ours | {"told": told, "whole": payload.decode()}, _Body)
 
 
 def _where(conversation: Conversation) -> dict[str, object]:

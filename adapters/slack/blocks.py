@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from adapters.slack.markup import bare, clip, escaped
-from adapters.slack.parse import MODAL, WRITES, Asked
+from adapters.slack.live.chunks import Stream
+from adapters.slack.markup import bare, clip, escaped, harmless
+from adapters.slack.parse import MODAL, STOP, WRITES, Asked
+from adapters.text import split
 from gateway.messages import read_token
 from gateway.texts import say
 from gateway.views import Button
@@ -38,11 +40,13 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
 # ---- messages ------------------------------------------------------------------------------
 
 
-def message(blocks: Sequence[Block], summary: str) -> bytes:
-    """One message; `summary` is what notifications and screen readers get of it."""
+def message(blocks: Sequence[Block], summary: str, stream: Stream | None = None) -> bytes:
+    """One message; `summary` is what notifications and screen readers get of it, `stream` how a
+    chat stream shows the same."""
     words = " ".join(summary.replace("&lt;", "<").split())  # as it was before it was harmless
     said = escaped(clip(words, FALLBACK)) or "…"
-    return msgspec.json.encode({"text": said, "blocks": list(blocks)})
+    made: dict[str, object] = {"text": said, "blocks": list(blocks)}
+    return msgspec.json.encode(made | ({"stream": stream} if stream is not None else {}))
 
 
 def upload(files: Sequence[Source], caption: str = "") -> bytes:
@@ -115,9 +119,11 @@ def run(text: str, style: str = "") -> Block:
     return made | {"style": {style: True}} if style else made
 
 
-def task(name: str, title: str, status: str, note: str = "") -> Block:
+def task(name: str, title: str, status: str, note: str = "", output: str = "") -> Block:
+    """`output` can be unfolded."""
     made: Block = {"type": "task_card", "task_id": name, "title": title, "status": status}
-    return made | {"details": rich([section([run(note)])])} if note else made
+    made |= {"details": rich([section([run(note)])])} if note else {}
+    return made | ({"output": rich([preformatted(output)])} if output else {})
 
 
 def plan(title: str, tasks: Sequence[Block]) -> Block:
@@ -140,7 +146,7 @@ def buttons(
         if style and not (style == "primary" and primary):  # Slack: one primary in a set
             made[-1]["style"] = style
             primary = primary or style == "primary"
-        if sure and (read_token(one.token) or ("", ""))[1] == "always":
+        if sure and option(one) == "always":
             made[-1]["confirm"] = {
                 "title": _plain(one.label, CONFIRM_TITLE),
                 "text": _plain(sure, CONFIRM_TEXT),
@@ -174,6 +180,11 @@ def writer(label: str, token: str) -> tuple[Block, ...]:
     return _rows([_button(f"{WRITES}0", label, token) | {"style": "primary"}])
 
 
+def stopper(language: str) -> tuple[Block, ...]:
+    """A button that stops the turn, where Slack has none of its own."""
+    return _rows([_button("stop", say("plan_stop", language), STOP) | {"style": "danger"}])
+
+
 def modal(asked: Asked, language: str) -> dict[str, object]:
     """One field for words; they come back with the token of the button that opened it."""
     option = (read_token(asked.token) or ("", ""))[1]
@@ -204,6 +215,17 @@ def modal(asked: Asked, language: str) -> dict[str, object]:
         "close": _plain(say("back", language), MODAL_TITLE),
         "blocks": [block],
     }
+
+
+def option(button: Button) -> str:
+    """Which answer of its question a button gives, '' if it is no question's."""
+    return (read_token(button.token) or ("", ""))[1]
+
+
+def texts(text: str) -> list[str]:
+    """`text`, harmless, in parts of a message each."""
+    parts = split(harmless(text.strip()), ROOM)
+    return [part for part in parts if part.strip()]
 
 
 def _button(name: str, label: str, token: str) -> Block:

@@ -22,6 +22,8 @@ from gateway.messages import (
     MessageEdited,
     MessageReceived,
     Sender,
+    StopPressed,
+    read_conversation,
 )
 
 Json = Mapping[str, object]
@@ -33,6 +35,8 @@ SAID = ("", "file_share", "thread_broadcast", "me_message")
 """Subtypes of messages that people write."""
 WRITES = "w"
 """What the action_id of a button begins with that opens a modal."""
+STOP = "stop"
+"""What the button carries that stops the turn."""
 MODAL = "words"
 NOTHING: Json = {}
 
@@ -77,8 +81,19 @@ def parse(kind: str, payload: Json, me: Me) -> Inbound | None:
 # ---- messages ------------------------------------------------------------------------------
 
 
+def home_opened(payload: Json, me: Me) -> tuple[str, Conversation] | None:
+    """(who, their private chat) when somebody opens the app's home."""
+    event = _map(payload.get("event"))
+    user, channel = _id(event.get("user")), _id(event.get("channel"))
+    if event.get("type") != "app_home_opened" or event.get("tab", "home") != "home":
+        return None
+    return (user, place(me, channel, "")) if user and is_private(channel) else None
+
+
 def _event(payload: Json, me: Me) -> Inbound | None:
     event, name = _map(payload.get("event")), _str(payload.get("event_id"))
+    if event.get("type") == "agent_session_stopped" and name:
+        return _stopped(event, me, name)
     if event.get("type") not in ("message", "app_mention") or not name:
         return None
     match _str(event.get("subtype")):
@@ -119,6 +134,14 @@ def _said(event: Json, me: Me, name: str) -> Inbound | None:
         addressed=addressed,
         at=float(stamp),
     )
+
+
+def read_back(message: Json, channel: str, me: Me) -> Inbound | None:
+    """A message as history tells it, None if it is nobody's words."""
+    if message.get("type", "message") != "message" or _str(message.get("subtype")) not in SAID:
+        return None
+    told = {**message, "channel": channel}
+    return _said(told, me, f"r{channel}:{_str(message.get('ts'))}")
 
 
 def _changed(event: Json, me: Me, name: str) -> Inbound | None:
@@ -192,6 +215,15 @@ def _attachments(message: Json) -> Iterator[Attachment]:
             )
 
 
+def _stopped(event: Json, me: Me, name: str) -> Inbound | None:
+    """Slack's own stop button. It tells the thread."""
+    channel, user = _id(event.get("channel")), _id(event.get("user"))
+    if not channel or not user:
+        return None
+    where = place(me, channel, _stamp(event.get("thread_ts")))
+    return StopPressed(conversation=where, sender=Sender(platform="slack", id=user), event=name)
+
+
 # ---- commands, buttons, modals -------------------------------------------------------------
 
 
@@ -213,11 +245,42 @@ def _command(payload: Json, me: Me) -> Inbound | None:
     )
 
 
+def from_home(conversation: str, token: str) -> str:
+    """What a button of the home carries: the address of where it counts, and its token."""
+    return f"{conversation} {token}"
+
+
+def _pressed_at_home(action: Json, user: str, me: Me) -> Inbound | None:
+    address, _, token = _str(action.get("value")).partition(" ")
+    try:
+        where = read_conversation(address)
+    except ValueError:
+        return None
+    if not token or (where.platform, where.account) != ("slack", me.user):
+        return None
+    sender, event = Sender(platform="slack", id=user), f"h{user}:{_str(action.get('action_ts'))}"
+    press = f"{where.channel}|{where.thread}|{user}"
+    if token == STOP:
+        return StopPressed(conversation=where, sender=sender, event=event, press=press)
+    return ButtonPressed(
+        conversation=where, sender=sender, event=event, message="", token=token, press=press
+    )
+
+
 def _pressed(payload: Json, me: Me) -> Inbound | None:
     action, asked = pressed(payload)
     user, stamp = _id(_map(payload.get("user")).get("id")), _str(action.get("action_ts"))
+    if user and _map(payload.get("view")).get("type") == "home":
+        return _pressed_at_home(action, user, me)
     if asked is None or not user or _str(action.get("action_id")).startswith(WRITES):
         return None
+    if asked.token == STOP:
+        return StopPressed(
+            conversation=place(me, asked.channel, asked.thread),
+            sender=Sender(platform="slack", id=user),
+            event=f"b{asked.message}:{user}:{stamp}",
+            press=_press(asked, user),
+        )
     return ButtonPressed(
         conversation=place(me, asked.channel, asked.thread),
         sender=Sender(platform="slack", id=user),

@@ -8,7 +8,7 @@ each is acknowledged after `accept` returned; what was not is sent again by Slac
 import asyncio
 import json
 import logging
-from collections import OrderedDict
+import math
 from collections.abc import Callable, Sequence
 from urllib.parse import parse_qs
 
@@ -19,8 +19,12 @@ from msgspec.structs import replace
 from slack_sdk.signature import Clock, SignatureVerifier
 
 from adapters.slack import blocks, parse
+from adapters.slack.home import Homes
+from adapters.slack.live.missed import Missed
+from adapters.slack.people import People
 from adapters.slack.transport import Wire
 from gateway import clock
+from gateway.accounts.slack import Slack
 from gateway.errors import DeliveryError, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Inbound, Sender, sender_of
 from gateway.ports import Accept
@@ -35,9 +39,10 @@ GREETING, SILENCE, REST, LEAST_LIFE = 10.0, 20.0, 30.0, 5.0
 """Seconds until a connection's hello; seconds of silence in which only pings show that it lives;
 seconds that one which Slack wants renewed is still read;
 seconds under which a connection counts as failed: no storm of connections."""
-NAMING = 1.0
-KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
 OPENING = 2.5
+GAP = 150.0
+"""Seconds of silence after which what was missed is read back: Slack itself sends again what it
+could not deliver, for some minutes."""
 REFUSED = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
 REFUSED_SOCKET = (*REFUSED, "not_allowed_token_type", "missing_scope")
 SIGNED = {"timestamp": "X-Slack-Request-Timestamp", "signature": "X-Slack-Signature"}
@@ -62,16 +67,17 @@ class Receiver:
     `signing_secret`. `contact` is called at each proof that inbound is live."""
 
     def __init__(
-        self, wire: Wire, contact: Callable[[], None], app_token: str, signing_secret: str
+        self, wire: Wire, people: People, homes: Homes, contact: Callable[[], None], app: Slack
     ) -> None:
-        self._wire = wire
+        self._wire, self._people, self._homes = wire, people, homes
         self._contact = contact
-        self._app_token = app_token
-        self._verifier = SignatureVerifier(signing_secret, _Now()) if signing_secret else None
-        self._people = People(wire)
+        self._app_token = app.app_token
+        secret = app.signing_secret
+        self._verifier = SignatureVerifier(secret, _Now()) if secret else None
         self._me: parse.Me | None = None
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
+        self._gap, self._alive_at = asyncio.Event(), -math.inf
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Slack refuses a token."""
@@ -101,7 +107,32 @@ class Receiver:
             if me is None:
                 raise Rejected("SLACK_BOT_TOKEN belongs to no bot")
             self._me = me
-            return self._contact()
+            return self._contact() if self._app_token else self._alive()
+
+    def _alive(self) -> None:
+        """What is sent to us arrives; if that is news, something may have been missed before."""
+        if clock.monotonic() - self._alive_at > GAP:
+            self._gap.set()
+        self._alive_at = clock.monotonic()
+        self._contact()
+
+    async def catch_up(self, missed: Missed, accept: Accept) -> None:
+        """Read back what was missed, at the start and after each gap, until cancelled."""
+        while True:
+            await self._gap.wait()
+            self._gap.clear()
+            if self._me is None:
+                continue
+            async for inbounds in missed.read(self._me):
+                named = [await self._named(one) for one in inbounds]
+                while not await self._stored(named, accept):
+                    await clock.wait(MOST_PAUSE)
+
+    async def _named(self, inbound: Inbound) -> Inbound:
+        sender = sender_of(inbound)
+        if sender is None:
+            return inbound
+        return replace(inbound, sender=await self._people.known(sender))
 
     async def _after(self, error: DeliveryError, pause: float, refused: Sequence[str]) -> float:
         """Wait before the next try; the pause after it."""
@@ -148,11 +179,11 @@ class Receiver:
                     except TimeoutError:
                         if not greeted or renew.is_set():
                             return greeted
-                        self._contact()  # Slack answers our pings, else the socket would be closed
+                        self._alive()  # Slack answers our pings, else the socket would be closed
                         continue
                     if message.type is not aiohttp.WSMsgType.TEXT:
                         return greeted
-                    self._contact()
+                    self._alive()
                     greeted = True
                     if self._taken(socket, message.data) == "disconnect":
                         renew.set()
@@ -211,7 +242,7 @@ class Receiver:
             return web.json_response({"challenge": str(payload.get("challenge", ""))})
         if self._accept is None:
             return web.Response(status=503)
-        self._contact()
+        self._alive()
         inbound = await self._heard(kind, payload)
         kept = await self._stored([inbound] if inbound is not None else [])
         return web.Response(status=200 if kept else 503)
@@ -231,15 +262,14 @@ class Receiver:
             return None
         try:
             inbound = parse.parse(kind, payload, self._me)
+            if (seen := parse.home_opened(payload, self._me)) is not None:
+                self._homes.opened(*seen)
             if inbound is None and kind == "interactive":
                 await self._open(payload)
         except Exception:  # the border: one poison payload must not hold up the others
             log.exception("slack_poison_payload", extra={"kind": kind})
             return None
-        sender = sender_of(inbound) if inbound is not None else None
-        if inbound is None or sender is None:
-            return inbound
-        return replace(inbound, sender=await self._people.known(sender))
+        return await self._named(inbound) if inbound is not None else None
 
     async def _open(self, payload: parse.Json) -> None:
         """Open the modal that a button asks for; its trigger lives for three seconds."""
@@ -256,10 +286,11 @@ class Receiver:
         except (DeliveryError, TimeoutError) as error:
             log.warning("slack_no_modal", extra={"why": str(error)})
 
-    async def _stored(self, inbounds: Sequence[Inbound]) -> bool:
+    async def _stored(self, inbounds: Sequence[Inbound], accept: Accept | None = None) -> bool:
+        accept = accept or self._accept
         try:
-            if inbounds and self._accept is not None:
-                await self._accept(inbounds)
+            if inbounds and accept is not None:
+                await accept(inbounds)
         except StoreFailed:
             log.error("slack_not_stored")
             return False
@@ -267,48 +298,6 @@ class Receiver:
             log.exception("slack_not_accepted")
             return False
         return True
-
-
-class People:
-    """Names and languages of people, which Slack's events leave out; kept for an hour."""
-
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
-
-    async def known(self, sender: Sender) -> Sender:
-        """`sender` with what Slack tells about them, as it is where that fails or takes long."""
-        until, found = self._known.get(sender.id, (0.0, sender))
-        if until > clock.monotonic() or not sender.id:
-            return found
-        lasts = KNOWN_FOR
-        try:
-            async with clock.limit(NAMING):
-                asked = {"user": sender.id, "include_locale": "true"}
-                answer = await self._wire.call("users.info", asked, form=True)
-            found = _named(sender, answer.get("user"))
-        except (DeliveryError, TimeoutError) as error:
-            log.info("slack_no_name", extra={"why": str(error)})
-            found, lasts = sender, UNKNOWN_FOR
-        self._known[sender.id] = (clock.monotonic() + lasts, found)
-        if len(self._known) > KNOWN:
-            self._known.popitem(last=False)
-        return found
-
-
-def _named(sender: Sender, user: object) -> Sender:
-    about = user if isinstance(user, dict) else {}
-    inner = about.get("profile")
-    profile = inner if isinstance(inner, dict) else {}
-    names = (profile.get("display_name"), profile.get("real_name"), about.get("real_name"))
-    name = next((one for one in names if isinstance(one, str) and one), "")
-    handle, locale = about.get("name"), about.get("locale")
-    return replace(
-        sender,
-        name=name,
-        handle=handle if isinstance(handle, str) else "",
-        language=locale if isinstance(locale, str) else "",
-    )
 
 
 def _unpacked(body: bytes, kind: str) -> tuple[str, parse.Json | None]:

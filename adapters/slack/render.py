@@ -7,9 +7,10 @@ out of it.
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
+import msgspec
+
 from adapters.calls import laid_out, visible
 from adapters.slack.blocks import (
-    ROOM,
     TEXT,
     Block,
     Source,
@@ -19,27 +20,27 @@ from adapters.slack.blocks import (
     header,
     markdown,
     message,
+    option,
     packed,
-    plan,
     preformatted,
     quoted,
     rich,
     run,
     section,
-    task,
+    stopper,
+    texts,
     upload,
     writer,
 )
+from adapters.slack.live.chunks import Stream, spoken
+from adapters.slack.live.sessions import Status
 from adapters.slack.markup import bare, clip, harmless
+from adapters.slack.progress import activity, plan
 from adapters.text import split
-from adapters.words import LINE_WORDS, RISKS
-from gateway.messages import read_token
+from adapters.words import RISKS
 from gateway.texts import say
 from gateway.views import (
     CARD_MARKS,
-    ENDED,
-    LINE_MARKS,
-    PLAN_MARKS,
     Activity,
     ApprovalCard,
     Button,
@@ -48,45 +49,58 @@ from gateway.views import (
     Media,
     MediaFile,
     Notice,
-    PlanStep,
     PlanView,
     ProposalLine,
     Reply,
     Report,
     Said,
-    StepState,
-    ToolLine,
     View,
 )
 
-STATUS: dict[StepState, str] = {
-    "pending": "pending",
-    "running": "in_progress",
-    "done": "complete",
-    "failed": "error",
-    "skipped": "complete",
-}
-
-MOST_MESSAGES, BEGINNING = 4, 1
+MOST_MESSAGES, BEGINNING = 2, 1
 """An answer of more than this many messages comes as that many and a file."""
-SUMMARY, OUTPUT, OUTPUTS, WORDS, LINES = 160, 500, 2, 2_000, 30
-TITLE, STEP, NOTE, OUTCOME = 200, 250, 150, 600
-STEPS, PLAN = 30, 8_000
-"""Most steps of a plan that are shown, and characters of them."""
 MOST_FILE = 1_000 << 20
 FILES = 10
 CAPTION = 3_000
 
 
 def render(view: View) -> tuple[bytes, ...]:
-    """`view` as native payloads in order; none if there is nothing to show."""
+    """`view` as native payloads in order; none if there is nothing to show. With the last one goes
+    what the thread's session then is, if it changes."""
+    payloads, status = _payloads(view), _session(view)
+    if not payloads or status is None:
+        return payloads
+    last: dict[str, object] = msgspec.json.decode(payloads[-1])
+    return (*payloads[:-1], msgspec.json.encode(last | {"session": status}))
+
+
+def _session(view: View) -> Status | None:
+    match view:
+        case Reply():
+            return "processing" if view.state == "streaming" else "active"
+        case PlanView(state="running"):
+            return "processing"
+        case Activity() if any(line.state == "running" for line in view.lines):
+            return "processing"
+        case PlanView(state="open"):
+            return "suspended"
+        case ApprovalCard() | ChoiceCard() | FormCard():
+            if view.state == "open":
+                return "suspended"
+            return "active" if view.state in ("cancelled", "expired") else None
+        case Notice() | Report():
+            return "active"
+    return None
+
+
+def _payloads(view: View) -> tuple[bytes, ...]:
     match view:
         case Reply():
             return _reply(view)
         case Activity():
-            return _activity(view)
+            return activity(view)
         case PlanView():
-            return _plan(view)
+            return plan(view)
         case ApprovalCard():
             return _approval(view)
         case ChoiceCard():
@@ -108,21 +122,20 @@ def render(view: View) -> tuple[bytes, ...]:
 # ---- words ---------------------------------------------------------------------------------
 
 
-def _texts(text: str) -> list[str]:
-    parts = split(harmless(text.strip()), ROOM)
-    return [part for part in parts if part.strip()]
-
-
 def _prose(text: str) -> tuple[bytes, ...]:
-    return tuple(message([markdown(part)], part) for part in _texts(text))
+    return tuple(message([markdown(part)], part) for part in texts(text))
 
 
 def _reply(view: Reply) -> tuple[bytes, ...]:
     """The answer in parts. While it grows no more is shown than will surely stay a message."""
-    parts = _texts(view.text)
+    parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
     if view.state == "streaming":
-        return tuple(message([markdown(part)], part) for part in parts[:BEGINNING])
+        stop = stopper(view.language)
+        return tuple(
+            message([markdown(part), *stop], part, Stream(chunks=(spoken(part),), live=True))
+            for part in parts[:BEGINNING]
+        )
     return _whole(parts, note, view.text, "answer.md", view.language)
 
 
@@ -136,8 +149,15 @@ def _whole(
         return (*shown, document, *((message(note, note_text(note)),) if note else ()))
     if not parts:
         return (message(note, note_text(note)),) if note else ()
-    last = [message([markdown(parts[-1]), *note], parts[-1])]
-    return (*(message([markdown(part)], part) for part in parts[:-1]), *last)
+    tails = [*([()] * (len(parts) - 1)), tuple(note)]
+    return tuple(
+        message(
+            [markdown(part), *tail],
+            part,
+            Stream(chunks=(spoken(part),), last=True, tail=tail) if part is parts[0] else None,
+        )
+        for part, tail in zip(parts, tails, strict=True)
+    )
 
 
 def note_text(note: Sequence[Block]) -> str:
@@ -149,7 +169,7 @@ def note_text(note: Sequence[Block]) -> str:
 
 def _report(view: Report) -> tuple[bytes, ...]:
     title = " ".join(view.title.split())
-    parts = _texts(view.text)
+    parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
     first, *others = _whole(parts, note, view.text, "report.md", view.language) or (b"",)
     if not title:
@@ -184,81 +204,6 @@ def _too_large(file: MediaFile, language: str) -> str:
     return say("file_too_large", language, name=file.name[:100], size=size, most=most)
 
 
-# ---- what is done and planned --------------------------------------------------------------
-
-
-def _activity(view: Activity) -> tuple[bytes, ...]:
-    """One message: words, then a line a call; the oldest lines give way to their count."""
-    language = view.language
-    words = _texts(_cut(view.words.strip(), WORDS, language))[:1]
-    speaking = {line.call_id for line in [one for one in view.lines if one.output][-OUTPUTS:]}
-    elements: list[Block] = []
-    shown = view.lines[-LINES:]
-    if earlier := _earlier(len(view.lines) - len(shown), language):
-        elements.append(section([run(earlier, "italic")]))
-    for line in shown:
-        elements.append(section(_line(line, language)))
-        output = _cut(line.output.strip(), OUTPUT, language) if line.call_id in speaking else ""
-        if output and len(view.lines) - view.lines.index(line) <= LINES:
-            elements.append(preformatted(output))
-            speaking.discard(line.call_id)
-    blocks = [*map(markdown, words), *([rich(elements)] if elements else [])]
-    last = view.lines[-1] if view.lines else None
-    summary = f"{LINE_MARKS[last.state]} {last.tool} {last.summary}" if last else "".join(words)
-    return (message(blocks, clip(summary, SUMMARY)),) if blocks else ()
-
-
-def _line(line: ToolLine, language: str) -> list[Block]:
-    summary = clip(bare(line.summary), SUMMARY)
-    word = LINE_WORDS.get(line.state)
-    return [
-        run(f"{LINE_MARKS[line.state]} {line.tool[:SUMMARY]}"),
-        *([run(" "), run(summary, "code")] if summary else []),
-        *([run(f" ({say(word, language)})")] if word else []),
-    ]
-
-
-def _plan(view: PlanView) -> tuple[bytes, ...]:
-    """One message that ticks."""
-    done = sum(step.state == "done" for step in view.steps)
-    title = f"{PLAN_MARKS[view.state]} {clip(bare(view.title), TITLE)}".strip()
-    title = f"{title} {done}/{len(view.steps)}" if view.steps else title
-    tasks = [_task(n, step) for n, step in enumerate(view.steps, 1)]
-    first, last = _window(view.steps)
-    around = (_earlier(first, view.language), _later(len(tasks) - last, view.language))
-    more = " · ".join(filter(None, around))
-    outcome = _cut(view.outcome.strip(), OUTCOME, view.language)
-    wishes = [one for one in view.buttons if _option(one) == "edit"]
-    blocks = [
-        plan(title, tasks[first:last]),
-        *([footnote(more)] if more else []),
-        *([rich([section([run(outcome, "bold")])])] if outcome else []),
-        *buttons(view.buttons, wishes),
-    ]
-    return (message(blocks, title),)
-
-
-def _task(number: int, step: PlanStep) -> Block:
-    title = clip(bare(step.text), STEP) or "…"
-    shown = f"– {title}" if step.state == "skipped" else title
-    note = clip(" ".join(step.note.split()), NOTE)
-    return task(clip(f"{number}-{step.id}", 200), shown, STATUS[step.state], note)
-
-
-def _window(steps: Sequence[PlanStep]) -> tuple[int, int]:
-    """Which steps are shown: those that have ended give way first, then the last ones."""
-    sizes = [min(len(step.text), STEP) + min(len(step.note), NOTE) + 30 for step in steps]
-    ended = next((n for n, step in enumerate(steps) if step.state not in ENDED), len(steps))
-    first, last, used = 0, len(sizes), sum(sizes)
-    while first < ended and (used > PLAN or last - first > STEPS):
-        used -= sizes[first]
-        first += 1
-    while last > first and (used > PLAN or last - first > STEPS):
-        last -= 1
-        used -= sizes[last]
-    return first, last
-
-
 # ---- questions -----------------------------------------------------------------------------
 
 
@@ -284,7 +229,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
 
 def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:
     """The buttons with one more that denies with a reason; and that one."""
-    deny = next((one for one in given if _option(one) == "deny"), None)
+    deny = next((one for one in given if option(one) == "deny"), None)
     if deny is None:
         return list(given), []
     more = Button(label=say("deny_reason", language), token=deny.token)
@@ -311,29 +256,6 @@ def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes
     return packed(blocks, asking if view.state == "open" else (), view.text)
 
 
-def _option(button: Button) -> str:
-    return (read_token(button.token) or ("", ""))[1]
-
-
 def _slices(text: str) -> Iterator[str]:
     for at in range(0, len(text) if text.strip() else 0, TEXT):
         yield text[at : at + TEXT]
-
-
-def _cut(text: str, most: int, language: str) -> str:
-    """`text`, or its beginning and how much is not shown."""
-    if len(text) <= most:
-        return text
-    return f"{text[:most]}… ({say('more_characters', language, n=len(text) - most)})"
-
-
-def _earlier(count: int, language: str) -> str:
-    if not count:
-        return ""
-    return say("earlier_one" if count == 1 else "earlier_many", language, n=count)
-
-
-def _later(count: int, language: str) -> str:
-    if not count:
-        return ""
-    return say("later_one" if count == 1 else "later_many", language, n=count)

@@ -15,6 +15,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, Unsent
 
 Json = Mapping[str, object]
@@ -22,6 +23,8 @@ Json = Mapping[str, object]
 CONNECTIONS = 128
 CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 4.0, 8.0, 60.0
 HEARTBEAT = 10.0
+BY_CHANNEL, KEPT = ("chat.postMessage", "chat.postEphemeral"), 500
+"""Slack counts calls by method in the whole workspace, but new messages by channel."""
 LIMITED = ("ratelimited", "rate_limited", "message_limit_exceeded")
 BUSY = ("service_unavailable", "request_timeout", "team_added_to_org", "accesslimited")
 """Errors of calls that Slack did not carry out and may carry out later."""
@@ -45,16 +48,29 @@ class Wire:
         self._client: AsyncWebClient | None = None
         self._under_way = 0
         self._closing = False
+        self._limited: dict[tuple[str, str], float] = {}
+        """Until when (`clock.monotonic()`) Slack wants to hear nothing, by what it counts by."""
 
     async def call(self, method: str, arguments: Json, *, form: bool = False) -> Json:
-        """`method` of the Web API; its answer. `form`: methods that do not read JSON."""
-        async with self._lent():
-            with _told_apart():
-                client, given = self._opened_client(), dict(arguments)
-                if form:
-                    answer = await client.api_call(method, data=given)
-                else:
-                    answer = await client.api_call(method, json=given)
+        """`method` of the Web API; its answer. `form`: methods that do not read JSON. RateLimited
+        without a call while Slack has not forgotten that another one was too many."""
+        counted = method, str(arguments.get("channel", "")) if method in BY_CHANNEL else ""
+        left = self._limited.get(counted, 0.0) - clock.monotonic()
+        if left > 0:
+            raise RateLimited(left)
+        try:
+            async with self._lent():
+                with _told_apart():
+                    client, given = self._opened_client(), dict(arguments)
+                    if form:
+                        answer = await client.api_call(method, data=given)
+                    else:
+                        answer = await client.api_call(method, json=given)
+        except RateLimited as error:
+            self._limited[counted] = clock.monotonic() + error.retry_after
+            while len(self._limited) > KEPT:
+                self._limited.pop(next(iter(self._limited)))
+            raise
         data = answer.data
         if not isinstance(data, dict):
             raise Ambiguous(f"the answer to {method} is not an object")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from adapters.slack.adapter import SlackAdapter
+from gateway.accounts.slack import Slack
 from gateway.messages import Conversation
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import APP_TOKEN, BOT, SECRET, TEAM, TOKEN, SlackServer
@@ -14,7 +15,8 @@ from tests.fakes.slack_server import APP_TOKEN, BOT, SECRET, TEAM, TOKEN, SlackS
 
 def adapter_of(server: SlackServer, transport: str = "socket", **more: object) -> SlackAdapter:
     app, secret = (APP_TOKEN, "") if transport == "socket" else ("", SECRET)
-    return SlackAdapter(TOKEN, app, secret, server.base_url, **more)  # type: ignore[arg-type]
+    account = Slack(token=TOKEN, app_token=app, signing_secret=secret, api_base_url=server.base_url)
+    return SlackAdapter(account, **more)  # type: ignore[arg-type]
 
 
 def where(channel: str = "D0ANN", thread: str = "") -> Conversation:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from adapters.slack.adapter import SlackAdapter
+from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, Reply
@@ -80,7 +81,9 @@ async def test_each_failure_is_a_decision(
 
 
 async def test_no_connection_is_unsent(tmp_path: Path) -> None:
-    adapter = SlackAdapter(TOKEN, "xapp-1", "", "http://127.0.0.1:1/api/")
+    adapter = SlackAdapter(
+        Slack(token=TOKEN, app_token="xapp-1", api_base_url="http://127.0.0.1:1/api/")
+    )
     with pytest.raises(Unsent):
         await adapter.send(where(), adapter.render(HELLO, where())[0])
     await adapter._wire.close()
@@ -206,6 +209,6 @@ async def test_last_words_go_out_after_the_end(server: SlackServer) -> None:
 
 def test_it_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="bot token"):
-        SlackAdapter(" ", "xapp-1")
+        SlackAdapter(Slack(token=" ", app_token="xapp-1"))
     with pytest.raises(ValueError, match="signing secret"):
-        SlackAdapter(TOKEN)
+        SlackAdapter(Slack(token=TOKEN))

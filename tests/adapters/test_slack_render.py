@@ -24,7 +24,7 @@ from gateway.views import (
     View,
 )
 from tests.adapters.telegram_views import VIEWS
-from tests.fakes.slack_schema import check_message, official
+from tests.fakes.slack_schema import check_chunk, check_message, official
 from tests.fakes.slack_server import elements, labels, shown
 
 Json = dict[str, Any]
@@ -42,8 +42,10 @@ def every_view_is_taken(view: View) -> None:
         if "files" in payload:
             assert 1 <= len(payload["files"]) <= 10 and len(payload["text"]) <= 16_000
         else:
-            assert set(payload) == {"text", "blocks"} and payload["blocks"]
+            assert set(payload) - {"stream", "session"} == {"text", "blocks"} and payload["blocks"]
             assert check_message(payload) == []
+            for chunk in payload.get("stream", {}).get("chunks", ()):
+                assert check_chunk(chunk) == []
     assert render(view) == render(view)
     if isinstance(view, PlanView):
         assert len(rendered) == 1
@@ -170,9 +172,9 @@ def test_nobody_is_pinged_and_code_stays_code() -> None:
 
 
 def test_long_answers_come_in_parts_or_as_a_file() -> None:
-    code = "```py\n" + "\n".join(f"x{n} = {n}" for n in range(2_000)) + "\n```"
+    code = "```py\n" + "\n".join(f"x{n} = {n}" for n in range(1_400)) + "\n```"
     parts = payloads(Reply(text=code, note="Stopped here."))
-    assert len(parts) == 3
+    assert len(parts) == 2
     for part in parts:
         text = part["blocks"][0]["text"]
         assert text.startswith("```py\n") and text.rstrip().endswith("```")
@@ -205,8 +207,31 @@ def test_activity_is_compact() -> None:
     )
     (message,) = payloads(Activity(lines=lines, words="I look."))
     text = shown(message)
-    assert len(message["blocks"]) == 2 and "20 earlier steps" in text
-    assert text.count("out") == 2 and "ls 49" in text
+    assert len(message["blocks"]) == 32 and "20 earlier steps" in text
+    assert [block["type"] for block in message["blocks"]].count("task_card") == 30
+    assert "ls 49" in text and "ls 19" not in text
+    assert "stream" not in message, "the oldest tasks of a stream cannot be taken back"
+
+
+def test_of_long_outputs_the_newest_are_shown() -> None:
+    lines = tuple(
+        ToolLine(call_id=str(n), tool="shell", summary="", state="done", output=f"{n}" * 500)
+        for n in range(10)
+    )
+    (message,) = payloads(Activity(lines=lines))
+    assert [bool(block.get("output")) for block in message["blocks"]] == [False] * 2 + [True] * 8
+
+
+def test_what_runs_can_be_stopped_in_one_tap() -> None:
+    line = ToolLine(call_id="1", tool="shell", summary="ls", state="running")
+    (running,) = payloads(Activity(lines=(line,)))
+    (growing,) = payloads(Reply(text="Once upon", state="streaming"))
+    assert labels(running) == labels(growing) == ["Stop"]
+    assert running["session"] == growing["session"] == "processing"
+    (done,) = payloads(Activity(lines=(msgspec.structs.replace(line, state="done"),)))
+    (told,) = payloads(Reply(text="Once upon a time"))
+    assert labels(done) == labels(told) == [] and "session" not in done
+    assert told["session"] == "active"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ FILE = "slack-types-web-api.schema.json"
 MOST_CHARACTERS = 13_200
 MESSAGE = {"channel": str, "text": str, "blocks": list, "metadata": dict, "link_names": bool}
 POSTED = {"thread_ts": str, "unfurl_links": bool, "unfurl_media": bool}
-READ = {"channel": str, "oldest": str, "limit": str, "include_all_metadata": str}
+READ = {"channel": str, "oldest": str, "limit": str, "include_all_metadata": str, "cursor": str}
 METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
     "auth.test": ({}, set()),
     "apps.connections.open": ({}, set()),
@@ -32,6 +32,7 @@ METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
     ),
     "views.open": ({"trigger_id": str, "view": dict}, {"trigger_id", "view"}),
     "users.info": ({"user": str, "include_locale": str}, {"user"}),
+    "usergroups.list": ({"include_users": str}, set()),
     "files.info": ({"file": str}, {"file"}),
     "files.getUploadURLExternal": (
         {"filename": str, "length": str, "alt_txt": str},
@@ -40,6 +41,23 @@ METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
     "files.completeUploadExternal": (
         {"files": list, "channel_id": str, "thread_ts": str, "initial_comment": str},
         {"files"},
+    ),
+    "views.publish": ({"user_id": str, "view": dict}, {"user_id", "view"}),
+    "chat.startStream": (
+        {"channel": str, "thread_ts": str, "chunks": list, "task_display_mode": str},
+        {"channel", "thread_ts", "chunks"},
+    ),
+    "chat.appendStream": (
+        {"channel": str, "ts": str, "chunks": list},
+        {"channel", "ts", "chunks"},
+    ),
+    "chat.stopStream": (
+        {"channel": str, "ts": str, "chunks": list, "blocks": list},
+        {"channel", "ts"},
+    ),
+    "agents.sessions.setStatus": (
+        {"channel_id": str, "thread_ts": str, "status": str},
+        {"channel_id", "thread_ts", "status"},
     ),
     "conversations.replies": (READ | {"ts": str}, {"channel", "ts"}),
     "conversations.history": (READ, {"channel"}),
@@ -58,6 +76,8 @@ BLOCKS: dict[str, tuple[set[str], set[str], str]] = {
     "actions": ({"elements"}, {"elements"}, "ActionsBlock"),
     "input": ({"label", "element", "optional", "hint"}, {"label", "element"}, "InputBlock"),
 }
+SESSION_STATUSES = {"active", "processing", "suspended", "closed"}
+"""docs.slack.dev/reference/methods/agents.sessions.setStatus; newer than the official types here."""
 STATUSES = {"pending", "in_progress", "complete", "error"}
 
 
@@ -72,8 +92,18 @@ def check(method: str, arguments: Json) -> list[str]:
             found.append(f"{method}: unknown {name}")
         elif type(value) is not known[name]:
             found.append(f"{method}: {name} is a {type(value).__name__}")
-    if "blocks" in arguments or method in ("chat.postMessage", "chat.update"):
+    if method == "chat.stopStream":
+        found += [line for block in arguments.get("blocks", ()) for line in check_block(block)]
+    elif "blocks" in arguments or method in ("chat.postMessage", "chat.update"):
         found += check_message(arguments)
+    for chunk in arguments.get("chunks", ()):
+        found += check_chunk(chunk)
+    if arguments.get("chunks", True) == []:
+        found.append(f"{method}: no chunks")
+    if method == "agents.sessions.setStatus" and arguments["status"] not in SESSION_STATUSES:
+        found.append(f"{method}: {arguments['status']}")
+    if method == "views.publish":
+        found += check_home(arguments.get("view", {}))
     if method == "views.open":
         found += check_view(arguments.get("view", {}))
     definition = "".join(part[0].upper() + part[1:] for part in method.split(".")) + "Arguments"
@@ -96,6 +126,28 @@ def check_message(message: Json) -> list[str]:
     return found
 
 
+def check_chunk(chunk: Json) -> list[str]:
+    """One piece of a chat stream."""
+    match chunk.get("type"):
+        case "markdown_text":
+            found = [] if 1 <= len(chunk["text"]) <= 12_000 else ["markdown_text: length"]
+            pings = any(mark in chunk["text"] for mark in ("<!", "<@", "<#"))
+            found += ["markdown_text that pings"] if pings else []
+            found += [f"markdown_text: unknown {x}" for x in set(chunk) - {"type", "text"}]
+            definition = "MarkdownTextChunk"
+        case "task_update":
+            known = {"type", "id", "title", "status", "details", "output", "sources"}
+            found = [f"task_update: unknown {name}" for name in set(chunk) - known]
+            found += [] if 1 <= len(chunk["title"]) <= 256 else ["task_update: title"]
+            found += [] if chunk["status"] in STATUSES else ["task_update: status"]
+            definition = "TaskUpdateChunk"
+        case other:
+            return [f"chunk: {other}"]
+    if official := validator(definition):
+        found += [f"{definition}: {error.message[:200]}" for error in official.iter_errors(chunk)]
+    return found
+
+
 def check_view(view: Json) -> list[str]:
     """A modal."""
     found = list(_plain("title", view.get("title"), 24))
@@ -109,6 +161,18 @@ def check_view(view: Json) -> list[str]:
         found += check_block(block)
     if official := validator("ModalView"):
         found += [f"view: {error.message[:200]}" for error in official.iter_errors(view)]
+    return found
+
+
+def check_home(view: Json) -> list[str]:
+    """App Home."""
+    blocks = view.get("blocks", [])
+    found = [] if 1 <= len(blocks) <= 100 else [f"a home of {len(blocks)} blocks"]
+    names = [block["block_id"] for block in blocks if "block_id" in block]
+    found += ["a block_id twice"] if len(set(names)) != len(names) else []
+    found += [line for block in blocks for line in check_block(block)]
+    if official := validator("HomeView"):
+        found += [f"home: {error.message[:200]}" for error in official.iter_errors(view)]
     return found
 
 

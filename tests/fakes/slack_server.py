@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from aiohttp import ClientSession, WSMsgType, web
 
+from tests.fakes.slack_limits import Limits
 from tests.fakes.slack_schema import check
 
 Json = dict[str, Any]
@@ -60,7 +61,13 @@ class SlackServer:
     ephemeral: list[Json] = field(default_factory=list)
     reactions: list[tuple[str, str, str]] = field(default_factory=list)
     views: list[Json] = field(default_factory=list)
+    sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The agent sessions' statuses, by channel and thread."""
+    homes: dict[str, Json] = field(default_factory=dict)
+    """The published homes, by person."""
     people: dict[str, Json] = field(default_factory=dict)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    """User groups and who is in them."""
     files: dict[str, bytes] = field(default_factory=dict)
     """What people sent, by file id."""
     uploads: dict[str, tuple[str, bytes, str]] = field(default_factory=dict)
@@ -68,6 +75,12 @@ class SlackServer:
     acknowledged: list[str] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
     """What the app answered over HTTP."""
+    page: int = 999
+    """Most messages of a page that is read back."""
+    limits: Limits | None = None
+    """How many calls are taken; None: all."""
+    deaf: bool = False
+    """What happens is told to nobody: the app is away for longer than Slack tries."""
     mute: int = 0
     """How many connections get no hello."""
     hook: str = ""
@@ -194,6 +207,38 @@ class SlackServer:
         payload |= {"actions": [action | {"action_ts": self.stamp()}], "trigger_id": self.trigger()}
         return self.push("interactive", payload)
 
+    def open_home(self, user: str = "U0ANN", channel: str = "D0ANN") -> Json:
+        """A person opens the app's home."""
+        event = {"type": "app_home_opened", "user": user, "channel": channel, "tab": "home"}
+        return self.event(event | {"event_ts": self.stamp()})
+
+    def press_at_home(self, label: str, user: str = "U0ANN") -> Json:
+        """A person presses the first button of this label in their home."""
+        view = self.homes[user]
+        one = next(e for e in elements(view) if e["text"]["text"] == label)
+        action = {"value": one["value"], "action_id": one["action_id"], "type": "button"}
+        payload = {"type": "block_actions", "user": {"id": user, "team_id": TEAM}}
+        payload |= {"api_app_id": APP, "team": {"id": TEAM}, "trigger_id": self.trigger()}
+        payload |= {"container": {"type": "view", "view_id": "V0HOME"}}
+        payload |= {"view": {"type": "home", "id": "V0HOME"}}
+        return self.push(
+            "interactive", payload | {"actions": [action | {"action_ts": self.stamp()}]}
+        )
+
+    def stop(self, channel: str, thread: str, user: str = "U0ANN") -> Json:
+        """A person presses Slack's own stop button, which ends the thread's streams."""
+        assert self.sessions[channel, thread] == "processing", "there is no such button"
+        ended = [
+            message
+            for message in self.channels[channel]
+            if message.get("streaming_state") == "in_progress" and message["thread_ts"] == thread
+        ]
+        for message in ended:
+            message["streaming_state"] = "completed"
+        event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread}
+        stopped = {"streaming_message_ts": [message["ts"] for message in ended]}
+        return self.event(event | stopped | {"user": user, "event_ts": self.stamp()})
+
     def submit(self, view: Json, text: str, user: str = "U0ANN") -> Json:
         """A person sends a modal off."""
         block = view["blocks"][0]
@@ -228,6 +273,8 @@ class SlackServer:
 
     def push(self, kind: str, payload: Json, retry: int = 0) -> Json:
         """Any payload, over whichever transport is in use; `retry`: it is a redelivery."""
+        if self.deaf:
+            return payload
         if self.hook:
             task = asyncio.create_task(self._post(kind, payload, retry))
             self._posting.add(task)
@@ -312,6 +359,13 @@ class SlackServer:
         self._changed.set()
         if gate := self._gates.get(call.method):
             await gate.wait()
+        if self.limits and (
+            wait := self.limits.ask(call.method, call.arguments.get("channel", ""))
+        ):
+            headers = {"Retry-After": f"{wait:.3f}"}
+            return web.json_response(
+                {"ok": False, "error": "ratelimited"}, status=429, headers=headers
+            )
         faults = self._faults[call.method]
         fault = faults[0] if faults else None
         if fault:
@@ -377,10 +431,42 @@ class SlackServer:
 
     def _on_chat_update(self, given: Json) -> Json:
         message = self._find(given["channel"], given["ts"])
+        if message.get("streaming_state") == "in_progress":
+            raise Refusal("streaming_state_conflict")
         message.pop("blocks", None)
         message |= {name: given[name] for name in ("text", "blocks") if name in given}
         message["edits"] += 1
         return {"channel": given["channel"], "ts": given["ts"]}
+
+    def _on_chat_startstream(self, given: Json) -> Json:
+        message = {"user": BOT, "edits": 0, "ts": self.stamp(), "channel": given["channel"]}
+        message |= {"thread_ts": given["thread_ts"], "text": "", "blocks": []}
+        self.channels[given["channel"]].append(message | {"streaming_state": "in_progress"})
+        streamed(self.channels[given["channel"]][-1], given["chunks"])
+        self.sessions[given["channel"], given["thread_ts"]] = "processing"
+        return {"channel": given["channel"], "ts": message["ts"]}
+
+    def _on_chat_appendstream(self, given: Json) -> Json:
+        streamed(self._streaming(given), given["chunks"])
+        return {"channel": given["channel"], "ts": given["ts"]}
+
+    def _on_chat_stopstream(self, given: Json) -> Json:
+        message = self._streaming(given)
+        streamed(message, given.get("chunks", []))
+        message["blocks"] += given.get("blocks", [])
+        message["streaming_state"] = "completed"
+        self.sessions[given["channel"], message["thread_ts"]] = "active"
+        return {"channel": given["channel"], "ts": given["ts"]}
+
+    def _streaming(self, given: Json) -> Json:
+        message = self._find(given["channel"], given["ts"])
+        if message.get("streaming_state") != "in_progress":
+            raise Refusal("message_not_in_streaming_state")
+        return message
+
+    def _on_agents_sessions_setstatus(self, given: Json) -> Json:
+        self.sessions[given["channel_id"], given["thread_ts"]] = given["status"]
+        return {"status": given["status"]}
 
     def _on_chat_postephemeral(self, given: Json) -> Json:
         self.ephemeral.append(given)
@@ -397,6 +483,10 @@ class SlackServer:
         self.views.append(given["view"] | {"id": f"V{next(self._numbers)}"})
         return {"view": self.views[-1]}
 
+    def _on_views_publish(self, given: Json) -> Json:
+        self.homes[given["user_id"]] = given["view"]
+        return {"view": given["view"]}
+
     def _on_users_info(self, given: Json) -> Json:
         user = given["user"]
         about = {
@@ -406,6 +496,12 @@ class SlackServer:
             "profile": {"display_name": user[2:].title()},
         }
         return {"user": about | self.people.get(user, {})}
+
+    def _on_usergroups_list(self, _: Json) -> Json:
+        found = [
+            {"id": name, "users": users, "date_delete": 0} for name, users in self.groups.items()
+        ]
+        return {"usergroups": found}
 
     def _on_files_info(self, given: Json) -> Json:
         if given["file"] not in self.files:
@@ -434,14 +530,28 @@ class SlackServer:
         return {"files": given["files"]}
 
     def _on_conversations_history(self, given: Json) -> Json:
-        found = [
-            m
-            for m in self.channels[given["channel"]]
-            if float(m["ts"]) >= float(given.get("oldest", 0))
-        ]
-        return {"messages": found[::-1]}
+        """What stands outside threads, newest first."""
+        return self._page(given, [m for m in self._all(given) if is_top(m)][::-1])
 
-    _on_conversations_replies = _on_conversations_history
+    def _on_conversations_replies(self, given: Json) -> Json:
+        """A thread from its beginning on, which comes along always."""
+        thread = given["ts"]
+        roots = [m for m in self._all(given | {"oldest": "0"}) if m["ts"] == thread]
+        replies = [m for m in self._all(given) if m.get("thread_ts") == thread != m["ts"]]
+        return self._page(given, roots + replies)
+
+    def _all(self, given: Json) -> list[Json]:
+        channel = given["channel"]
+        said = [event for (where, _), event in self._said.items() if where == channel]
+        found = sorted([*self.channels[channel], *said], key=lambda m: float(m["ts"]))
+        return [m for m in found if float(m["ts"]) > float(given.get("oldest", 0))]
+
+    def _page(self, given: Json, found: list[Json]) -> Json:
+        at, most = int(given.get("cursor") or 0), min(int(given.get("limit", 100)), self.page)
+        more = len(found) > at + most
+        cursor = {"next_cursor": str(at + most) if more else ""}
+        page = [{k: v for k, v in m.items() if k not in ("edits", "channel")} for m in found]
+        return {"messages": page[at : at + most], "has_more": more, "response_metadata": cursor}
 
     def _find(self, channel: str, ts: str) -> Json:
         for message in self.channels[channel]:
@@ -544,6 +654,34 @@ def packed(kind: str, payload: Json) -> tuple[bytes, str]:
         return json.dumps(payload).encode(), "application/json"
     form = payload if kind == "slash_commands" else {"payload": json.dumps(payload)}
     return urlencode(form).encode(), "application/x-www-form-urlencoded"
+
+
+def is_top(message: Json) -> bool:
+    """It stands in the channel itself."""
+    return message.get("thread_ts", message["ts"]) == message["ts"]
+
+
+def streamed(message: Json, chunks: list[Json]) -> None:
+    """The chunks come to what the message shows: text and a task's details and output grow."""
+    for chunk in chunks:
+        blocks = message["blocks"]
+        if chunk["type"] == "markdown_text":
+            if blocks and blocks[-1]["type"] == "markdown":
+                blocks[-1]["text"] += chunk["text"]
+            else:
+                blocks.append({"type": "markdown", "text": chunk["text"]})
+            continue
+        card = next((one for one in blocks if one.get("task_id") == chunk["id"]), None)
+        if card is None:
+            card = {"type": "task_card", "task_id": chunk["id"]}
+            blocks.append(card)
+        card |= {"title": chunk["title"], "status": chunk["status"]}
+        for name in ("details", "output"):
+            if name in chunk:
+                run = {"type": "text", "text": ""}
+                part = {"type": "rich_text_preformatted", "elements": [run]}
+                rich = card.setdefault(name, {"type": "rich_text", "elements": [part]})
+                rich["elements"][0]["elements"][0]["text"] += chunk[name]
 
 
 def elements(message: Json) -> list[Json]:

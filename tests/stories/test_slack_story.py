@@ -237,6 +237,9 @@ async def test_choices_and_a_slash_command(rig: SlackRig) -> None:
     await rig.shows("Idle")
     rig.slack.command(DM, "")
     await rig.shows("/approvals")
+    rig.slack.command(DM, "plan on")
+    await rig.shows("Plans are shown to you")
+    rig.slack.command(DM, "plan off")
     rig.slack.say(DM, "paint it")
     rig.slack.press(await rig.asks(), "green")
     await rig.shows("green it is")
@@ -344,3 +347,24 @@ async def test_too_many_requests_lose_nothing(rig: SlackRig) -> None:
     await rig.shows("ack hello")
     await rig.quiet()
     assert rig.said() == ["ack hello"], "the one whose answer was lost was found"
+
+
+async def test_a_user_group_is_let_in(rig: SlackRig) -> None:
+    rig.slack.groups = {"S0OPS": ["U0EVE"], "S0SALES": ["U0MAX"]}
+    await rig.start(SLACK_ALLOWED_USERS="U0ANN,@S0OPS")
+    rig.slack.say("D0EVE", "hello", "U0EVE")
+    rig.slack.say("D0MAX", "hello", "U0MAX")
+    await rig.shows("ack hello", "D0EVE")
+    await rig.shows("Show this code to an admin", "D0MAX")
+    await rig.quiet()
+    assert len(rig.model.requests) == 1
+
+
+async def test_without_the_scope_for_user_groups_nobody_is_kept_out(rig: SlackRig) -> None:
+    rig.slack.fail("usergroups.list", error="missing_scope", times=9)
+    await rig.start()
+    rig.slack.say(DM, "hello")
+    await rig.shows("ack hello")
+    rig.slack.say(DM, "more")
+    await rig.shows("ack more")
+    assert len(rig.slack.made("usergroups.list")) == 1

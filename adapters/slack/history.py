@@ -1,0 +1,108 @@
+"""Messages read back from Slack: whether one of ours is there, what people wrote meanwhile."""
+
+import logging
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from adapters.slack.transport import Json, Wire
+from gateway import clock
+from gateway.errors import DeliveryError
+from gateway.messages import Conversation
+
+log = logging.getLogger("adapters.slack")
+
+SENT = "turnkeeper_sent"
+"""The kind of the metadata that our messages bear."""
+READ_BACK = 4.0
+PAGE, DAY = 100, 86_400.0
+STREAMING = "in_progress"
+ALIKE = 20
+"""Characters by which a text is known again."""
+
+
+class Message(Struct, frozen=True):
+    """A message as it is read back. `payload`: what its metadata holds, of ours `id` and `says`."""
+
+    ts: str = ""
+    user: str = ""
+    bot_id: str = ""
+    streaming_state: str = ""
+    payload: Json = {}
+    words: str = ""
+
+    def begins(self, words: str) -> bool:
+        """It shows enough of `words`, from their beginning, to be the same text."""
+        both = min(len(self.words), len(words))
+        return both >= ALIKE and self.words[:ALIKE] == words[:ALIKE]
+
+
+class History:
+    """What stands in a channel or a thread."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def sent(self, where: Conversation, mark: str, since: float) -> str:
+        """The `ts` of our message whose one call bore `mark`, "" if it is not there or cannot be
+        read."""
+        for one in await self._newest(where, since):
+            if one.payload.get("id") == mark:
+                log.info("slack_read_back", extra={"ts": one.ts})
+                return one.ts
+        return ""
+
+    async def says(self, where: Conversation, mark: str) -> str:
+        """The `ts` of our message that says what `mark` is made of, below the last word of a person:
+        what stands above that was said before, and may rightly be said again."""
+        for one in await self._newest(where):
+            if one.user != where.account:
+                return ""
+            if one.payload.get("says") == mark:
+                log.info("slack_read_back", extra={"ts": one.ts})
+                return one.ts
+        return ""
+
+    async def streaming(self, where: Conversation, since: float, words: str = "") -> str:
+        """The `ts` of our newest message there that still streams; with `words`, of one that
+        shows what they begin with."""
+        for one in await self._newest(where, since):
+            mine = one.user == where.account and one.streaming_state == STREAMING
+            if mine and (not words or one.begins(words)):
+                log.info("slack_stream_found", extra={"ts": one.ts})
+                return one.ts
+        return ""
+
+    async def _newest(self, where: Conversation, since: float = 0.0) -> Sequence[Message]:
+        """Newest first; none if they cannot be read."""
+        asked: dict[str, object] = {"channel": where.channel, "include_all_metadata": "true"}
+        if where.thread and not since:  # a thread is read from its beginning, so not from there
+            since = clock.now() - DAY
+        asked |= {"oldest": f"{since:.6f}"} if since else {}
+        asked |= {"limit": PAGE} | ({"ts": where.thread} if where.thread else {})
+        method = "conversations.replies" if where.thread else "conversations.history"
+        try:
+            async with clock.limit(READ_BACK):
+                answer = await self._wire.call(method, asked, form=True)
+        except (DeliveryError, TimeoutError) as error:
+            log.info("slack_not_read_back", extra={"why": str(error)})
+            return ()
+        messages = answer.get("messages")
+        found = map(_message, messages if isinstance(messages, list) else ())
+        return sorted(found, key=lambda one: one.ts, reverse=True)
+
+
+def _message(raw: object) -> Message:
+    about = raw if isinstance(raw, dict) else {}
+    metadata = about.get("metadata")
+    payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
+    kept = {name: str(about.get(name) or "") for name in ("ts", "user", "bot_id")}
+    kept["streaming_state"] = str(about.get("streaming_state") or "")
+    blocks = about.get("blocks")
+    first = blocks[0] if isinstance(blocks, list) and blocks else {}
+    words = first.get("text") if isinstance(first, dict) else ""
+    return Message(
+        **kept,
+        payload=payload if isinstance(payload, dict) else {},
+        words=words if isinstance(words, str) else "",
+    )

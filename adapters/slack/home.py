@@ -1,0 +1,118 @@
+"""App Home: what waits for the person, what runs, their jobs. Published when it is opened, and while
+somebody may be looking at it, soon after something changed."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from adapters.calls import visible
+from adapters.slack import parse
+from adapters.slack.blocks import Block, buttons, header, rich, run, section
+from adapters.slack.markup import clip
+from adapters.slack.people import People
+from adapters.slack.transport import Wire
+from gateway import clock
+from gateway.errors import DeliveryError, RateLimited, StoreFailed
+from gateway.messages import Conversation, Sender
+from gateway.ports import Entry, Look, Overview
+from gateway.texts import Key, say
+from gateway.views import Button
+
+log = logging.getLogger("adapters.slack")
+
+PACE, LOOKED_AT = 3.0, 1_800.0
+"""Least seconds between two looks at what changed; seconds for which an opened home is kept up."""
+MOST, TEXT = 200, 400
+
+
+def home(overview: Overview, language: str) -> dict[str, object]:
+    """The view of an overview. Pure."""
+    parts: tuple[tuple[Key, Sequence[Entry]], ...] = (
+        ("home_waits", overview.waits),
+        ("home_runs", overview.runs),
+        ("home_jobs", overview.jobs),
+    )
+    blocks: list[Block] = []
+    for key, entries in parts:
+        if entries:
+            blocks.append(header(say(key, language)))
+        for entry in entries:
+            blocks += _entry(entry, language, len(blocks))
+    nothing = rich([section([run(say("home_quiet", language))])])
+    return {"type": "home", "blocks": blocks or [nothing]}
+
+
+def _entry(entry: Entry, language: str, place: int) -> Iterator[Block]:
+    yield rich([section([run(clip(visible(entry.text), TEXT) or "…")])])
+    given = [*entry.buttons]
+    if entry.stops:
+        given.append(Button(label=say("plan_stop", language), token=parse.STOP, style="bad"))
+    bearing = [
+        msgspec.structs.replace(one, token=parse.from_home(entry.conversation, one.token))
+        for one in given
+    ]
+    for n, row in enumerate(buttons(bearing)):
+        yield row | {"block_id": f"{place}-{n}"}
+
+
+class _Open(Struct, kw_only=True):
+    """A home that somebody looked at. `until`: `clock.monotonic()` at which it is given up."""
+
+    where: Conversation
+    until: float
+    shown: bytes = b""
+
+
+class Homes:
+    """The homes of one app that were opened lately."""
+
+    def __init__(self, wire: Wire, people: People, look: Look | None) -> None:
+        self._wire, self._people, self._look = wire, people, look
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._stirred = asyncio.Event()
+
+    def opened(self, user: str, where: Conversation) -> None:
+        """Somebody looks at it, from now on."""
+        self._open[user] = _Open(where=where, until=clock.monotonic() + LOOKED_AT)
+        self._open.move_to_end(user)
+        if len(self._open) > MOST:
+            self._open.popitem(last=False)
+        self._stirred.set()
+
+    def stir(self) -> None:
+        """Something changed."""
+        if self._open:
+            self._stirred.set()
+
+    async def keep(self) -> None:
+        """Publish until cancelled."""
+        while True:
+            await self._stirred.wait()
+            self._stirred.clear()
+            pause = PACE
+            for user, opened in list(self._open.items()):
+                if opened.until < clock.monotonic():
+                    del self._open[user]
+                    continue
+                try:
+                    await self._publish(user, opened)
+                except RateLimited as error:
+                    pause = max(pause, error.retry_after)
+                    self._stirred.set()
+                except (DeliveryError, StoreFailed) as error:
+                    log.info("slack_no_home", extra={"why": str(error)})
+            await clock.wait(pause)
+
+    async def _publish(self, user: str, opened: _Open) -> None:
+        if self._look is None:
+            return
+        person = await self._people.known(Sender(platform="slack", id=user))
+        found = home(await self._look(opened.where, person), person.language)
+        shown = msgspec.json.encode(found)
+        if shown != opened.shown:
+            await self._wire.call("views.publish", {"user_id": user, "view": found})
+            opened.shown = shown

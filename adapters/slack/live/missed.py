@@ -1,0 +1,96 @@
+"""What people wrote while nothing was received: read back from Slack, as far as it can be.
+
+Known are the conversations that the store names, the newest first; their threads, and what stands in
+their channels outside threads, are read from a little before their last turn on. What was taken
+before is known by its message and dropped by `accept`; it remembers a day, so nothing older is read.
+Presses, edits and commands by slash cannot be read back.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+from adapters.slack.parse import Json, Me, read_back
+from adapters.slack.transport import Wire
+from gateway import clock
+from gateway.errors import DeliveryError, RateLimited, StoreFailed
+from gateway.messages import Conversation, Inbound, read_conversation
+from gateway.ports import Recent, Summary
+
+log = logging.getLogger("adapters.slack")
+
+THREADS, CHANNELS, PAGES, PAGE = 30, 20, 5, 100
+OLDEST, BEFORE = 72_000.0, 900.0
+"""Seconds back from now at most, and from the last turn of a conversation."""
+
+
+class Missed:
+    """Reads back for one app."""
+
+    def __init__(self, wire: Wire, recent: Recent | None) -> None:
+        self._wire, self._recent = wire, recent
+
+    async def read(self, me: Me) -> AsyncIterator[Sequence[Inbound]]:
+        """What was written in each known place, oldest first there; places that cannot be read are
+        left out."""
+        for (channel, thread), since in (await self._places(me)).items():
+            try:
+                found = [one async for one in self._said(channel, thread, since)]
+            except DeliveryError as error:
+                log.info("slack_gap_not_read", extra={"channel": channel, "why": str(error)})
+                continue
+            parsed = (read_back(one, channel, me) for one in sorted(found, key=_stamp))
+            if inbounds := [one for one in parsed if one is not None]:
+                yield inbounds
+
+    async def _places(self, me: Me) -> Mapping[tuple[str, str], float]:
+        """Channels and threads, with the moment from which each is read."""
+        if self._recent is None:
+            return {}
+        try:
+            known = await self._recent(f"slack:{me.user}:{me.team}:", THREADS)
+        except StoreFailed as error:
+            log.warning("slack_gap_not_read", extra={"why": str(error)})
+            return {}
+        young = [one for one in known if one.at > clock.now() - OLDEST]
+        return _places(young)
+
+    async def _said(self, channel: str, thread: str, since: float) -> AsyncIterator[Json]:
+        asked: dict[str, object] = {"channel": channel, "oldest": f"{since:.6f}", "limit": PAGE}
+        asked |= {"ts": thread} if thread else {}
+        method = "conversations.replies" if thread else "conversations.history"
+        for _ in range(PAGES):
+            answer = await self._page(method, asked)
+            messages = answer.get("messages")
+            for one in messages if isinstance(messages, list) else ():
+                if isinstance(one, dict):
+                    yield one
+            more = answer.get("response_metadata")
+            cursor = more.get("next_cursor") if isinstance(more, dict) else ""
+            if not cursor:
+                return
+            asked["cursor"] = str(cursor)
+
+    async def _page(self, method: str, asked: Json) -> Json:
+        while True:
+            try:
+                return await self._wire.call(method, asked, form=True)
+            except RateLimited as error:
+                await clock.wait(error.retry_after)
+
+
+def _places(known: Iterable[Summary]) -> Mapping[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+    channels: dict[tuple[str, str], float] = {}
+    for one in known:
+        where: Conversation = read_conversation(one.conversation)
+        since = max(one.at - BEFORE, clock.now() - OLDEST)
+        if where.thread:
+            found[where.channel, where.thread] = since
+        outside = where.channel, ""
+        if outside in channels or len(channels) < CHANNELS:
+            channels[outside] = min(since, channels.get(outside, since))
+    return found | channels
+
+
+def _stamp(message: Json) -> str:
+    return str(message.get("ts", ""))

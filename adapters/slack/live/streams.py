@@ -1,0 +1,180 @@
+"""Chat streams under way: begun, added to, and ended before Slack ends them.
+
+A stream is for the private threads of an app that is an agent: there it brings Slack's own stop
+button, and its one reader sees all of it. In a channel Slack streams to one person and shows the
+others the beginning only, so there, and wherever a stream is refused, a message is edited.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from adapters.slack.history import History
+from adapters.slack.live.chunks import Chunk, Stream, difference
+from adapters.slack.live.sessions import Sessions, Status
+from adapters.slack.transport import Wire
+from gateway import clock
+from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected
+from gateway.messages import Conversation
+
+log = logging.getLogger("adapters.slack")
+
+LONGEST = 240.0
+"""Seconds after which a stream is ended: Slack ends it after about five minutes, with an error that
+people see. Its message is edited from then on."""
+REFUSED_FOR, AGAIN = 3_600.0, 5.0
+LOOKED_BACK = 5.0
+"""Seconds before a call whose answer was lost, from which its stream is looked for: clocks differ."""
+MOST = 12_000
+"""Most characters of the text of one call."""
+
+
+class _Live(Struct, frozen=True, kw_only=True):
+    """`shown`: all that was appended. `until`: `clock.monotonic()` at which it is ended."""
+
+    where: Conversation
+    shown: tuple[Chunk, ...]
+    until: float
+
+
+class Streams:
+    """The streams of one app, by the `ts` of their messages. A restart forgets them: the next edit
+    of such a message ends its stream first (`end`)."""
+
+    def __init__(self, wire: Wire, sessions: Sessions, history: History) -> None:
+        self._wire, self._sessions, self._history = wire, sessions, history
+        self._born = clock.now()
+        self._looked: set[str] = set()
+        self._live: dict[str, _Live] = {}
+        self._not_before = 0.0
+        self._more = asyncio.Event()
+
+    def possible(self, where: Conversation) -> bool:
+        """A stream can be tried here, now."""
+        here = where.private and bool(where.thread)
+        return here and clock.monotonic() >= self._not_before
+
+    async def begin(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
+        """The `ts` of a new stream, or of one that was found and has ended (`shows` is False: edit
+        it); "" if Slack will not have one: post a message. Ambiguous if it may be there."""
+        given = {"channel": where.channel, "thread_ts": where.thread, "chunks": list(chunks)}
+        given["task_display_mode"] = "timeline"
+        if _longest(chunks) > MOST:
+            return ""
+        if stamp := await self._cut(where, chunks):
+            await self.end(where, stamp)
+            return stamp
+        since = clock.now() - LOOKED_BACK
+        try:
+            answer = await self._wire.call("chat.startStream", given)
+        except (Rejected, RateLimited) as error:
+            pause = error.retry_after if isinstance(error, RateLimited) else REFUSED_FOR
+            self._not_before = clock.monotonic() + pause
+            log.info("slack_no_stream", extra={"why": str(error)})
+            return ""
+        except Ambiguous:
+            if stamp := await self._history.streaming(where, since):
+                await self.end(where, stamp)
+                return stamp
+            raise
+        begun = answer.get("ts")
+        if not isinstance(begun, str):
+            raise Ambiguous("the answer to chat.startStream names no message")
+        self._began(where, begun, chunks)
+        return begun
+
+    def _began(self, where: Conversation, stamp: str, chunks: Sequence[Chunk]) -> None:
+        until = clock.monotonic() + LONGEST
+        self._live[stamp] = _Live(where=where, shown=tuple(chunks), until=until)
+        self._more.set()
+        self._sessions.changed(where, "processing")
+
+    async def _cut(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
+        """The stream of this answer that an earlier life began and could not note down. Slack ends
+        streams by itself, so soon after the start there is none any more."""
+        young = clock.now() - self._born < LONGEST
+        words = chunks[0].get("text", "") if len(chunks) == 1 else ""
+        if not young or not words or where.id in self._looked:
+            return ""
+        self._looked.add(where.id)
+        return await self._history.streaming(where, self._born - LONGEST, str(words))
+
+    def shows(self, stamp: str) -> bool:
+        """It is a stream under way."""
+        return stamp in self._live
+
+    async def show(self, stamp: str, wanted: Stream | None) -> bool:
+        """The stream shows what is `wanted`, and has ended if that is the last of it. False: it is
+        no stream any more, or cannot show this; edit the message."""
+        live = self._live.get(stamp)
+        if live is None:
+            return False
+        more = difference(live.shown, wanted.chunks) if wanted is not None else None
+        if wanted is None or more is None or _longest(more) > MOST:
+            await self.end(live.where, stamp)
+            return False
+        if not more and not wanted.last:
+            return True
+        given: dict[str, object] = {"channel": live.where.channel, "ts": stamp}
+        given |= {"chunks": more} if more else {}
+        given |= {"blocks": list(wanted.tail)} if wanted.last and wanted.tail else {}
+        method = "chat.stopStream" if wanted.last else "chat.appendStream"
+        try:
+            await self._wire.call(method, given)
+        except (Ambiguous, Rejected) as error:  # an edit shows all of it, whatever has come of this
+            log.info("slack_stream_over", extra={"why": str(error)})
+            await self.end(live.where, stamp)
+            return False
+        if wanted.last:
+            self._over(live.where, stamp, "active")
+        else:
+            self._live[stamp] = replace(live, shown=wanted.chunks)
+        return True
+
+    async def end(self, where: Conversation, stamp: str) -> None:
+        """End the stream as it stands, known or found; one that has ended already is none."""
+        try:
+            await self._wire.call("chat.stopStream", {"channel": where.channel, "ts": stamp})
+        except (Rejected, Ambiguous) as error:
+            log.info("slack_stream_not_stopped", extra={"why": str(error)})
+            self._over(where, stamp, None)  # Slack's own stop leaves the session as it is
+        else:
+            self._over(where, stamp, "active")
+
+    def _over(self, where: Conversation, stamp: str, status: Status | None) -> None:
+        self._live.pop(stamp, None)
+        self._sessions.changed(where, status)
+
+    async def settle(self, where: Conversation) -> None:
+        """The turn has answered: end what still streams in its thread; best effort."""
+        for stamp in [one for one, live in self._live.items() if live.where == where]:
+            await self._quietly(stamp)
+
+    async def _quietly(self, stamp: str) -> None:
+        if live := self._live.get(stamp):
+            try:
+                await self.end(live.where, stamp)
+            except DeliveryError as error:
+                log.info("slack_stream_not_stopped", extra={"why": str(error)})
+                self._live[stamp] = replace(live, until=clock.monotonic() + AGAIN)
+
+    async def watch(self) -> None:
+        """End streams that have grown too old, until cancelled."""
+        while True:
+            self._more.clear()
+            due = min((live.until for live in self._live.values()), default=0.0)
+            if not due:
+                await self._more.wait()
+                continue
+            await clock.wait(max(0.0, due - clock.monotonic()))
+            now = clock.monotonic()
+            for stamp, live in list(self._live.items()):
+                if live.until <= now:
+                    await self._quietly(stamp)
+
+
+def _longest(chunks: Sequence[Chunk]) -> int:
+    return max((len(str(one.get("text", ""))) for one in chunks), default=0)

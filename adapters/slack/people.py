@@ -1,0 +1,100 @@
+"""Names, languages and user groups of people, which Slack's events leave out."""
+
+import logging
+from collections import OrderedDict
+
+from msgspec.structs import replace
+
+from adapters.slack.transport import Wire
+from gateway import clock
+from gateway.errors import DeliveryError, Rejected
+from gateway.messages import Sender
+
+log = logging.getLogger("adapters.slack")
+
+NAMING = 1.0
+KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
+GROUPS_FOR = 300.0
+
+
+class Groups:
+    """The workspace's user groups with their members, asked for every few minutes; none where the
+    app may not read them."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._until = 0.0
+        self._of: dict[str, tuple[str, ...]] = {}
+
+    async def of(self, user: str) -> tuple[str, ...]:
+        """The ids of the groups that `user` is in."""
+        if self._until <= clock.monotonic():
+            self._until = clock.monotonic() + GROUPS_FOR
+            try:
+                async with clock.limit(NAMING):
+                    asked = {"include_users": "true"}
+                    answer = await self._wire.call("usergroups.list", asked, form=True)
+                self._of = _members(answer.get("usergroups"))
+            except (DeliveryError, TimeoutError) as error:
+                refused = isinstance(error, Rejected)
+                self._until = clock.monotonic() + (KNOWN_FOR if refused else UNKNOWN_FOR)
+                log.info("slack_no_groups", extra={"why": str(error)})
+        return self._of.get(user, ())
+
+
+def _members(groups: object) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for group in groups if isinstance(groups, list) else ():
+        about = group if isinstance(group, dict) else {}
+        name, users = about.get("id"), about.get("users")
+        if isinstance(name, str) and isinstance(users, list) and not about.get("date_delete"):
+            for user in users:
+                if isinstance(user, str):
+                    found[user] = (*found.get(user, ()), name)
+    return found
+
+
+class People:
+    """Names and languages of people, which Slack's events leave out; kept for an hour."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire, self._groups = wire, Groups(wire)
+        self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
+
+    async def known(self, sender: Sender) -> Sender:
+        """`sender` with what Slack tells about them, as it is where that fails or takes long."""
+        named = await self._named(sender)
+        return replace(named, groups=await self._groups.of(sender.id)) if sender.id else named
+
+    async def _named(self, sender: Sender) -> Sender:
+        until, found = self._known.get(sender.id, (0.0, sender))
+        if until > clock.monotonic() or not sender.id:
+            return found
+        lasts = KNOWN_FOR
+        try:
+            async with clock.limit(NAMING):
+                asked = {"user": sender.id, "include_locale": "true"}
+                answer = await self._wire.call("users.info", asked, form=True)
+            found = _named(sender, answer.get("user"))
+        except (DeliveryError, TimeoutError) as error:
+            log.info("slack_no_name", extra={"why": str(error)})
+            found, lasts = sender, UNKNOWN_FOR
+        self._known[sender.id] = (clock.monotonic() + lasts, found)
+        if len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+
+def _named(sender: Sender, user: object) -> Sender:
+    about = user if isinstance(user, dict) else {}
+    inner = about.get("profile")
+    profile = inner if isinstance(inner, dict) else {}
+    names = (profile.get("display_name"), profile.get("real_name"), about.get("real_name"))
+    name = next((one for one in names if isinstance(one, str) and one), "")
+    handle, locale = about.get("name"), about.get("locale")
+    return replace(
+        sender,
+        name=name,
+        handle=handle if isinstance(handle, str) else "",
+        language=locale if isinstance(locale, str) else "",
+    )

@@ -1,0 +1,159 @@
+"""What the agent does and means to do: tool lines and plans, each one message that changes in
+place. Pure. What is over gives way to its count.
+"""
+
+from collections.abc import Sequence
+
+from adapters.slack.blocks import (
+    Block,
+    buttons,
+    footnote,
+    markdown,
+    message,
+    option,
+    rich,
+    run,
+    section,
+    stopper,
+    task,
+    texts,
+)
+from adapters.slack.blocks import plan as planned
+from adapters.slack.live.chunks import Stream, spoken, step
+from adapters.slack.markup import bare, clip
+from adapters.words import LINE_WORDS
+from gateway.texts import say
+from gateway.views import (
+    ENDED,
+    LINE_MARKS,
+    PLAN_MARKS,
+    Activity,
+    LineState,
+    PlanStep,
+    PlanView,
+    StepState,
+    ToolLine,
+)
+
+STATUS: dict[StepState, str] = {
+    "pending": "pending",
+    "running": "in_progress",
+    "done": "complete",
+    "failed": "error",
+    "skipped": "complete",
+}
+LINES: dict[LineState, str] = {
+    "waiting": "pending",
+    "running": "in_progress",
+    "done": "complete",
+    "failed": "error",
+    "denied": "error",
+    "stopped": "error",
+    "unknown": "error",
+}
+
+SUMMARY, OUTPUT, OUTPUTS, WORDS, MOST_LINES = 160, 500, 4_000, 2_000, 30
+"""Most characters of a tool line's summary, of an output, of all outputs, of words; lines shown."""
+LINE = 250
+"""Most characters of a task's title in a chat stream, about."""
+TITLE, STEP, NOTE, OUTCOME = 200, 250, 150, 600
+STEPS, PLAN = 30, 8_000
+"""Most steps of a plan that are shown, and characters of them."""
+
+
+def activity(view: Activity) -> tuple[bytes, ...]:
+    """One message: words, then a task a call, whose output unfolds; the oldest ones give way to
+    their count."""
+    language, shown = view.language, view.lines[-MOST_LINES:]
+    said = texts(_cut(view.words.strip(), WORDS, language))[:1]
+    earlier = _earlier(len(view.lines) - len(shown), language)
+    blocks, chunks = list(map(markdown, said)), list(map(spoken, said))
+    blocks += [footnote(earlier)] if earlier else []
+    summary = "".join(said)
+    first = len(view.lines) - len(shown)
+    for n, (line, output) in enumerate(zip(shown, _outputs(shown, language), strict=True), first):
+        name, title, status = f"{n}-{line.call_id[:100]}", _title(line, language), LINES[line.state]
+        blocks.append(task(name, title, status, output=output))
+        chunks.append(step(name, title, status, output))
+        summary = f"{LINE_MARKS[line.state]} {title}"
+    live = any(line.state == "running" for line in shown)
+    stream = None if earlier or not shown else Stream(chunks=tuple(chunks), live=live)
+    stop = stopper(language) if live else ()
+    return (message([*blocks, *stop], clip(summary, SUMMARY), stream),) if blocks else ()
+
+
+def _outputs(lines: Sequence[ToolLine], language: str) -> list[str]:
+    """What each call gave, as far as there is room: the newest ones first."""
+    left, found = OUTPUTS, []
+    for line in reversed(lines):
+        output = _cut(line.output.strip(), OUTPUT, language)
+        left -= len(output)
+        found.append(output if left >= 0 else "")
+    return found[::-1]
+
+
+def _title(line: ToolLine, language: str) -> str:
+    word = LINE_WORDS.get(line.state)
+    end = f" ({say(word, language)})" if word else ""
+    words = f"{bare(line.tool)} {clip(bare(line.summary), SUMMARY)}".strip()
+    return clip(words, LINE - len(end)) + end
+
+
+def plan(view: PlanView) -> tuple[bytes, ...]:
+    """One message that ticks."""
+    done = sum(step.state == "done" for step in view.steps)
+    title = f"{PLAN_MARKS[view.state]} {clip(bare(view.title), TITLE)}".strip()
+    title = f"{title} {done}/{len(view.steps)}" if view.steps else title
+    tasks = [_task(n, step) for n, step in enumerate(view.steps, 1)]
+    first, last = _window(view.steps)
+    around = (_earlier(first, view.language), _later(len(tasks) - last, view.language))
+    more = " · ".join(filter(None, around))
+    outcome = _cut(view.outcome.strip(), OUTCOME, view.language)
+    wishes = [one for one in view.buttons if option(one) == "edit"]
+    blocks = [
+        planned(title, tasks[first:last]),
+        *([footnote(more)] if more else []),
+        *([rich([section([run(outcome, "bold")])])] if outcome else []),
+        *buttons(view.buttons, wishes),
+    ]
+    return (message(blocks, title),)
+
+
+def _task(number: int, step: PlanStep) -> Block:
+    title = clip(bare(step.text), STEP) or "…"
+    shown = f"– {title}" if step.state == "skipped" else title
+    note = clip(" ".join(step.note.split()), NOTE)
+    return task(clip(f"{number}-{step.id}", 200), shown, STATUS[step.state], note)
+
+
+def _window(steps: Sequence[PlanStep]) -> tuple[int, int]:
+    """Which steps are shown: those that have ended give way first, then the last ones."""
+    sizes = [min(len(step.text), STEP) + min(len(step.note), NOTE) + 30 for step in steps]
+    ended = next((n for n, step in enumerate(steps) if step.state not in ENDED), len(steps))
+    first, last, used = 0, len(sizes), sum(sizes)
+    while first < ended and (used > PLAN or last - first > STEPS):
+        used -= sizes[first]
+        first += 1
+    while last > first and (used > PLAN or last - first > STEPS):
+        last -= 1
+        used -= sizes[last]
+    return first, last
+
+
+def _cut(text: str, most: int, language: str) -> str:
+    """`text`, or its beginning and how much is not shown."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}… ({say('more_characters', language, n=len(text) - most)})"
+
+
+def _earlier(count: int, language: str) -> str:
+    if not count:
+        return ""
+    return say("earlier_one" if count == 1 else "earlier_many", language, n=count)
+
+
+def _later(count: int, language: str) -> str:
+    if not count:
+        return ""
+    return say("later_one" if count == 1 else "later_many", language, n=count)

@@ -1,0 +1,84 @@
+"""What waits for a person, what runs for them, and their jobs: a page of it, from the store and the
+sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
+
+from typing import TYPE_CHECKING
+
+from gateway.access import Role, refusal
+from gateway.jobs.commands import line
+from gateway.jobs.port import Asker
+from gateway.messages import Conversation, Sender, job_token, read_conversation
+from gateway.people.roles import at_least
+from gateway.ports import Entry, Overview, Summary
+from gateway.sessions.decisions import describe
+from gateway.texts import say
+from gateway.views import ApprovalCard, Button, ChoiceCard
+
+if TYPE_CHECKING:
+    from gateway.sessions.host import Host
+    from gateway.sessions.session import Session
+
+RECENT, NEWEST, MOST = 100, 20, 8
+"""Conversations that are looked at, the newest of the account; views of each; entries of a kind."""
+
+
+async def overview(host: "Host", conversation: Conversation, sender: Sender) -> Overview:
+    """Of the sender, who looks from `conversation`, a private chat. StoreFailed."""
+    role = await host.services.access.learn(sender)
+    if not at_least(role, "viewer"):
+        return Overview()
+    prefix = f"{conversation.platform}:{conversation.account}:"
+    waits: list[Entry] = []
+    for one in await host.services.store.conversations(prefix, RECENT):
+        if one.state != "idle" and len(waits) < MOST:
+            waits += await _waits(host, one, sender)
+    runs = [
+        Entry(text=session.row.title, conversation=address, stops=True)
+        for address, session in host.sessions.items()
+        if address.startswith(prefix) and _runs_for(session, sender, role)
+    ]
+    jobs = await _jobs(host, conversation, sender, role)
+    return Overview(waits=tuple(waits[:MOST]), runs=tuple(runs[:MOST]), jobs=jobs)
+
+
+async def _waits(host: "Host", summary: Summary, sender: Sender) -> list[Entry]:
+    """The open questions there that the sender may decide."""
+    store, where = host.services.store, read_conversation(summary.conversation)
+    person = await host.services.access.person(sender)
+    found = []
+    for shown in await store.views(where.id, 0, NEWEST, latest=True):
+        view = shown.view
+        if not isinstance(view, ApprovalCard | ChoiceCard) or view.state != "open":
+            continue
+        asked = await store.find(view.question) if view.question else None
+        if asked is None or refusal(asked[1], where.id, where, person) is not None:
+            continue
+        text = describe(asked[1], sender.language)
+        found.append(Entry(text=text, conversation=where.id, buttons=view.buttons))
+    return found
+
+
+def _runs_for(session: "Session", sender: Sender, role: Role | None) -> bool:
+    """A turn runs there that the sender may stop."""
+    active = session.active
+    return active is not None and (active.row.sender == sender.key or role == "admin")
+
+
+async def _jobs(
+    host: "Host", conversation: Conversation, sender: Sender, role: Role | None
+) -> tuple[Entry, ...]:
+    book, access = host.services.jobs, host.services.access
+    if book is None or not at_least(role, "user"):
+        return ()
+    accounts = await access.accounts(sender.key)
+    who = Asker(conversation=conversation, sender=sender, role=role or "", accounts=accounts)
+    entries = []
+    for n, job in enumerate((await book.seen_by(who))[:MOST], 1):
+        turn = ("jobs_resume", "resume") if job.state == "paused" else ("jobs_pause", "pause")
+        offered = (("jobs_run", "run"), *((turn,) if job.state != "ended" else ()))
+        buttons = tuple(
+            Button(label=say(key, sender.language), token=job_token(job.id, action))
+            for key, action in offered
+        )
+        text = await line(book, job, n, sender.language)
+        entries.append(Entry(text=text, conversation=conversation.id, buttons=buttons))
+    return tuple(entries)

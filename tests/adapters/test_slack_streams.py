@@ -1,0 +1,291 @@
+"""Chat streams and agent sessions: begun where one person reads, ended in time, found again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.slack.adapter import SlackAdapter
+from adapters.slack.live import streams
+from adapters.slack.live.chunks import difference, spoken, step
+from gateway.errors import Ambiguous, RateLimited
+from gateway.messages import MessageReceived, StopPressed
+from gateway.views import Activity, Notice, Reply, ToolLine, View
+from tests.adapters.slack_rig import running, where
+from tests.adapters.telegram_rig import Store
+from tests.fakes.slack_server import SlackServer, labels, shown, streamed
+
+Json = dict[str, Any]
+THREAD = "1700000000.000001"
+HERE = where("D0ANN", THREAD)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[SlackServer]:
+    async with SlackServer() as made:
+        yield made
+        assert made.violations == []
+
+
+@pytest.fixture
+async def adapter(server: SlackServer) -> AsyncIterator[SlackAdapter]:
+    async with running(server, Store()) as made:
+        yield made
+
+
+def growing(text: str) -> Reply:
+    return Reply(text=text, state="streaming")
+
+
+def working(*states: str, output: str = "") -> Activity:
+    return Activity(
+        lines=tuple(
+            ToolLine(call_id=f"c{n}", tool="shell", summary=f"ls {n}", state=state, output=output)  # type: ignore[arg-type]
+            for n, state in enumerate(states)
+        )
+    )
+
+
+async def send(adapter: SlackAdapter, view: View) -> str:
+    (payload,) = adapter.render(view, HERE)
+    return await adapter.send(HERE, payload)
+
+
+async def edit(adapter: SlackAdapter, native: str, view: View) -> None:
+    await adapter.edit(HERE, native, adapter.render(view, HERE)[0])
+
+
+def methods(server: SlackServer) -> list[str]:
+    return [c.method for c in server.calls if c.method.startswith("chat.")]
+
+
+async def test_an_answer_streams_and_its_last_words_end_the_stream(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    native = await send(adapter, growing("Once"))
+    (message,) = server.channels["D0ANN"]
+    assert server.sessions["D0ANN", THREAD] == "processing" and labels(message) == []
+    await edit(adapter, native, growing("Once upon"))
+    await edit(adapter, native, growing("Once upon"))
+    await edit(adapter, native, Reply(text="Once upon a time.", note="Stopped here."))
+    assert shown(message) == "Once upon a time.\nStopped here."
+    assert message["streaming_state"] == "completed"
+    assert server.sessions["D0ANN", THREAD] == "active"
+    assert methods(server) == ["chat.startStream", "chat.appendStream", "chat.stopStream"]
+
+
+async def test_what_cannot_be_added_is_an_edit(server: SlackServer, adapter: SlackAdapter) -> None:
+    native = await send(adapter, growing("Once upon"))
+    await edit(adapter, native, growing("Twice"))
+    (message,) = server.channels["D0ANN"]
+    assert shown(message).startswith("Twice") and labels(message) == ["Stop"]
+    await edit(adapter, native, Reply(text="Twice upon a time."))
+    assert shown(message) == "Twice upon a time." and labels(message) == []
+    await server.wait(lambda: server.sessions["D0ANN", THREAD] == "active")
+
+
+async def test_tools_are_tasks_whose_output_comes_once(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    native = await send(adapter, working("running"))
+    await edit(adapter, native, working("done", output="three"))
+    await edit(adapter, native, working("done", "running", output="three"))
+    (message,) = server.channels["D0ANN"]
+    assert [one["status"] for one in message["blocks"]] == ["complete", "in_progress"]
+    assert shown(message).count("three") == 2
+    await send(adapter, Reply(text="There."))
+    assert message["streaming_state"] == "completed", "the answer ends what still streams"
+
+
+@pytest.mark.parametrize("here", [where("D0ANN"), where("C0DEV", "1.5")])
+async def test_where_others_read_too_or_there_is_no_thread_a_message_is_edited(
+    server: SlackServer, adapter: SlackAdapter, here: Any
+) -> None:
+    (payload,) = adapter.render(growing("Once"), here)
+    native = await adapter.send(here, payload)
+    (message,) = server.channels[here.channel]
+    assert labels(message) == ["Stop"] and "streaming_state" not in message
+    await adapter.edit(here, native, adapter.render(Reply(text="Once."), here)[0])
+    assert labels(message) == [] and shown(message) == "Once."
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"error": "unknown_method"},
+        {"error": "missing_scope"},
+        {"error": "channel_type_not_supported"},
+        {"status": 429, "error": "ratelimited", "retry_after": 60},
+    ],
+)
+async def test_refused_streams_are_messages_that_are_edited(
+    server: SlackServer, adapter: SlackAdapter, fault: Json
+) -> None:
+    server.fail("chat.startStream", **fault)
+    native = await send(adapter, growing("Once"))
+    await edit(adapter, native, growing("Once upon"))
+    await send(adapter, growing("Another"))
+    assert [shown(m).split("\n")[0] for m in server.channels["D0ANN"]] == ["Once upon", "Another"]
+    assert len(server.made("chat.startStream")) == 1, "it is not asked for again at once"
+
+
+async def test_a_refused_session_is_not_asked_for_again(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    server.fail("agents.sessions.setStatus", error="missing_scope")
+    await send(adapter, working("done"))
+    await send(adapter, Notice(text="Idle."))
+    await server.wait(lambda: server.made("agents.sessions.setStatus"))
+    adapter._sessions.want(HERE, "processing")
+    await send(adapter, Notice(text="Still."))
+    assert len(server.made("agents.sessions.setStatus")) == 1
+
+
+@pytest.mark.parametrize("error", ["message_not_in_streaming_state", "msg_too_long"])
+async def test_a_stream_that_slack_has_ended_goes_on_as_an_edit(
+    server: SlackServer, adapter: SlackAdapter, error: str
+) -> None:
+    native = await send(adapter, growing("Once"))
+    server.channels["D0ANN"][0]["streaming_state"] = "errored"
+    server.fail("chat.appendStream", error=error)
+    await edit(adapter, native, growing("Once upon"))
+    await edit(adapter, native, Reply(text="Once upon a time."))
+    assert [shown(one) for one in server.channels["D0ANN"]] == ["Once upon a time."]
+
+
+async def test_a_stream_is_ended_before_slack_ends_it(
+    server: SlackServer, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "LONGEST", 0.0)
+    native = await send(adapter, growing("Once"))
+    (message,) = server.channels["D0ANN"]
+    await server.wait(lambda: message["streaming_state"] == "completed")
+    await edit(adapter, native, growing("Once upon"))
+    assert labels(message) == ["Stop"] and shown(message).startswith("Once upon")
+    await server.wait(lambda: server.sessions["D0ANN", THREAD] == "processing")
+    assert len(server.channels["D0ANN"]) == 1
+
+
+async def test_an_append_whose_answer_was_lost_shows_nothing_twice(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    native = await send(adapter, growing("Once"))
+    server.fail("chat.appendStream", 0, after_effect=True)
+    await edit(adapter, native, growing("Once upon"))
+    assert shown(server.channels["D0ANN"][0]).startswith("Once upon\n")
+    server.fail("chat.update", 429, "ratelimited", retry_after=7)
+    with pytest.raises(RateLimited):
+        await edit(adapter, native, growing("Once upon a"))
+
+
+async def test_a_stream_whose_answer_was_lost_is_found(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    server.fail("chat.startStream", 0, after_effect=True)
+    native = await send(adapter, growing("Once"))
+    (message,) = server.channels["D0ANN"]
+    assert native == message["ts"] and shown(message).startswith("Once")
+    server.fail("chat.startStream", 0, after_effect=True)
+    server.fail("conversations.replies", error="missing_scope")
+    with pytest.raises(Ambiguous):
+        await send(adapter, growing("Another"))
+
+
+WORDS = "Once upon a time there was a king."
+
+
+async def test_after_a_kill_a_stream_goes_on_in_its_message(server: SlackServer) -> None:
+    """Whether the gateway had noted it down or not; another one is left alone."""
+    async with running(server, Store()) as first:
+        native = await send(first, growing(WORDS))
+        other = await send(first, growing("Something quite different, of another turn."))
+    async with running(server, Store()) as second:
+        assert await send(second, growing(f"{WORDS} And")) == native, "it was not noted down"
+        await edit(second, other, growing("Something quite different, of another turn: done."))
+        await edit(second, native, Reply(text=f"{WORDS} And a queen."))
+    told = [shown(one).split("\n")[0] for one in server.channels["D0ANN"]]
+    assert told == [f"{WORDS} And a queen.", "Something quite different, of another turn: done."]
+    assert all(one["streaming_state"] == "completed" for one in server.channels["D0ANN"])
+
+
+async def test_a_message_in_doubt_that_is_there_is_not_sent_again(server: SlackServer) -> None:
+    """Below the last word of a person; above it the same may have been said before."""
+    plain, doubtful = Reply(text="Good day."), Reply(
+        text="Good day.", note="Possibly sent twice (restart)."
+    )  # fmt: skip
+    async with running(server, Store()) as first:
+        native = await send(first, plain)
+    async with running(server, Store()) as second:
+        assert await send(second, doubtful) == native
+        await edit(second, native, Reply(text="Good day, Ann.", note=doubtful.note))
+        assert [shown(one) for one in server.channels["D0ANN"]] == ["Good day, Ann."]
+    server.say("D0ANN", "hello", thread=THREAD)
+    async with running(server, Store()) as third:
+        assert await send(third, doubtful) != native
+    assert "Possibly sent twice" in shown(server.channels["D0ANN"][-1])
+
+
+@pytest.mark.parametrize("transport", ["socket", "http"])
+async def test_a_message_begins_a_session_and_slacks_stop_button_ends_the_turn(
+    server: SlackServer, transport: str
+) -> None:
+    store = Store()
+    async with running(server, store, transport):
+        server.say("D0ANN", "hello", thread=THREAD)
+        await server.wait(lambda: server.sessions.get(("D0ANN", THREAD)) == "processing")
+        server.stop("D0ANN", THREAD)
+        async with asyncio.timeout(5):
+            while len(store.kept) < 2:
+                await asyncio.sleep(0)
+    said, stopped = store.kept
+    assert isinstance(said, MessageReceived) and isinstance(stopped, StopPressed)
+    assert stopped.conversation == said.conversation and stopped.sender.id == "U0ANN"
+
+
+async def test_our_own_stop_button_ends_the_turn(server: SlackServer) -> None:
+    store = Store()
+    async with running(server, store) as adapter:
+        here = where("C0DEV", "1.5")
+        await adapter.send(here, adapter.render(working("running"), here)[0])
+        server.press(server.channels["C0DEV"][0], "Stop")
+        await server.wait(lambda: not server.unacknowledged)
+    (stopped,) = store.kept
+    assert isinstance(stopped, StopPressed)
+    assert stopped.conversation == here and stopped.press == "C0DEV|1.5|U0ANN"
+
+
+TASKS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["pending", "complete"]), st.text("xy")),
+    max_size=3, unique_by=lambda one: one[0],
+)  # fmt: skip
+STATES = st.tuples(st.text("ab", max_size=4), TASKS)
+
+
+@given(STATES, STATES)
+def test_what_is_appended_makes_the_stream_show_what_is_wanted(before: Any, after: Any) -> None:
+    def chunks(state: Any) -> list[Json]:
+        text, tasks = state
+        made = [spoken(text)] if text else []
+        return made + [step(name, f"t {name}", status, out) for name, status, out in tasks]
+
+    more = difference(chunks(before), chunks(after))
+    if more is None:
+        return
+    message: Json = {"blocks": []}
+    streamed(message, chunks(before))
+    streamed(message, more)
+    wanted: Json = {"blocks": []}
+    streamed(wanted, chunks(after))
+    assert words_of(message) == words_of(wanted)
+    assert tasks_of(message) == tasks_of(wanted)
+
+
+def words_of(message: Json) -> str:
+    return "".join(one["text"] for one in message["blocks"] if one["type"] == "markdown")
+
+
+def tasks_of(message: Json) -> list[Json]:
+    return [one for one in message["blocks"] if one["type"] == "task_card"]

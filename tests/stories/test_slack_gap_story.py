@@ -1,0 +1,109 @@
+"""What people write while the gateway is away, or no connection stands, is read back: one turn each,
+and none for what was answered."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from adapters.slack import receive
+from adapters.slack.adapter import SlackAdapter
+from adapters.slack.live import missed
+from gateway import clock
+from gateway.messages import CommandGiven, Inbound, MessageReceived
+from gateway.ports import Summary
+from gateway.views import Abilities
+from tests.adapters.slack_rig import adapter_of, where
+from tests.adapters.telegram_rig import Store
+from tests.fakes.slack_server import SlackServer
+from tests.stories.test_slack_story import DEV, DM, SlackRig, living
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
+    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
+    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    async with living(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("transport", ["socket", "http"])
+async def test_what_was_written_meanwhile_gets_one_turn_each(rig: SlackRig, transport: str) -> None:
+    rig.transport = transport
+    await rig.start(GROUP_POLICY="thread")
+    rig.slack.say(DM, "hello")
+    root = rig.slack.mention(DEV, "look here")[0]["event"]["ts"]
+    await rig.shows("ack hello")
+    await rig.shows("ack", DEV)
+    await rig.quiet()
+    await rig.crash()
+    rig.slack.deaf = True
+    late = rig.slack.say(DM, "missed")
+    rig.slack.say(DEV, "and this?", thread=root)
+    rig.slack.mention(DEV, "something new")
+    rig.slack.say(DEV, "talk among people")
+    rig.slack.mention("C0NEW", "never seen")
+    rig.slack.deaf = False
+    await rig.start(GROUP_POLICY="thread")
+    await rig.shows("ack missed")
+    await rig.shows("and this?", DEV)
+    await rig.shows("something new", DEV)
+    rig.slack.again(late)
+    rig.slack.say(DM, "now")
+    await rig.shows("ack now")
+    await rig.quiet()
+    heard = len(rig.model.requests)
+    assert heard == 6 and rig.slack.channels["C0NEW"] == [], "no channel is known there"
+    await rig.crash()
+    await rig.start(GROUP_POLICY="thread")
+    rig.slack.say(DM, "and now")
+    await rig.shows("ack and now")
+    await rig.quiet()
+    assert len(rig.model.requests) == heard + 1, "what was answered is not answered again"
+
+
+async def test_a_gap_in_the_connection_is_read_page_by_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(receive, "GAP", 0.0)
+    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "LEAST_LIFE", 0.0)
+    monkeypatch.setattr(missed, "PAGE", 2)
+    store = Store()
+
+    async def recent(prefix: str, limit: int) -> Sequence[Summary]:
+        assert where().id.startswith(prefix) and limit == missed.THREADS
+        old = where("D0OLD").id
+        return (
+            Summary(conversation=where().id, title="", at=clock.now(), state="idle"),
+            Summary(conversation=old, title="", at=clock.now() - 100_000, state="idle"),
+        )
+
+    def texts(kept: Sequence[Inbound]) -> set[str]:
+        return {one.text for one in kept if isinstance(one, MessageReceived)}
+
+    async with SlackServer() as server:
+        adapter = adapter_of(server, recent=recent)
+        server.deaf = True
+        for n in range(5):
+            server.say("D0ANN", f"missed {n}")
+        server.say("D0ANN", "<@U0BOT> /stop all")
+        server.say("D0ANN", "beep", "U0OTHER", bot_id="B0OTHER")
+        server.say("D0OLD", "long ago")
+        server.deaf = False
+        server.fail("conversations.history", 429, "ratelimited", retry_after=0.01)
+        task = asyncio.create_task(adapter.run(store.accept))
+        try:
+            async with asyncio.timeout(10):
+                while len(texts(store.kept)) < 5:
+                    await asyncio.sleep(0)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        assert texts(store.kept) == {f"missed {n}" for n in range(5)}
+        commands = [one for one in store.kept if isinstance(one, CommandGiven)]
+        assert {(one.name, one.arguments) for one in commands} == {("stop", "all")}
+        assert server.violations == []
+        calls = server.made("conversations.history")
+        assert {one.arguments["channel"] for one in calls} == {"D0ANN"} and len(calls) >= 4
