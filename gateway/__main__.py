@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from gateway.commands.menu import Menu
+from gateway.commands.menu import Choices, Menu
 from gateway.errors import DeliveryError, StoreFailed
-from gateway.messages import Inbound
+from gateway.messages import Conversation, Inbound, Sender
 from gateway.ops import lock
 from gateway.ops.http import Health, listen
 from gateway.ops.http import serve as serve_http
-from gateway.ports import Adapter
+from gateway.ports import Adapter, Look, Overview, Recent, Summary
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Gateway:
         """Start, serve, drain, end."""
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             self._obey(group)
-            self._adapters |= {one.platform: one for one in _platforms(self._settings)}
+            self._adapters |= {one.platform: one for one in self._platforms()}
             polls = [group.create_task(self._receive(one)) for one in self._adapters.values()]
             await asyncio.to_thread(importlib.import_module, "gateway.wiring.assembly")
             from gateway.wiring import assembly
@@ -79,6 +79,39 @@ class Gateway:
                 task.cancel()
         log.info("stopped")
 
+    def _platforms(self) -> Sequence[Adapter]:
+        """The adapters of all platforms that are set; only their SDKs are imported."""
+        settings = self._settings
+        made = (
+            _telegram(settings),
+            _discord(settings, self._choices),
+            _slack(settings, self._overview, self._recent),
+        )
+        return [one for one in made if one is not None]
+
+    async def _choices(
+        self, conversation: Conversation, sender: Sender, name: str, typed: str
+    ) -> Sequence[tuple[str, str]]:
+        """What somebody who types a command may go on with; nothing before all is open."""
+        from gateway.commands.choices import choices
+
+        if self._parts is None or not self._open.is_set():
+            return ()
+        return await choices(self._parts.host, conversation, sender, name, typed)
+
+    async def _overview(self, conversation: Conversation, sender: Sender) -> Overview:
+        """What somebody's home shows; nothing before all is open."""
+        from gateway.commands.overview import overview
+
+        if self._parts is None or not self._open.is_set():
+            return Overview()
+        return await overview(self._parts.host, conversation, sender)
+
+    async def _recent(self, prefix: str, limit: int) -> Sequence[Summary]:
+        """The newest conversations whose address begins so, once all is open."""
+        await self._open.wait()
+        return await self._parts.desk.conversations(prefix, limit) if self._parts else ()
+
     async def _page(self, parts: "Parts", listening: socket.socket) -> "tuple[Adapter, Gate]":
         """The page's adapter, and who may come in by it."""
         from adapters.web.adapter import WebAdapter
@@ -97,10 +130,13 @@ class Gateway:
     ) -> None:
         """The HTTP server and the control socket; then say so."""
         from adapters.web.gate import OWNER
+        from adapters.web.hooks import hook_routes
+        from adapters.web.jobs import job_routes
         from gateway.ops import control
 
         home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
+        routes += (*hook_routes(parts.hooks), *job_routes(parts.job_desk, gate))
         health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
         asked = parts.operations(health, url, lambda: gate.issue(OWNER), self._stop.set)
         await stack.enter_async_context(serve_http(listening, health, routes))
@@ -152,12 +188,6 @@ async def _warmed(parts: "Parts") -> None:
     gc.freeze()
 
 
-def _platforms(settings: Settings) -> Sequence[Adapter]:
-    """The adapters of all platforms that are set; only their SDKs are imported."""
-    made = (_telegram(settings), _discord(settings), _slack(settings))
-    return [one for one in made if one is not None]
-
-
 def _telegram(settings: Settings) -> Adapter | None:
     bot = settings.telegram
     if bot is None:
@@ -170,7 +200,7 @@ def _telegram(settings: Settings) -> Adapter | None:
     return TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=menu, outputs=where)
 
 
-def _discord(settings: Settings) -> Adapter | None:
+def _discord(settings: Settings, choices: Choices) -> Adapter | None:
     bot = settings.discord
     if bot is None:
         return None
@@ -180,19 +210,17 @@ def _discord(settings: Settings) -> Adapter | None:
         bot.token,
         bot.api_base_url,
         bot.gateway_url,
-        commands=Menu(),
+        commands=Menu(choices=choices),
         outputs=settings.outputs,
         memory=settings.home / "discord.json",
         reads=settings.policy.group != "mention",
     )
 
 
-def _slack(settings: Settings) -> Adapter | None:
+def _slack(settings: Settings, look: Look, recent: Recent) -> Adapter | None:
     app = settings.slack
     if app is None:
         return None
     from adapters.slack.adapter import SlackAdapter
 
-    return SlackAdapter(
-        app.token, app.app_token, app.signing_secret, app.api_base_url, settings.outputs
-    )
+    return SlackAdapter(app, look, recent, settings.outputs)

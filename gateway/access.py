@@ -27,8 +27,8 @@ LookUp = Callable[[str], Awaitable[bytes | None]]
 
 
 class People(Struct, frozen=True, kw_only=True):
-    """One platform's lists: platform ids, `*` for everybody. `chats`: the groups in which the
-    agent works; empty: all where an allowed person speaks."""
+    """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for everybody.
+    `chats`: the groups in which the agent works; empty: all where an allowed person speaks."""
 
     allowed: frozenset[str] = frozenset()
     admins: frozenset[str] = frozenset()
@@ -79,11 +79,14 @@ class Access:
 
     def role(self, sender: Sender) -> Role | None:
         """The sender's role as far as it is known; None for a stranger. Ids are compared, never
-        names. An id that a list names counts before `*`."""
+        names. An id that a list names counts before groups and `*`."""
         named = self._listed(sender.platform, sender.id)
         if named is not None:
             return named
-        return stronger(self._paired.get(sender.key), self._listed(sender.platform, "*"))
+        found = stronger(self._paired.get(sender.key), self._listed(sender.platform, "*"))
+        for group in sender.groups:
+            found = stronger(found, self._listed(sender.platform, f"@{group}"))
+        return found
 
     def _listed(self, platform: str, name: str) -> Role | None:
         people = self._platforms.get(platform, People())
@@ -124,8 +127,8 @@ class Access:
 
     def listed(self, sender: Sender) -> bool:
         """The settings themselves let the sender in."""
-        one = self._listed(sender.platform, sender.id)
-        return (one or self._listed(sender.platform, "*")) is not None
+        names = (sender.id, "*", *(f"@{group}" for group in sender.groups))
+        return any(self._listed(sender.platform, name) is not None for name in names)
 
     async def accounts(self, key: str) -> frozenset[str]:
         """The keys of all accounts of the person with the account `key`, that one among them."""

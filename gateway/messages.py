@@ -63,13 +63,15 @@ def read_conversation(address: str) -> Conversation:
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """Who wrote or pressed. `id` is the platform's, never a name."""
+    """Who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the roles or user
+    groups that the platform says the person has where it happened."""
 
     platform: str
     id: str
     name: str = ""
     handle: str = ""
     language: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -211,6 +213,19 @@ class GatewaySaid(Struct, frozen=True, kw_only=True, tag_field="kind", tag="gate
     text: str
 
 
+class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a run of a job is done, as it stood when it was due. `script`: a command that runs
+    first, `alone` if nothing else does; `bound`: what was confirmed of it. `spend`: dollars that
+    the run may take, 0 for no limit; `deliver`: where its report goes, nothing for its own
+    conversation alone."""
+
+    script: str = ""
+    alone: bool = False
+    bound: str = ""
+    spend: float = 0.0
+    deliver: tuple[str, ...] = ()
+
+
 class Firing(Struct, frozen=True, kw_only=True):
     """One due time of a job: what a run is named by. `when` is the time in words."""
 
@@ -218,6 +233,7 @@ class Firing(Struct, frozen=True, kw_only=True):
     slot: str
     title: str = ""
     when: str = ""
+    terms: Terms = Terms()
 
 
 class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
@@ -235,11 +251,14 @@ class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     owner: Sender | None = None
     turn: str = ""
     replaces: str = ""
+    terms: Terms = Terms()
 
     @property
     def firing(self) -> Firing:
         """What its turn keeps of it."""
-        return Firing(job=self.job, slot=self.slot, title=self.title, when=self.when)
+        return Firing(
+            job=self.job, slot=self.slot, title=self.title, when=self.when, terms=self.terms
+        )
 
 
 class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_failed"):
@@ -251,6 +270,17 @@ class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_fa
     slot: str
     text: str
     paused: bool = False
+    language: str = ""
+
+
+class JobReported(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_report"):
+    """The report of a run that was done elsewhere is to be shown here too."""
+
+    conversation: Conversation
+    event: str
+    title: str
+    text: str
+    note: str = ""
     language: str = ""
 
 
@@ -277,6 +307,7 @@ Inbound: TypeAlias = (
     | GatewaySaid
     | JobFired
     | JobFailed
+    | JobReported
     | WebhookCalled
 )
 
@@ -286,7 +317,7 @@ def sender_of(inbound: Inbound) -> Sender | None:
     match inbound:
         case QuestionExpired() | QuestionDue() | QuestionBrought() | GatewaySaid():
             return None
-        case JobFired() | JobFailed() | WebhookCalled():
+        case JobFired() | JobFailed() | JobReported() | WebhookCalled():
             return None
         case _:
             return inbound.sender

@@ -3,7 +3,7 @@
 Vocabulary: imports nothing of ours but messages and views.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkabl
 from msgspec import Struct
 
 from gateway.messages import Attachment, Conversation, Inbound, Sender
-from gateway.views import Abilities, View
+from gateway.views import Abilities, Button, View
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
+
+    from gateway.jobs.work.shown import ShownJob, ShownRun
 
 Accept: TypeAlias = Callable[[Sequence[Inbound]], Awaitable[None]]
 """Stores inbound values; returns when they are kept, raises StoreFailed if they are not.
@@ -63,11 +65,56 @@ class Adapter(Protocol):
 
 
 @runtime_checkable
+class Recalling(Protocol):
+    """An adapter whose platform recognises a send that is made again (abilities.recalls)."""
+
+    async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
+        """As `send`; `name` has at most 25 characters. Made again with the same name while the
+        platform knows it, nothing is sent: the id of the message that stands there."""
+
+
+@runtime_checkable
 class Hooked(Protocol):
     """An adapter whose webhook can change while it runs."""
 
     def change_webhook(self, url: str, secret: str) -> None:
         """Receive by this one from now on. ValueError if it cannot be done without a restart."""
+
+
+class HookAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a call from outside is told: `text` says why nothing was begun, else `state` is what
+    has become of the `run` of `job`."""
+
+    status: int
+    text: str = ""
+    job: str = ""
+    run: str = ""
+    state: str = ""
+
+
+class Hooks(Protocol):
+    """Takes signed calls from outside."""
+
+    async def call(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
+        """Begin what the hook `name` stands for, once for each call; `headers` in small letters.
+        Raises StoreFailed."""
+
+
+class JobDesk(Protocol):
+    """What the HTTP API may do about jobs, as their person may in any chat. Raises StoreFailed."""
+
+    async def role(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
+        """The sender's role, None for a stranger."""
+
+    async def jobs(self, sender: Sender) -> "tuple[ShownJob, ...]":
+        """Those that the person may manage."""
+
+    async def runs(self, sender: Sender, name: str) -> "tuple[ShownRun, ...] | None":
+        """The newest runs of one of them, None if there is no such job."""
+
+    async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:
+        """Run, pause, resume or delete one of them; False if that changes nothing, None if there
+        is no such job. The same `key` makes one run."""
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -119,6 +166,32 @@ class Offered(Struct, frozen=True, kw_only=True):
 
     name: str
     help: str
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One thing in an overview. `conversation`: the address where its buttons count; `stops`: the
+    turn that runs there can be stopped."""
+
+    text: str
+    conversation: str
+    buttons: tuple[Button, ...] = ()
+    stops: bool = False
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """What waits for a person's decision, what runs for them, and their jobs."""
+
+    waits: tuple[Entry, ...] = ()
+    runs: tuple[Entry, ...] = ()
+    jobs: tuple[Entry, ...] = ()
+
+
+Look: TypeAlias = Callable[[Conversation, Sender], Awaitable[Overview]]
+"""The overview of a person, asked for from their private chat. StoreFailed if it cannot be read."""
+
+
+Recent: TypeAlias = Callable[[str, int], Awaitable[Sequence[Summary]]]
+"""The newest so many conversations whose address begins so. StoreFailed if they cannot be read."""
 
 
 Live: TypeAlias = Shown | Growing | Changed

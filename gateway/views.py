@@ -232,3 +232,6 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """Least seconds between two edits or drafts in one chat."""
     send_timeout: float = 20.0
     """Most seconds one call may take; less than a lease."""
+    recalls: float = 0.0
+    """Seconds for which the platform knows a named send (ports.Recalling): within them none is
+    ever in doubt."""

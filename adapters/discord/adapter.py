@@ -12,11 +12,14 @@ import msgspec
 from discord.http import Route
 
 from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, Source
+from adapters.discord.memory import Memory
+from adapters.discord.menu import Commands
 from adapters.discord.parse import files_of
-from adapters.discord.receive import Commands, Receiver
+from adapters.discord.receive import Receiver
 from adapters.discord.render import render
 from adapters.discord.session import Session
-from adapters.discord.transport import Part, Wire
+from adapters.discord.threads import GONE, Threads
+from adapters.discord.transport import Part, Refused, Wire
 from adapters.outputs import kept_copy
 from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, Rejected
@@ -33,6 +36,9 @@ API, GATEWAY = "https://discord.com/api/v10", "wss://gateway.discord.gg/"
 FILE_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")
 MOST_FETCHED = 25 << 20
 MOST_TOLD = 2_000
+EYES = "👀"
+RECALLS = 120.0
+"""Seconds for which Discord surely knows a nonce; it says 'a few minutes'."""
 AGAIN = 2
 """How often a send whose answer was lost is made again, with the same nonce."""
 LAST_PAUSE = 0.2
@@ -43,12 +49,11 @@ class DiscordAdapter:
     said in servers is wanted, which needs the intent for it; `outputs` is the folder of the files
     that the agent gives out.
 
-    A send has a nonce that Discord knows for some minutes: one that was cut off is made again here
-    and stands there once. What is still in doubt after that, or after a crash in the middle of a
-    send, is Ambiguous."""
+    A send has a nonce that Discord knows for some minutes: one that was cut off is made again here,
+    or by the process after a crash, and stands there once."""
 
     platform = "discord"
-    abilities = Abilities(drafts=False, edit_interval=1.2, send_timeout=20.0)
+    abilities = Abilities(edit_interval=1.2, send_timeout=20.0, recalls=RECALLS)
     routes: "Sequence[AbstractRouteDef]" = ()
 
     def __init__(  # noqa: PLR0913 - a setting each
@@ -67,8 +72,9 @@ class DiscordAdapter:
         self.last_contact = 0.0
         self._wire = Wire(token, api_base_url)
         self._own_host = urlsplit(api_base_url).netloc
-        session = Session(self._wire, gateway_url, memory, reads=reads)
-        self._receiver = Receiver(self._wire, session, self._touch, commands)
+        self._threads = Threads(self._wire)
+        session = Session(self._wire, gateway_url, Memory(memory), reads=reads)
+        self._receiver = Receiver(self._wire, session, self._threads, self._touch, commands)
         self._outputs = outputs
 
     async def run(self, accept: Accept) -> None:
@@ -88,10 +94,17 @@ class DiscordAdapter:
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
         """The new message's id."""
+        return await self.send_as(clock.new_id(), conversation, payload)
+
+    async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
+        """The id of the message that has this `name`: Discord knows it for some minutes."""
         data = _body(payload)
         files = _sources(data)
-        data |= {"nonce": clock.new_id(), "enforce_nonce": True}
-        route = Route("POST", "/channels/{channel_id}/messages", channel_id=_channel(conversation))
+        data |= {"nonce": name, "enforce_nonce": True}
+        place = await self._threads.place(conversation)
+        if place.reply_to:
+            data["message_reference"] = {"message_id": place.reply_to, "fail_if_not_exists": False}
+        route = Route("POST", "/channels/{channel_id}/messages", channel_id=place.channel)
         answer = await self._sent(route, data, files)
         number = answer.get("id") if isinstance(answer, dict) else None
         if not isinstance(number, str):
@@ -113,7 +126,16 @@ class DiscordAdapter:
         files = _sources(data)
         data["flags"] = int(str(data["flags"])) & ~QUIET
         data.setdefault("attachments", [])
-        await self._call(_message("PATCH", _channel(conversation), native), data, files)
+        *others, last = self._threads.order(conversation)
+        for channel in others:
+            try:
+                await self._call(_message("PATCH", channel, native), data, files)
+            except Refused as error:
+                if error.code not in GONE:
+                    raise
+            else:
+                return
+        await self._call(_message("PATCH", last, native), data, files)
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
         """Discord has none (abilities)."""
@@ -133,10 +155,18 @@ class DiscordAdapter:
             log.info("discord_press_unanswered", extra={"error": str(error)})
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
-        """The bot is seen writing."""
-        path = "/channels/{channel_id}/typing"
+        """Eyes on the message; where the bot may not react, it is seen writing."""
+        channel, *_ = self._threads.order(conversation)
+        if message == conversation.thread:  # it stands where its thread begins
+            channel = conversation.channel
+        path = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji}/@me"
+        eyes = Route("PUT", path, channel_id=channel, message_id=message, emoji=EYES)
+        typing = Route("POST", "/channels/{channel_id}/typing", channel_id=channel)
         try:
-            await self._wire.request(Route("POST", path, channel_id=_channel(conversation)))
+            try:
+                await self._wire.request(eyes)
+            except Rejected:
+                await self._wire.request(typing)
         except DeliveryError as error:
             log.debug("discord_no_receipt", extra={"error": str(error)})
 
@@ -198,14 +228,6 @@ def _body(payload: bytes) -> dict[str, object]:
 def _sources(data: dict[str, object]) -> Sequence[Source]:
     """The files that a payload names, taken out of it."""
     return msgspec.convert(data.pop("files", ()), tuple[Source, ...])
-
-
-def _channel(conversation: Conversation) -> str:
-    """A thread is a channel of its own."""
-    number = conversation.thread or conversation.channel
-    if not number.isdecimal():
-        raise Rejected(f"not a Discord id: {number!r}")
-    return number
 
 
 def _message(method: str, channel: str, message: str) -> Route:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gateway.messages import (
     Attachment,
@@ -12,7 +13,6 @@ from gateway.messages import (
     Conversation,
     FormSubmitted,
     Inbound,
-    MessageDeleted,
     MessageEdited,
     MessageReceived,
     Quote,
@@ -26,8 +26,9 @@ MENTION = re.compile(r"<@!?(\d{1,20})>")
 ID = re.compile(r"\d{1,20}")
 SAID = (0, 19)
 """Types of messages that people write: plain ones and replies."""
-THREADS = (10, 11, 12)
-COMMAND_GIVEN, PRESSED, FILLED_IN = 2, 3, 5
+THREADS, OPENING = (10, 11, 12), (0, 5)
+"""Types of channels: threads, and those in which a message can open one."""
+COMMAND_GIVEN, PRESSED, TYPING, FILLED_IN = 2, 3, 4, 5
 SELECT = 3
 VOICE = 1 << 13
 EPOCH = 1_420_070_400_000
@@ -44,6 +45,17 @@ class Me(Struct, frozen=True, kw_only=True):
     application: str = ""
 
 
+class Channel(Struct, frozen=True, kw_only=True):
+    """Where something happened. `parent`: the channel that a thread belongs to; `opens`: a thread
+    can be made from a message in it."""
+
+    parent: str = ""
+    opens: bool = False
+
+
+NOWHERE = Channel()
+
+
 def read_me(user: object, application: object = None) -> Me | None:
     """Me from a user and, where it is known, an application; None if it is none."""
     found = _map(user)
@@ -57,49 +69,41 @@ def channel_of(event: Json) -> str:
     return _id(event.get("channel_id")) if _id(event.get("guild_id")) else ""
 
 
-def thread_of(channel: object) -> str | None:
-    """The channel that the thread `channel` belongs to, "" if it is no thread, None if it cannot be
-    told."""
-    found = _map(channel)
+def read_channel(value: object) -> Channel | None:
+    """What `value` tells of a channel, None if it tells nothing."""
+    found = _map(value)
     kind = found.get("type")
     if type(kind) is not int:
         return None
-    return _id(found.get("parent_id")) if kind in THREADS else ""
+    parent = _id(found.get("parent_id")) if kind in THREADS else ""
+    return Channel(parent=parent, opens=kind in OPENING)
 
 
-def parse(kind: str, event: Json, me: Me, parent: str = "") -> Inbound | None:
-    """What `event` says to the agent, None if nothing; `parent` is the channel that its thread
-    belongs to."""
-    conversation = _where(event, me, parent)
+def conversation_of(event: Json, me: Me, channel: Channel) -> Conversation | None:
+    """Where an interaction happened."""
+    where = _where(event, me, channel)
+    return where and _chained(_map(event.get("message")), where, channel)
+
+
+def parse(kind: str, event: Json, me: Me, channel: Channel = NOWHERE) -> Inbound | None:
+    """What `event`, which happened in `channel`, says to the agent; None if nothing."""
+    conversation = conversation_of(event, me, channel)
     if conversation is None:
         return None
     match kind:
         case "MESSAGE_CREATE":
-            return _message(event, me, conversation)
+            return _message(event, me, conversation, channel)
         case "MESSAGE_UPDATE":
-            return _edited(event, me, conversation)
+            return _edited(event, me, _task(event, me, conversation, channel))
         case "INTERACTION_CREATE":
             return _interaction(event, conversation)
     return None
 
 
-def parse_deleted(event: Json, me: Me, parent: str, known: Mapping[str, Sender]) -> list[Inbound]:
-    """Messages that are gone; Discord does not tell whose they were, `known` does."""
-    conversation, ids = _where(event, me, parent), event.get("ids")
-    gone = [*(ids if isinstance(ids, list) else ()), event.get("id")]
-    return [
-        MessageDeleted(
-            conversation=conversation, sender=known[message], event=f"d{message}", message=message
-        )
-        for message in map(_id, gone)
-        if conversation is not None and message in known
-    ]
-
-
 # ---- messages ------------------------------------------------------------------------------
 
 
-def _message(message: Json, me: Me, conversation: Conversation) -> Inbound | None:
+def _message(message: Json, me: Me, conversation: Conversation, channel: Channel) -> Inbound | None:
     sender, number = _author(message), _id(message.get("id"))
     if sender is None or not number or message.get("type", 0) not in SAID:
         return None
@@ -107,8 +111,9 @@ def _message(message: Json, me: Me, conversation: Conversation) -> Inbound | Non
     attachments = tuple(_attachments(message))
     addressed = conversation.private or _mentions(message, me) or bool(quote and quote.mine)
     if addressed and not attachments and (given := COMMAND.match(text)):
+        quoted = _map(message.get("referenced_message"))
         return CommandGiven(
-            conversation=conversation,
+            conversation=_chained(quoted, conversation, channel),
             sender=sender,
             event=f"m{number}",
             message=number,
@@ -118,7 +123,7 @@ def _message(message: Json, me: Me, conversation: Conversation) -> Inbound | Non
     if not text and not attachments:
         return None
     return MessageReceived(
-        conversation=conversation,
+        conversation=_task(message, me, conversation, channel),
         sender=sender,
         event=f"m{number}",
         message=number,
@@ -142,7 +147,25 @@ def _edited(message: Json, me: Me, conversation: Conversation) -> Inbound | None
     )
 
 
-def _where(event: Json, me: Me, parent: str) -> Conversation | None:
+def _task(message: Json, me: Me, conversation: Conversation, channel: Channel) -> Conversation:
+    """A mention in a channel begins a task: a thread with the message's id (threads.py). A reply to
+    the bot goes on with what it replies to."""
+    quoted = _map(message.get("referenced_message"))
+    if _id(_map(quoted.get("author")).get("id")) == me.id:
+        return _chained(quoted, conversation, channel)
+    if not channel.opens or not _mentions(message, me):
+        return conversation
+    return replace(conversation, thread=_id(message.get("id")))
+
+
+def _chained(message: Json, conversation: Conversation, channel: Channel) -> Conversation:
+    """The task that the bot's `message` belongs to where it may make no threads: it replies to what
+    the task began with."""
+    began = _id(_map(message.get("message_reference")).get("message_id"))
+    return replace(conversation, thread=began) if began and channel.opens else conversation
+
+
+def _where(event: Json, me: Me, within: Channel) -> Conversation | None:
     """A server's channel, or a chat of one person with the bot."""
     channel, guild = _id(event.get("channel_id")), _id(event.get("guild_id"))
     if not channel or (not guild and event.get("context") == 2):  # other people's chats
@@ -151,8 +174,8 @@ def _where(event: Json, me: Me, parent: str) -> Conversation | None:
         platform="discord",
         account=me.id,
         workspace=guild,
-        channel=parent or channel,
-        thread=channel if parent else "",
+        channel=within.parent or channel,
+        thread=channel if within.parent else "",
         private=not guild,
     )
 
@@ -160,9 +183,8 @@ def _where(event: Json, me: Me, parent: str) -> Conversation | None:
 def _author(message: Json) -> Sender | None:
     """The person; None for bots and what comes by a webhook."""
     user = _map(message.get("author"))
-    if user.get("bot") is True or message.get("webhook_id") is not None:
-        return None
-    return _person(user, _map(message.get("member")), "")
+    human = user.get("bot") is not True and message.get("webhook_id") is None
+    return _person(user, _map(message.get("member")), "") if human else None
 
 
 def _person(user: Json, member: Json, language: str) -> Sender | None:
@@ -175,6 +197,7 @@ def _person(user: Json, member: Json, language: str) -> Sender | None:
         name=_str(member.get("nick")) or _name(user),
         handle=_str(user.get("username")),
         language=language,
+        groups=tuple(filter(None, map(_id, _list(member.get("roles"))))),
     )
 
 
@@ -257,6 +280,8 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
     number, sender = _id(event.get("id")), presser(event)
     if sender is None or not number:
         return None
+    if event.get("type") == TYPING:
+        return None
     if event.get("type") == COMMAND_GIVEN:
         return _command(event, conversation, sender, number)
     token, data = token_of(event), _map(event.get("data"))
@@ -286,27 +311,35 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
 def _command(
     event: Json, conversation: Conversation, sender: Sender, number: str
 ) -> CommandGiven | None:
-    data = _map(event.get("data"))
-    name = _str(data.get("name"))
-    if not name or data.get("type", 1) != 1:  # commands of menus on messages and people
+    name = command_of(event)
+    if not name:
         return None
-    given = [_str(_map(one).get("value")) for one in _list(data.get("options"))]
     return CommandGiven(
         conversation=conversation,
         sender=sender,
         event=f"i{number}",
         message=number,
         name=name,
-        arguments=" ".join(filter(None, given)).strip(),
+        arguments=typed_of(event).strip(),
     )
+
+
+def command_of(event: Json) -> str:
+    """The slash command that is given or typed, "" for those of menus on messages and people."""
+    data = _map(event.get("data"))
+    return _str(data.get("name")) if data.get("type", 1) == 1 else ""
+
+
+def typed_of(event: Json) -> str:
+    """The words of a slash command, as far as they are typed."""
+    options = _list(_map(event.get("data")).get("options"))
+    return " ".join(filter(None, (_str(_map(one).get("value")) for one in options)))
 
 
 def presser(event: Json) -> Sender | None:
     """Who made an interaction."""
     member = _map(event.get("member"))
     user = _map(member.get("user")) or _map(event.get("user"))
-    if user.get("bot") is True:
-        return None
     return _person(user, member, _str(event.get("locale")))
 
 
@@ -335,6 +368,16 @@ def _written(within: Json, depth: int = 0) -> Iterator[str]:
             yield from _written(one, depth + 1)
 
 
+def moment(at: float) -> int:
+    """The first id of messages written at `at`, seconds since 1970."""
+    return max(0, int(at * 1000) - EPOCH) << 22
+
+
+def number_of(event: Json, name: str) -> str:
+    """The id in a field of `event`, "" if there is none."""
+    return _id(event.get(name))
+
+
 # ---- odd payloads --------------------------------------------------------------------------
 
 
@@ -352,8 +395,6 @@ def _id(value: object) -> str:
 
 def _str(value: object) -> str:
     """A string that can be stored: lone surrogates become the replacement character."""
-    if not isinstance(value, str):
-        return ""
-    if value.isascii():
-        return value
+    if not isinstance(value, str) or value.isascii():
+        return value if isinstance(value, str) else ""
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

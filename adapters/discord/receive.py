@@ -5,36 +5,36 @@ only when it is kept. Interactions are acknowledged at once: Discord waits 3 sec
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TypeAlias
 
 from discord.http import Route
+from msgspec.structs import replace
 
-from adapters.discord import parse
-from adapters.discord.components import EPHEMERAL, NO_PINGS, WRITES, modal, word
-from adapters.discord.markdown import code
+from adapters.discord import menu, parse
+from adapters.discord.memory import Said, Seen
+from adapters.discord.menu import Commands
 from adapters.discord.session import Session
+from adapters.discord.threads import Threads
 from adapters.discord.transport import Refused, Wire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, StoreFailed, Unsent
-from gateway.messages import Inbound, MessageReceived, Sender
+from gateway.messages import CommandGiven, Inbound, MessageDeleted, MessageReceived
 from gateway.ports import Accept
-from gateway.texts import say
 
 log = logging.getLogger("adapters.discord")
 
 LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
-BATCH, MOST_WAITING, MOST_KNOWN = 100, 2_000, 5_000
-MESSAGE, DEFERRED = 4, 6
-"""Answers to an interaction: a message, and 'the message stays as it is'."""
+TYPING_LIMIT = 2.0
+"""Seconds for the choices of who types a command: Discord waits 3."""
+BATCH, MOST_WAITING = 100, 2_000
+GAP, PAGE = 86_400.0, 100
+"""Seconds back from now, and messages of a channel, that are read after a gap at most."""
 
 
-class Commands(Protocol):
-    """What the menu of commands is made of."""
-
-    def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
-        """(name, description) of each command."""
+Event: TypeAlias = tuple[int, str, parse.Json]
+"""Its number in the session, its kind, what it holds."""
 
 
 class Receiver:
@@ -49,16 +49,23 @@ class Receiver:
     )
 
     def __init__(
-        self, wire: Wire, session: Session, contact: Callable[[], None], commands: Commands | None
+        self,
+        wire: Wire,
+        session: Session,
+        threads: Threads,
+        contact: Callable[[], None],
+        commands: Commands | None,
     ) -> None:
         self.contact = contact
         self._wire = wire
         self._session = session
+        self._memory = session.memory
+        self._threads = threads
         self._commands = commands
-        self._line: deque[tuple[int, str, parse.Json]] = deque()
+        self._offered = False
+        self._gap = False
+        self._line: deque[Event] = deque()
         self._more, self._less = asyncio.Event(), asyncio.Event()
-        self._parents: dict[str, str] = {}
-        self._senders: dict[str, Sender] = {}
         self._group: asyncio.TaskGroup | None = None
 
     async def run(self, accept: Accept) -> None:
@@ -72,19 +79,23 @@ class Receiver:
         except* Rejected as refused:
             raise _first(refused) from None
         finally:
-            await self._session.save()
+            await self._session.save(now=True)
 
     # ---- as the session's listener -------------------------------------------------------
 
-    def opened(self) -> None:
-        """Once: the menu of commands."""
-        commands, self._commands = self._commands, None
-        if commands is not None and self._group is not None:
-            self._group.create_task(self._offer(commands))
+    def opened(self, *, anew: bool) -> None:
+        """Once: the menu of commands. After a gap: what was said in it is read."""
+        if anew:
+            self._gap = True
+            self._more.set()
+        if self._commands is not None and self._group is not None and not self._offered:
+            self._offered = True
+            self._group.create_task(self._offer(self._commands))
 
     def came(self, number: int, kind: str, event: parse.Json) -> None:
         """Into the line; an interaction is answered besides."""
         if kind == "INTERACTION_CREATE" and self._group is not None:
+            self._memory.heard(event)
             self._group.create_task(self._acknowledge(event))
         self._line.append((number, kind, event))
         self._more.set()
@@ -100,9 +111,13 @@ class Receiver:
     async def _keep(self, accept: Accept) -> None:
         """Hand over what came, in order; what is not kept is tried again."""
         while True:
-            while not self._line:
+            while not self._line and not self._gap:
                 self._more.clear()
                 await self._more.wait()
+            if self._gap:
+                self._gap = False
+                await self._read_back(accept)
+                continue
             taken = [self._line[n] for n in range(min(BATCH, len(self._line)))]
             await self._insist(partial(self._hand_over, taken, accept))
             for _ in taken:
@@ -110,51 +125,66 @@ class Receiver:
             self._less.set()
             await self._session.keep(taken[-1][0])
 
-    async def _hand_over(
-        self, taken: Sequence[tuple[int, str, parse.Json]], accept: Accept
-    ) -> None:
+    async def _hand_over(self, taken: Sequence[Event], accept: Accept) -> None:
         batch: list[Inbound] = []
         for _, kind, event in taken:
-            parent = await self._parent(event)
+            channel = await self._threads.channel(event)
             try:
-                batch += self._parsed(kind, event, parent)
+                batch += self._parsed(kind, event, channel)
             except Exception:  # the border: one poison event must not hold up the others
                 log.exception("discord_poison_event", extra={"kind": kind})
         if batch:
             await accept(batch)
+        for _, kind, event in taken:
+            if kind == "MESSAGE_CREATE":
+                self._memory.saw(event)
 
-    def _parsed(self, kind: str, event: parse.Json, parent: str) -> Sequence[Inbound]:
+    def _parsed(self, kind: str, event: parse.Json, channel: parse.Channel) -> Sequence[Inbound]:
         me = self._session.me
         if me is None:
             return ()
         if kind.startswith("MESSAGE_DELETE"):
-            return parse.parse_deleted(event, me, parent, self._senders)
-        inbound = parse.parse(kind, event, me, parent)
+            return withdrawn(event, self._memory.said)
+        inbound = self._spoken(parse.parse(kind, event, me, channel))
         if isinstance(inbound, MessageReceived):
-            self._senders[inbound.message] = inbound.sender
-            if len(self._senders) > MOST_KNOWN:
-                del self._senders[next(iter(self._senders))]
+            self._memory.kept(inbound)
         return () if inbound is None else (inbound,)
 
-    async def _parent(self, event: parse.Json) -> str:
-        """The channel of the thread in which it happened, "" elsewhere: asked for once."""
-        channel = parse.channel_of(event)
-        if not channel:
-            return ""
-        if channel not in self._parents:
-            told = parse.thread_of(event.get("channel"))
-            if len(self._parents) >= MOST_KNOWN:
-                self._parents.clear()
-            self._parents[channel] = await self._asked(channel) if told is None else told
-        return self._parents[channel]
+    def _spoken(self, inbound: Inbound | None) -> Inbound | None:
+        """With the language of who wrote: a message itself does not tell it."""
+        if not isinstance(inbound, MessageReceived | CommandGiven) or inbound.sender.language:
+            return inbound
+        language = self._memory.language(inbound.sender.id)
+        return replace(inbound, sender=replace(inbound.sender, language=language))
 
-    async def _asked(self, channel: str) -> str:
+    # ---- after a gap ---------------------------------------------------------------------
+
+    async def _read_back(self, accept: Accept) -> None:
+        """What was said in channels that were active while nobody listened; what is known of it
+        already is dropped where it is kept."""
+        for channel, seen in self._memory.channels():
+            said: list[parse.Json] = []
+            await self._insist(partial(self._read, channel, seen, said))
+            taken = [(0, "MESSAGE_CREATE", one) for one in said]
+            if taken:
+                log.info("discord_read_back", extra={"channel": channel, "messages": len(taken)})
+                await self._insist(partial(self._hand_over, taken, accept))
+
+    async def _read(self, channel: str, seen: Seen, said: list[parse.Json]) -> None:
+        """Messages after the last one that was seen, oldest first."""
+        after = max(int(seen.message), parse.moment(clock.now() - GAP))
+        query = f"limit={PAGE}&after={after}"
+        route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel)
         try:
-            route = Route("GET", "/channels/{channel_id}", channel_id=channel)
-            return parse.thread_of(await self._wire.request(route)) or ""
-        except Refused as error:  # it is gone, or may not be seen
-            log.info("discord_unknown_channel", extra={"error": str(error)})
-            return ""
+            told = await self._wire.request(route, query=query)
+        except Refused as error:  # it is gone, or may not be read any more
+            log.info("discord_not_read_back", extra={"error": str(error)})
+            return
+        where = {"channel_id": channel} | ({"guild_id": seen.guild} if seen.guild else {})
+        found = [
+            one | where for one in (told if isinstance(told, list) else ()) if isinstance(one, dict)
+        ]
+        said[:] = sorted(found, key=lambda one: int(parse.number_of(one, "id") or "0"))
 
     async def _insist(self, step: Callable[[], Awaitable[None]]) -> None:
         """Make `step` again until it ends well, after pauses that double."""
@@ -177,7 +207,8 @@ class Receiver:
 
     async def _acknowledge(self, event: parse.Json) -> None:
         """The one answer that an interaction gets from here; a replayed one has it already."""
-        answer = _answer(event)
+        typing = event.get("type") == parse.TYPING
+        answer = await self._completed(event) if typing else menu.answer(event)
         number, token = event.get("id"), event.get("token")
         if answer is None or not isinstance(number, str) or not isinstance(token, str):
             return
@@ -191,6 +222,23 @@ class Receiver:
         except DeliveryError as error:
             log.info("discord_interaction_unanswered", extra={"error": str(error)})
 
+    async def _completed(self, event: parse.Json) -> dict[str, object]:
+        """What somebody who types a command may go on with; nothing if that takes too long."""
+        found: Sequence[tuple[str, str]] = ()
+        sender, me, commands = parse.presser(event), self._session.me, self._commands
+        try:
+            async with clock.limit(TYPING_LIMIT):
+                channel = await self._threads.channel(event)
+                where = parse.conversation_of(event, me, channel) if me else None
+                if where is not None and sender is not None and commands is not None:
+                    name, typed = parse.command_of(event), parse.typed_of(event)
+                    found = await commands.choices(where, sender, name, typed)
+        except TimeoutError:
+            log.info("discord_choices_late")
+        except Exception:  # the border: who types gets no choices, and the rest goes on
+            log.exception("discord_no_choices")
+        return menu.offered(found)
+
     # ---- the menu ------------------------------------------------------------------------
 
     async def _offer(self, commands: Commands) -> None:
@@ -198,56 +246,28 @@ class Receiver:
         me = self._session.me
         if me is None:
             return
-        rows, german = (commands.rows(language, admin=True) for language in ("", "de"))
-        about = dict(german)
-        menu = [_command(name, text, about.get(name, text)) for name, text in rows[:100]]
         path = "/applications/{application_id}/commands"
+        route = Route("PUT", path, application_id=me.application)
         try:
-            await self._wire.request(Route("PUT", path, application_id=me.application), json=menu)
+            await self._wire.request(route, json=menu.rows(commands))
         except DeliveryError as error:
             log.warning("discord_no_menu", extra={"error": str(error)})
 
 
-def _answer(event: parse.Json) -> dict[str, object] | None:
-    """What is said to an interaction at once, None to one that we do not know."""
-    language = str(event.get("locale", ""))
-    token = parse.token_of(event)
-    match event.get("type"):
-        case parse.COMMAND_GIVEN:
-            data = event.get("data")
-            name = data.get("name") if isinstance(data, dict) else ""
-            shown = {"content": f"◐ {code(f'/{name}')}", "flags": EPHEMERAL}
-            return {"type": MESSAGE, "data": shown | {"allowed_mentions": NO_PINGS}}
-        case parse.PRESSED if token.startswith(WRITES):
-            token = token.removeprefix(WRITES)
-            if token.endswith(":text"):
-                return modal(token, say("your_answer", language), needed=True)
-            if token.endswith(":deny"):
-                return modal(token, word("reason", language), needed=False)
-            return modal(token, word("wishes", language), needed=True)
-        case parse.PRESSED | parse.FILLED_IN:
-            return {"type": DEFERRED}
-    return None
-
-
-def _command(name: str, about: str, german: str) -> dict[str, object]:
-    """A slash command that takes words; in servers and in private chats with the bot."""
-    words = {
-        "type": 3,
-        "name": "text",
-        "description": word("arguments", "en"),
-        "description_localizations": {"de": word("arguments", "de")},
-        "required": False,
-    }
-    return {
-        "type": 1,
-        "name": name,
-        "description": about[:100],
-        "description_localizations": {"de": german[:100]},
-        "options": [words],
-        "integration_types": [0],
-        "contexts": [0, 1],
-    }
+def withdrawn(event: parse.Json, known: Mapping[str, Said]) -> Sequence[Inbound]:
+    """Messages that are gone; Discord does not tell what they were, `known` does."""
+    ids = event.get("ids")
+    gone = [*(ids if isinstance(ids, list) else ()), event.get("id")]
+    return [
+        MessageDeleted(
+            conversation=known[message].conversation,
+            sender=known[message].sender,
+            event=f"d{message}",
+            message=message,
+        )
+        for message in gone
+        if isinstance(message, str) and message in known
+    ]
 
 
 def _first(errors: BaseExceptionGroup[Rejected]) -> Rejected:

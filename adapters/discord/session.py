@@ -2,24 +2,21 @@
 
 discord.py speaks the protocol; its caches and objects are left out: events go on as they come.
 Discord has no acknowledgement of an event but the number from which a session is resumed. Here
-that is the last one that was kept, also after a restart: `memory` is a small file.
+that is the last one that was kept, also after a restart.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import aiohttp
 import discord
-import msgspec
 import yarl
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
-from msgspec import Struct
 
+from adapters.discord.memory import Memory, Place
 from adapters.discord.parse import Json, Me, read_me
 from adapters.discord.transport import Refused, Wire
 from gateway import clock
@@ -30,7 +27,6 @@ log = logging.getLogger("adapters.discord")
 LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
 GREETING = 60.0
 """Seconds that a connection may take to be made."""
-SAVE_EVERY = 1.0
 REFUSALS = {
     4004: "Discord refuses the bot token",
     4010: "Discord refuses the connection (sharding)",
@@ -51,8 +47,8 @@ class Listener(Protocol):
     def contact(self) -> None:
         """Something came: the connection is live."""
 
-    def opened(self) -> None:
-        """A session began or goes on."""
+    def opened(self, *, anew: bool) -> None:
+        """A session goes on, or began `anew`: what was said before it does not come."""
 
     def came(self, number: int, kind: str, event: Json) -> None:
         """An event; its number is told to `Session.keep` once it is kept."""
@@ -61,29 +57,19 @@ class Listener(Protocol):
         """Wait until more can be taken."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """Where a session stands: its bot and id, where it is resumed, the last event kept."""
-
-    bot: Me
-    session: str
-    url: str
-    kept: int
-
-
 class Session:
     """One bot's connection. `reads`: all that is said in servers is wanted, not only what addresses
     the bot."""
 
-    def __init__(self, wire: Wire, gateway: str, memory: Path | None, *, reads: bool) -> None:
+    def __init__(self, wire: Wire, gateway: str, memory: Memory, *, reads: bool) -> None:
         self.me: Me | None = None
         self._wire = wire
         self._gateway = gateway
-        self._memory = memory
+        self.memory = memory
         self._reads = reads
         self._id, self._url = "", gateway
         self._came = self._kept = 0
         self._live, self._fresh = False, True
-        self._saved = 0.0
         self._socket: DiscordWebSocket | None = None
 
     async def identify(self) -> None:
@@ -97,8 +83,8 @@ class Session:
         self.me = read_me(user)
         if self.me is None:
             raise Unsent("Discord's answer names no bot")
-        place = await asyncio.to_thread(_load, self._memory)
-        if place is not None and place.bot.id == self.me.id:
+        place = await self.memory.load(self.me.id)
+        if place is not None:
             self.me, self._id, self._url = place.bot, place.session, place.url
             self._came = self._kept = place.kept
 
@@ -133,19 +119,13 @@ class Session:
     async def keep(self, number: int) -> None:
         """All events up to `number` are kept: a session need not begin before it again."""
         self._kept = max(self._kept, number)
-        if clock.monotonic() - self._saved >= SAVE_EVERY:
-            await self.save()
+        await self.save()
 
-    async def save(self) -> None:
+    async def save(self, *, now: bool = False) -> None:
         """Remember the place; without it a restart begins a new session."""
-        self._saved = clock.monotonic()
-        if self._memory is None or self.me is None:
-            return
-        place = Place(bot=self.me, session=self._id, url=self._url, kept=self._kept)
-        try:
-            await asyncio.to_thread(_save, self._memory, place)
-        except OSError as error:
-            log.warning("discord_place_not_saved", extra={"error": repr(error)})
+        if self.me is not None:
+            place = Place(bot=self.me, session=self._id, url=self._url, kept=self._kept)
+            await self.memory.save(place, now=now)
 
     async def _connected(self, client: discord.Client, listener: Listener) -> None:
         first, self._fresh = self._fresh, False
@@ -181,12 +161,12 @@ class Session:
         self._came = self._kept = socket.sequence or 0
         self._live = True
         log.info("discord_connected")
-        listener.opened()
+        listener.opened(anew=True)
 
     def _resumed(self, listener: Listener, _event: Json) -> None:
         self._live = True
         log.info("discord_resumed")
-        listener.opened()
+        listener.opened(anew=False)
 
     def _event(self, listener: Listener, kind: str, event: Json) -> None:
         if self._socket is not None:
@@ -222,17 +202,3 @@ def _client(wire: Wire, *, reads: bool) -> discord.Client:
 def _not_about_guilds(record: logging.LogRecord) -> bool:
     """That the cache of servers stays empty is meant."""
     return "intent" not in str(record.msg)
-
-
-def _load(memory: Path | None) -> Place | None:
-    try:
-        return msgspec.json.decode(memory.read_bytes(), type=Place) if memory else None
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def _save(memory: Path, place: Place) -> None:
-    """In one piece, whenever the process ends."""
-    beside = memory.with_suffix(".new")
-    beside.write_bytes(msgspec.json.encode(place))
-    beside.replace(memory)

@@ -83,12 +83,12 @@ class Wire(HTTPClient):
             )
 
     async def request(  # type: ignore[override]  # the SDK's takes its own files and forms
-        self, route: Route, *, json: object = None, parts: Sequence[Part] = ()
+        self, route: Route, *, json: object = None, parts: Sequence[Part] = (), query: str = ""
     ) -> object:
         """What the API answers, None if nothing. RateLimited, Unsent, Ambiguous or Refused."""
         key = f"{route.key}:{route.major_parameters}"
-        await self._allowed(key)
-        url = self._base + route.url.removeprefix(Route.BASE)
+        await self._allowed(key, everywhere=route.webhook_token is None)
+        url = self._base + route.url.removeprefix(Route.BASE) + (query and f"?{query}")
         body, headers = _body(json, parts)
         headers |= {"User-Agent": self.user_agent, "Authorization": f"Bot {self.token}"}
         reading = READ_TIMEOUT + (UPLOAD_TIMEOUT if parts else 0.0)
@@ -150,9 +150,11 @@ class Wire(HTTPClient):
 
     # ---- limits --------------------------------------------------------------------------
 
-    async def _allowed(self, key: str) -> None:
-        """Wait for a short limit that is known of; RateLimited if it is a longer one."""
-        left = max(self._silent_until, self._spent.get(key, 0.0)) - clock.monotonic()
+    async def _allowed(self, key: str, *, everywhere: bool) -> None:
+        """Wait for a short limit that is known of; RateLimited if it is a longer one. The limit on
+        all calls is not one on answers to interactions."""
+        silent = self._silent_until if everywhere else 0.0
+        left = max(silent, self._spent.get(key, 0.0)) - clock.monotonic()
         if left > SHORT:
             raise RateLimited(left)
         if left > 0:

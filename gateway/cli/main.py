@@ -24,11 +24,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words.command == "version":
             print(f"turnkeeper {VERSION}")
             return OK
-        if words.command == "jobs":
+        if words.command == "jobs" and words.action == "next":
             return jobs.next_times(words)
         settings = Settings.read()
         if words.command == "run":
             return _run(settings)
+        if words.command == "jobs" and words.action == "secret":
+            return jobs.new_secret(settings, words)
         if words.command == "doctor":
             from gateway.cli.doctor import examine
 
@@ -118,6 +120,8 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
             question = control.Question(command="resubmit", words=(words.seq,))
         case "turn":
             question = control.Question(command="turn", words=(words.id,))
+        case "jobs":
+            question = control.Question(command="jobs", words=jobs.asked(words))
         case "audit":
             question = control.Question(command="audit", words=(words.lines,))
         case name:
@@ -135,6 +139,7 @@ async def _offline(settings: Settings, question: "Question") -> "Answer":
         return control.Answer(text=control.NOT_RUNNING, ok=False)
     from gateway.errors import StoreFailed
     from gateway.wiring import assembly
+    from gateway.wiring.jobs import console_alone
 
     with lock.held(settings.home):
         try:
@@ -143,7 +148,9 @@ async def _offline(settings: Settings, question: "Question") -> "Answer":
             return control.Answer(text=str(error), ok=False)
         try:
             pairing = assembly.pairing_alone(settings, store)
-            return await control.Operations(store=store, pairing=pairing).answer(question)
+            console = console_alone(settings, store) if question.command == "jobs" else None
+            asked = control.Operations(store=store, pairing=pairing, jobs=console)
+            return await asked.answer(question)
         finally:
             await store.close()
 

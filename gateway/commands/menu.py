@@ -1,14 +1,24 @@
 """The commands as a menu for platforms that show one, by language and role."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from gateway.messages import Conversation, Sender
+
+Choices = Callable[[Conversation, Sender, str, str], Awaitable[Sequence[tuple[str, str]]]]
+
+
+WORDLESS = frozenset({"start", "help", "new", "undo", "retry", "approvals", "status", "whoami"})
+"""Commands that are whole by their name."""
 
 
 class Menu:
     """The registry is imported when an adapter looks: after its first contact. `admins`: ids of
-    the people, on the adapter's platform, who see what only admins may do."""
+    the people, on the adapter's platform, who see what only admins may do. `choices`: what a
+    command may go on with, as `gateway.commands.choices` has it."""
 
-    def __init__(self, admins: Iterable[str] = ()) -> None:
+    def __init__(self, admins: Iterable[str] = (), choices: Choices | None = None) -> None:
         self.admins: Sequence[str] = tuple(admins)
+        self._choices = choices
 
     def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
         """(name, description) of each command that may be given."""
@@ -16,3 +26,15 @@ class Menu:
 
         shown = [one for one in COMMANDS.values() if admin or one.least != "admin"]
         return [(one.name, about(one.name, language)) for one in shown]
+
+    def takes(self, name: str) -> bool:
+        """The command means something with words."""
+        return name not in WORDLESS
+
+    async def choices(
+        self, conversation: Conversation, sender: Sender, name: str, typed: str
+    ) -> Sequence[tuple[str, str]]:
+        """(what is shown, what it stands for) of words that go on from what is typed."""
+        if self._choices is None:
+            return ()
+        return await self._choices(conversation, sender, name, typed)

@@ -13,6 +13,7 @@ from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal
 from gateway.commands import history
 from gateway.jobs.commands import jobs
+from gateway.jobs.work.commands import timezone
 from gateway.memory.commands import memory
 from gateway.messages import CommandGiven
 from gateway.people.roles import at_least
@@ -316,6 +317,7 @@ COMMANDS: dict[str, Command] = {
         Command(name="resume", run=history.resume),
         Command(name="memory", run=memory),
         Command(name="jobs", run=jobs),
+        Command(name="timezone", run=timezone),
         Command(name="mode", run=_mode),
         Command(name="plan", run=plan),
         Command(name="todo", run=todo, least="viewer"),

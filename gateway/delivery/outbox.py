@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.delivery.labels import labelled
+from gateway.delivery.once import FirstSends
 from gateway.delivery.pace import Gate, Pace, Ticket
 from gateway.errors import Ambiguous, Fenced, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Conversation, digest
@@ -69,6 +70,7 @@ class Outbox:
         self._gate = gate
         self._holder = holder
         self._pace = pace
+        self._first = FirstSends(conversation, adapter)
         self.rows: dict[Key, OutboxRow] = {}
         self._stands: dict[Key, int] = {}
         self._growing: tuple[Key, str, float] | None = None
@@ -90,8 +92,7 @@ class Outbox:
             if key in self.rows:
                 continue
             if row.sending >= 0:
-                log.warning("send_in_doubt", extra={"turn": row.turn, "view": row.name})
-                row = replace(row, sending=-1, doubtful=True)
+                row = self._first.resumed(row)
             self.rows[key] = row
             self._stands[key] = row.version
         self._wake.set()
@@ -289,12 +290,13 @@ class Outbox:
             return
         await self._mark_sending(key, index)
         try:
-            native = await self._call(partial(self._adapter.send, self._conversation, payload))
+            native = await self._call(partial(self._first.send, self.rows[key], index, payload))
         except (RateLimited, Unsent, Rejected):
             self._update(key, sending=-1)
             raise
         except Ambiguous:
-            self._update(key, sending=-1, doubtful=True, lost=True)
+            known = self._first.known(self.rows[key])
+            self._update(key, sending=-1, **{} if known else {"doubtful": True, "lost": True})
             raise
         self._pace.sent(new=True)
         self._set_native(key, index, Native(id=native, digest=mark))

@@ -90,6 +90,14 @@ class History:
         if open_turn.seen and row.shows == turn.history:
             self.put("summary", open_turn.seen, turn)
 
+    def told(self, messages: tuple[Message, ...]) -> None:
+        """Something that was said here by no turn of this conversation joins the transcript."""
+        row = self._session.row
+        entry = TranscriptRow(n=row.end, turn="", messages=messages, at=ambient.now())
+        self._stage(entry, grown(row.shows, row.end))
+        if self._rows is not None:
+            self._rows.append(messages)
+
     def put(
         self,
         kind: Literal["summary", "resumed"],

@@ -18,6 +18,7 @@ from msgspec import Struct
 from agent_core import ambient
 from agent_core.journal import encode
 from gateway.errors import StoreFailed
+from gateway.jobs.operator.console import Console
 from gateway.sessions.services import Pairing
 from gateway.store.port import Store
 from gateway.texts import say
@@ -69,6 +70,7 @@ class Operations:
 
     store: Store
     pairing: Pairing | None
+    jobs: Console | None = None
     live: Live | None = None
 
     async def answer(self, question: Question) -> Answer:
@@ -82,6 +84,7 @@ class Operations:
             "resubmit": self._resubmit,
             "turn": self._turn,
             "audit": self._audit,
+            "jobs": self._jobs,
             "stop": self._stop,
         }
         command = commands.get(question.command)
@@ -148,6 +151,12 @@ class Operations:
             return Answer(text=f"Write how many lines, 1 to {MOST_AUDIT}.", ok=False)
         rows = await self.store.audit(int(count))
         return Answer(text="\n".join(msgspec.json.encode(row).decode() for row in reversed(rows)))
+
+    async def _jobs(self, words: tuple[str, ...]) -> Answer:
+        if self.jobs is None:
+            return Answer(text=say("jobs_off"), ok=False)
+        told = await self.jobs.answer(words)
+        return Answer(text=told.text, ok=told.ok)
 
     async def _stop(self, words: tuple[str, ...]) -> Answer:
         if self.live is None:

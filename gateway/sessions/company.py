@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
 from gateway.messages import Sender
 from gateway.ports import Growing
@@ -56,8 +58,10 @@ class Circumstances:
         row = self._open.row
         spent = self._session.row.spent
         cost = spent.last.cost if spent.turn == row.id else 0.0
-        job = row.firing.job if row.firing is not None else ""
-        return Payer(turn=row.id, person=row.sender, spent=cost, job=job, language=row.language)
+        payer = Payer(turn=row.id, person=row.sender, spent=cost, language=row.language)
+        if (run := row.firing) is not None:
+            payer = replace(payer, job=run.job, limit=run.terms.spend)
+        return payer
 
     def sender(self) -> Sender:
         row = self._open.row

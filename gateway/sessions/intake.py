@@ -23,6 +23,7 @@ from gateway.messages import (
     GatewaySaid,
     JobFailed,
     JobFired,
+    JobReported,
     MessageDeleted,
     MessageEdited,
     MessageReceived,
@@ -79,7 +80,7 @@ class Intake:
         match inbound:
             case MessageReceived():
                 await self._message(row, inbound)
-            case JobFired() | JobFailed() | WebhookCalled():
+            case JobFired() | JobFailed() | JobReported() | WebhookCalled():
                 await runs.take(self._session, row, inbound)
             case CommandGiven():
                 await self._command(row, inbound)

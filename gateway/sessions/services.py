@@ -18,7 +18,6 @@ from gateway.spending.ledger import Ledger
 from gateway.store.port import Store
 from gateway.vault.vault import Vault
 
-
 Work = Callable[[], Coroutine[object, object, None]]
 
 

@@ -23,6 +23,7 @@ from gateway.errors import Fenced, StoreFailed
 from gateway.history.undo import Past, begin_again, take_back
 from gateway.jobs import running as runs
 from gateway.jobs.present import JobFold
+from gateway.jobs.work.scripts import Scripted
 from gateway.memory.recall import recalled, remembered
 from gateway.messages import CommandGiven, Conversation
 from gateway.present import Fold
@@ -281,10 +282,12 @@ class Session(Commits):
         """The task that runs the turn's code. The first suspend reason decides, never the
         exception that comes out."""
         open_turn.task = asyncio.current_task()
-        hands = self.services.agent.hands(Circumstances(self, open_turn))
+        agent = self.services.agent
+        hands = agent.hands(Circumstances(self, open_turn))
+        job = Scripted(agent, open_turn, hands)
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
-            return await self.services.agent.code(scope, open_turn.brief, hands, history, past)
+            return await job.code(scope, history, past)
 
         try:
             result = await drive(turn, code)

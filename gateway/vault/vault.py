@@ -44,6 +44,10 @@ class Vault:
         """Names that commands of this conversation may use."""
         return tuple(sorted(self._read().get(address, {})))
 
+    def value(self, address: str, name: str) -> str:
+        """The secret itself, for the gateway's own use; "" if there is none."""
+        return self._read().get(address, {}).get(name, "")
+
     def keep(self, address: str, name: str, value: str) -> None:
         """Keep a secret. Raises Unfit."""
         if not NAME.fullmatch(name) or _TAKEN.fullmatch(name):

@@ -98,6 +98,8 @@ class TurnkeeperAgent:
         self._system = system_prompt()
         self._warm = asyncio.Event()
         self.ledger: Ledger | None = None
+        self.job_ledger: Ledger | None = None
+        """For runs of jobs with a limit of their own, where nothing else is limited."""
         self.memory: Memories | None = None
         self._rooms: dict[str, Room] = {}
         self._picked: dict[str, tuple[Model, str]] = {}
@@ -213,11 +215,15 @@ class TurnkeeperAgent:
             )
             return decide(item.tool, item.arguments, bind(item, workspace), situation)
 
+        limited = circumstances.payer().limit and not self.models.demo
+        ledger = self.ledger or (self.job_ledger if limited else None)
+
         async def paid(name: str, request: Request, on_delta: OnDelta) -> Reply:
-            return await self._paid(circumstances.payer(), name, request, on_delta)
+            assert ledger is not None
+            return await self._paid((ledger, circumstances.payer()), name, request, on_delta)
 
         hands = Hands(
-            complete=self._complete if self.ledger is None else paid,
+            complete=self._complete if ledger is None else paid,
             toolbox=self._toolbox.showing((), barred),
             judge=judge,
             live=circumstances.output,
@@ -276,16 +282,18 @@ class TurnkeeperAgent:
         prices = (self.models.catalog.price(provider, name) for name in names)
         return next(filter(None, prices), None)
 
-    async def _paid(self, payer: Payer, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def _paid(
+        self, purse: tuple[Ledger, Payer], name: str, request: Request, on_delta: OnDelta
+    ) -> Reply:
         """As `_complete`, within the limits of money."""
+        ledger, payer = purse
         model, known_as = self._picked.get(name) or await self._pick(name)
         price = self._price(model.provider, known_as)
-        assert self.ledger is not None
         if price is None:
             mend = f"The price of {model.provider}/{known_as} is not known: set MODEL_PRICES."
             raise ModelFailed(mend, "rejected")
         call = partial(self._complete, name, request, on_delta)
-        return await self.ledger.pay(payer, request, price, call)
+        return await ledger.pay(payer, request, price, call)
 
     def check_prices(self, *names: str) -> None:
         """Raise SettingsError if money is limited and a price is not known; by default of all

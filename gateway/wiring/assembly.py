@@ -17,11 +17,13 @@ from agent_core.settings import SettingsError as WrongModel
 from agent_core.tools.send import Kept
 from gateway.access import Access, People
 from gateway.errors import StoreFailed
+from gateway.jobs.work.desk import BookDesk
+from gateway.jobs.work.hooks import Calls
 from gateway.memory.shelf import Memories
 from gateway.messages import Inbound
 from gateway.ops import control, lock
 from gateway.ops.http import Health
-from gateway.ports import Accept, Adapter, Hooked
+from gateway.ports import Accept, Adapter, Hooked, Hooks, JobDesk
 from gateway.sessions.host import Host
 from gateway.sessions.outage import Outage
 from gateway.sessions.services import Services
@@ -32,6 +34,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.ears import Ears
+from gateway.wiring.jobs import WORKSPACES
 from gateway.wiring.linking import DirectoryLinking
 from gateway.wiring.pairing import DirectoryPairing
 
@@ -92,6 +95,20 @@ class Parts:
         """What the page asks."""
         return GatewayDesk(self.host)
 
+    @property
+    def hooks(self) -> Hooks:
+        """What calls from outside begin."""
+        jobs = self.services.jobs
+        assert jobs is not None, "attached when all was put together"
+        return Calls(jobs, self.agent.vault)
+
+    @property
+    def job_desk(self) -> JobDesk:
+        """What the HTTP API may do about jobs."""
+        jobs = self.services.jobs
+        assert jobs is not None, "attached when all was put together"
+        return BookDesk(jobs, self.services)
+
     def operations(
         self, health: Health, url: str, issue: Callable[[], str], stop: Callable[[], None]
     ) -> control.Operations:
@@ -103,7 +120,10 @@ class Parts:
             stop=stop,
         )
         return control.Operations(
-            store=self.services.store, pairing=self.services.pairing, live=live
+            store=self.services.store,
+            pairing=self.services.pairing,
+            jobs=self.agent.jobs.console,
+            live=live,
         )
 
     def _state(self, health: Health) -> str:
@@ -124,7 +144,7 @@ async def assemble(
     sandbox = await _sandbox(settings)
     store = await open_store(settings)
     stack.push_async_callback(store.close)
-    folder = settings.home / "workspaces"
+    folder = settings.home / WORKSPACES
     agent = TurnkeeperAgent(
         folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
     )
@@ -149,7 +169,8 @@ async def assemble(
         stack.push_async_callback(ears.close)
     _remember(agent, services, models)
     host.attach(services)
-    agent.jobs.attach(services, host, replace(settings.jobs, spend=models.agent.limits.job))
+    limited = replace(settings.jobs, spend=models.agent.limits.job)
+    agent.jobs.attach(services, host, limited, settings.home)
     parts = Parts(settings=settings, host=host, agent=agent, outage=Outage(services))
     services.pairing = pairing(lambda: parts.settings, store, lambda: services.access, host.accept)
     services.linking = DirectoryLinking(store)
@@ -173,8 +194,9 @@ def _limit_spending(agent: TurnkeeperAgent, models: ModelSettings, store: Store)
         agent.check_prices()
     except WrongModel as error:
         raise SettingsError(error.setting, error.value, error.mend) from None
+    agent.job_ledger = Ledger(store, models.agent.limits)
     if models.agent.limits.any:
-        agent.ledger = Ledger(store, models.agent.limits)
+        agent.ledger = agent.job_ledger
 
 
 def pairing(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord import receive, session
+from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.render import render
 from gateway.commands.menu import Menu
@@ -18,8 +18,12 @@ from gateway.settings import Settings, SettingsError
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, Reply, View
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
+from tests.fakes.model_server import ModelServer
+from tests.fakes.telegram_server import TelegramServer
+from tests.gateway.process import KEY, TOKEN, World
 
 CHANNEL, DM = "7100", "90007"
+KEYLESS = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "PRO_MODEL": ""}
 TEAM = Conversation(platform="discord", account=BOT, workspace="7000", channel=CHANNEL)
 THREAD = Conversation(
     platform="discord", account=BOT, workspace="7000", channel=CHANNEL, thread="7200"
@@ -30,7 +34,7 @@ THREAD = Conversation(
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (receive, session):
         monkeypatch.setattr(module, "LEAST_PAUSE", 0.01)
-    monkeypatch.setattr(session, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(memory, "SAVE_EVERY", 0.0)
 
 
 @pytest.fixture
@@ -86,6 +90,26 @@ async def test_a_limit_is_told_and_kept(server: DiscordServer, discord: DiscordA
     assert len(server.made("send")) == 1, "Discord is not asked again before its time"
     native = await discord.send(THREAD, payload(Reply(text="elsewhere")))
     assert native, "another channel has a limit of its own"
+
+
+async def test_a_limit_on_all_calls_is_none_on_answers_to_presses(server: DiscordServer) -> None:
+    store, adapter = Store(), made(server)
+    view = ChoiceCard(question="1", text="?", buttons=(Button(label="Yes", token="q:1:0"),))
+    async with running(adapter, store):
+        await server.wait(lambda: server.gateway.connected)
+        await adapter.send(TEAM, payload(view))
+        server.fail("send", 429, retry_after=60.0, **{"global": True})
+        with pytest.raises(RateLimited):
+            await adapter.send(TEAM, payload(view))
+        with pytest.raises(RateLimited):
+            await adapter.edit(TEAM, server.chats[CHANNEL][0]["id"], payload(view))
+        assert not server.made("edit"), "it holds for all routes"
+        pressed = await server.press(server.chats[CHANNEL][0], "Yes", 7)
+        await server.wait(lambda: pressed in server.answers)
+        (press,) = await store.holds(1)
+        assert isinstance(press, ButtonPressed)
+        await adapter.tell(TEAM, press.press, "noted")
+    assert server.whispers[pressed] == ["noted"]
 
 
 async def test_the_headers_of_a_used_up_bucket_are_heard(
@@ -303,6 +327,19 @@ def test_its_settings(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match=name) as refused:
             read(**({"DISCORD_BOT_TOKEN": "a.b.c"} | {name: value}))
         assert "secret-value" not in str(refused.value)
+
+
+async def test_without_a_token_nothing_of_discord_is_imported(tmp_path: Path) -> None:
+    """As `python -X importtime` tells of a whole gateway, from its start to its end."""
+    async with TelegramServer(token=TOKEN) as telegram:
+        world = World(tmp_path, telegram, ModelServer(KEY))
+        run = await world.start(PYTHONPROFILEIMPORTTIME="1", **KEYLESS)
+        await run.end()
+        lines = [line for line in run.log.splitlines() if line.startswith("import time:")]
+        imported = {line.rpartition("|")[2].strip() for line in lines}
+    assert "adapters.telegram.adapter" in imported, "the log tells what was imported"
+    foreign = ("discord", "adapters.discord", "slack_sdk", "slack_bolt", "adapters.slack")
+    assert not [name for name in imported if name.startswith(foreign)]
 
 
 def test_the_same_view_is_the_same_bytes() -> None:

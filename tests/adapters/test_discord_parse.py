@@ -6,16 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.discord.memory import Said
 from adapters.discord.parse import (
+    NOWHERE,
+    Channel,
     Me,
     channel_of,
     parse,
-    parse_deleted,
     press_of,
+    read_channel,
     read_me,
-    thread_of,
     token_of,
 )
+from adapters.discord.receive import withdrawn
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -31,6 +34,7 @@ Json = dict[str, Any]
 ME = Me(id="4001", name="helper", application="4002")
 ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
 BOT = {"id": "4001", "username": "helper", "bot": True}
+OPEN = Channel(opens=True)
 DM: Json = {"channel_id": "90"}
 TEAM: Json = {"channel_id": "71", "guild_id": "70"}
 
@@ -40,8 +44,8 @@ def message(text: str, **more: Any) -> Json:
     return base | TEAM | more
 
 
-def received(event: Json, parent: str = "") -> MessageReceived:
-    found = parse("MESSAGE_CREATE", event, ME, parent)
+def received(event: Json, channel: Channel = NOWHERE) -> MessageReceived:
+    found = parse("MESSAGE_CREATE", event, ME, channel)
     assert isinstance(found, MessageReceived)
     return found
 
@@ -78,12 +82,34 @@ def test_who_is_spoken_to_in_a_server(event: Json, addressed: bool, text: str) -
 
 
 def test_a_thread_is_a_conversation_of_its_own() -> None:
-    found = received(message("x"), "60").conversation
+    found = received(message("x"), Channel(parent="60")).conversation
     assert (found.channel, found.thread) == ("60", "71")
-    assert thread_of({"type": 11, "parent_id": "60"}) == "60"
-    assert thread_of({"type": 0, "parent_id": "60"}) == "", "a channel's parent is its category"
-    assert thread_of({"id": "1"}) is None
+    assert read_channel({"type": 11, "parent_id": "60"}) == Channel(parent="60")
+    assert read_channel({"type": 0, "parent_id": "60"}) == OPEN, "its parent is its category"
+    assert read_channel({"type": 2, "parent_id": "60"}) == Channel(), "spoken, not written"
+    assert read_channel({"id": "1"}) is None
     assert (channel_of(TEAM), channel_of(DM)) == ("71", "")
+
+
+def test_a_mention_in_a_channel_begins_a_task() -> None:
+    asked = message("<@4001> do it", mentions=[BOT])
+    task = received(asked, OPEN).conversation
+    assert (task.channel, task.thread) == ("71", asked["id"])
+    assert received(asked, Channel(parent="60")).conversation.thread == "71"
+    assert received(asked).conversation.thread == "", "where no thread can be made"
+    assert received(message("talk"), OPEN).conversation.thread == ""
+    edit = parse("MESSAGE_UPDATE", asked | {"edited_timestamp": "2026"}, ME, OPEN)
+    assert isinstance(edit, MessageEdited) and edit.conversation == task
+
+
+def test_a_reply_to_the_bot_goes_on_with_its_task() -> None:
+    chained = message("done", author=BOT, message_reference={"message_id": "5"})
+    for ours, thread in ((chained, "5"), (message("a report", author=BOT), "")):
+        reply = message("<@4001> more", mentions=[BOT], type=19, referenced_message=ours)
+        assert received(reply, OPEN).conversation.thread == thread
+        press = interaction(3, {"custom_id": "q:1:a"}, message=ours)
+        found = parse("INTERACTION_CREATE", press, ME, OPEN)
+        assert isinstance(found, ButtonPressed) and found.conversation.thread == thread
 
 
 def test_a_reply_quotes_what_our_message_showed() -> None:
@@ -131,13 +157,13 @@ def test_edits_and_deletions() -> None:
     assert isinstance(edited, MessageEdited)
     assert edited.event == f"e175928847299117063:{when}"
     assert parse("MESSAGE_UPDATE", message("new", edited_timestamp=None), ME) is None, "a preview"
-    ann = Sender(platform="discord", id="7")
-    gone = parse_deleted({"id": "1"} | DM, ME, "", {"1": ann})
-    assert [(one.message, one.sender) for one in gone if isinstance(one, MessageDeleted)] == [
-        ("1", ann)
-    ]
-    assert parse_deleted({"id": "2"} | DM, ME, "", {"1": ann}) == []
-    assert len(parse_deleted({"ids": ["1", "2"]} | TEAM, ME, "", {"1": ann})) == 1
+    said = received(message("soon gone", id="1"))
+    known = {"1": Said(conversation=said.conversation, sender=said.sender)}
+    (gone,) = withdrawn({"id": "1"} | DM, known)
+    assert isinstance(gone, MessageDeleted) and gone.message == "1"
+    assert (gone.sender, gone.conversation) == (said.sender, said.conversation)
+    assert withdrawn({"id": "2"} | DM, known) == []
+    assert len(withdrawn({"ids": ["1", "2"]} | TEAM, known)) == 1
 
 
 def test_interactions() -> None:
@@ -200,6 +226,6 @@ def test_odd_events_are_no_error(whole: Json, odd: Json) -> None:
     event = whole | odd
     for kind in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "TYPING_START"):
         parse(kind, event, ME)
-    parse_deleted(event, ME, "", {})
-    token_of(event), press_of(event), channel_of(event), thread_of(event.get("channel"))
+    withdrawn(event, {})
+    token_of(event), press_of(event), channel_of(event), read_channel(event.get("channel"))
     read_me(event)

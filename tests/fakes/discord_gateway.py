@@ -143,9 +143,9 @@ class GatewayServer:
         if not self.sessions:
             return
         session = list(self.sessions.values())[-1]
-        await self.dispatch_to(session, kind, self._allowed(session, kind, data))
+        await self.dispatch_to(session, kind, self.allowed(session, kind, data))
 
-    def _allowed(self, session: Known, kind: str, data: Json) -> Json:
+    def allowed(self, session: Known, kind: str, data: Json) -> Json:
         """Without the intent, what is said in servers comes empty unless the bot is mentioned."""
         mine = self.user["id"] in [one["id"] for one in data.get("mentions", [])]
         if not kind.startswith("MESSAGE") or "guild_id" not in data or mine:

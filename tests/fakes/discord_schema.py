@@ -55,7 +55,12 @@ MESSAGE: dict[str, Check] = {
     "components!": _items(1, MOST_COMPONENTS),
     "attachments": _items(0, 10),
 }
-NEW: dict[str, Check] = MESSAGE | {"nonce!": _text(1, 25), "enforce_nonce!": _bool}
+NEW: dict[str, Check] = MESSAGE | {
+    "nonce!": _text(1, 25),
+    "enforce_nonce!": _bool,
+    "message_reference": lambda value: set(value) == {"message_id", "fail_if_not_exists"},
+}
+THREAD: dict[str, Check] = {"name!": _text(1, 100)}
 WHISPER: dict[str, Check] = {
     "content!": _text(1, 2_000),
     "flags!": lambda value: value == EPHEMERAL,
@@ -67,6 +72,7 @@ COMMAND: dict[str, Check] = {
     "description!": _text(1, 100),
     "description_localizations": _dict,
     "options": _items(0, 25),
+    "default_member_permissions": lambda value: value == "0",
     "integration_types": _items(1, 2),
     "contexts": _items(1, 3),
 }
@@ -76,7 +82,9 @@ OPTION: dict[str, Check] = {
     "description!": _text(1, 100),
     "description_localizations": _dict,
     "required": _bool,
+    "autocomplete": _bool,
 }
+CHOICE: dict[str, Check] = {"name!": _text(1, 100), "value!": _text(1, 100)}
 
 
 def fields(value: Any, known: dict[str, Check], where: str) -> Iterator[str]:
@@ -178,6 +186,10 @@ def check_answer(answer: Any) -> list[str]:
             return list(fields(answer.get("data"), WHISPER, "answer"))
         case 6:
             return list(fields(answer, {"type!": _number(6, 6)}, "answer"))
+        case 8:
+            choices = answer["data"]["choices"]
+            found = [one for choice in choices for one in fields(choice, CHOICE, "choice")]
+            return found + (["more than 25 choices"] if len(choices) > 25 else [])
         case 9:
             known = {"custom_id!": ID, "title!": _text(1, 45), "components!": _items(1, 5)}
             data = answer.get("data", {})

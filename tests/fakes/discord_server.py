@@ -5,7 +5,7 @@ import itertools
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from aiohttp import web
 
 from tests.fakes.discord_gateway import GatewayServer
 from tests.fakes.discord_schema import (
+    THREAD,
     WHISPER,
     check_answer,
     check_commands,
@@ -26,6 +27,9 @@ BOT, APPLICATION = "4001", "4002"
 GUILD = "7000"
 PROMPT = 3.0
 """Seconds that an interaction may wait for its answer."""
+
+UNDER_WAY = 0.1
+"""Seconds within which calls come that were made before a refusal was heard."""
 
 
 class Refusal(Exception):
@@ -46,6 +50,7 @@ class Call:
     files: dict[str, bytes]
     at: float
     status: int = 0
+    query: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -72,10 +77,27 @@ class DiscordServer:
     threads: dict[str, str] = field(default_factory=dict)
     """thread -> its channel."""
     typing: list[str] = field(default_factory=list)
+    reactions: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """message -> the bot's reactions to it."""
+    titles: dict[str, str] = field(default_factory=dict)
+    """thread -> its name, of those that the bot made."""
+    threads_allowed: bool = True
+    """The bot may make threads."""
+    names: dict[int, str] = field(default_factory=dict)
+    """person -> the name that all see, if it is not U and the number."""
+    roles: dict[int, list[str]] = field(default_factory=dict)
+    """person -> the ids of their roles in the server."""
+    locale: str = "en-US"
     files: dict[str, bytes] = field(default_factory=dict)
     uploads: dict[str, dict[str, bytes]] = field(default_factory=dict)
     limits: dict[str, tuple[int, float]] = field(default_factory=dict)
     """route -> calls in so many seconds."""
+    most_a_second: int = 0
+    """Calls on all routes but those of interactions; 0 = any number."""
+    early: list[str] = field(default_factory=list)
+    """Buckets into which a call came again before the time that a refusal had told."""
+    delays: list[float] = field(default_factory=list)
+    """Seconds that each interaction waited for its answer."""
 
     def __post_init__(self) -> None:
         self.user = {"id": BOT, "username": "test_bot", "global_name": None, "bot": True}
@@ -83,10 +105,13 @@ class DiscordServer:
         self.gateway.violations = self.violations
         self._ids = itertools.count(1)
         self._said: dict[str, Json] = {}
+        self._gone: set[str] = set()
+        self._never: set[int] = set()
         self._nonces: dict[tuple[str, str], Json] = {}
         self._faults: dict[str, list[Fault]] = defaultdict(list)
         self._gates: dict[str, asyncio.Event] = {}
         self._asked: dict[str, tuple[str, float]] = {}
+        self._told: dict[str, tuple[float, float]] = {}
         self._buckets: dict[str, list[float]] = defaultdict(list)
 
     # ---- life ----------------------------------------------------------------------------
@@ -97,8 +122,11 @@ class DiscordServer:
             ("GET", "/channels/{channel}", "channel"),
             ("POST", "/channels/{channel}/messages", "send"),
             ("PATCH", "/channels/{channel}/messages/{message}", "edit"),
+            ("GET", "/channels/{channel}/messages", "history"),
             ("GET", "/channels/{channel}/messages/{message}", "look"),
+            ("POST", "/channels/{channel}/messages/{message}/threads", "open"),
             ("POST", "/channels/{channel}/typing", "type"),
+            ("PUT", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", "react"),
             ("POST", "/interactions/{number}/{token}/callback", "answer"),
             ("POST", "/webhooks/{application}/{token}", "whisper"),
             ("PUT", "/applications/{application}/commands", "menu"),
@@ -132,9 +160,9 @@ class DiscordServer:
         """A snowflake: made now, never twice."""
         return str(((int(time.time() * 1000) - 1_420_070_400_000) << 22) + next(self._ids))
 
-    @staticmethod
-    def person(user: int) -> Json:
-        return {"id": str(user), "username": f"user{user}", "global_name": f"U{user}"}
+    def person(self, user: int) -> Json:
+        name = self.names.get(user, f"U{user}")
+        return {"id": str(user), "username": f"user{user}", "global_name": name}
 
     def place(self, channel: str) -> Json:
         """The fields that say where: chats with one person are named d and their id."""
@@ -154,6 +182,8 @@ class DiscordServer:
             "mentions": mentions, "attachments": [], "embeds": [], "timestamp": "2026-01-01",
             "edited_timestamp": None, "flags": 0,
         } | self.place(channel) | more  # fmt: skip
+        if "guild_id" in message:
+            message["member"] = {"nick": None, "roles": self.roles.get(user, [])}
         if reply_to:
             message |= {"type": 19, "referenced_message": self._find(channel, reply_to)}
         self._said[number] = message
@@ -167,13 +197,16 @@ class DiscordServer:
 
     async def delete(self, message: Json) -> None:
         where = self.place(message["channel_id"])
+        self._said.pop(message["id"], None)
+        self._gone.add(message["id"])
         await self.gateway.dispatch("MESSAGE_DELETE", {"id": message["id"]} | where)
 
     async def interact(self, kind: int, channel: str, user: int, data: Json, **more: Any) -> str:
         """Any interaction; its id."""
         number = self.new_id()
         where = self.place(channel)
-        who = {"member": {"user": self.person(user), "nick": None}}
+        roles = self.roles.get(user, [])
+        who = {"member": {"user": self.person(user), "nick": None, "roles": roles}}
         if "guild_id" not in where:
             who = {"user": self.person(user)}
         about = {"id": channel, "type": 0 if "guild_id" in where else 1}
@@ -181,7 +214,7 @@ class DiscordServer:
             about |= {"type": 11, "parent_id": self.threads[channel]}
         event = {
             "id": number, "application_id": APPLICATION, "type": kind, "data": data, "version": 1,
-            "token": f"token-{number}", "locale": "en-US", "channel": about,
+            "token": f"token-{number}", "locale": self.locale, "channel": about,
         } | where | who | more  # fmt: skip
         self._asked[number] = (f"token-{number}", time.monotonic())
         await self.gateway.dispatch("INTERACTION_CREATE", event)
@@ -206,6 +239,14 @@ class DiscordServer:
         if text:
             data["options"] = [{"type": 3, "name": "text", "value": text}]
         return await self.interact(2, channel, user, data)
+
+    async def type(self, channel: str, name: str, user: int, text: str = "") -> list[str]:
+        """Somebody types a slash command: what it may go on with."""
+        option = {"type": 3, "name": "text", "value": text, "focused": True}
+        data = {"id": "1", "name": name, "type": 1, "options": [option]}
+        number = await self.interact(4, channel, user, data)
+        await self.wait(lambda: number in self.answers)
+        return [one["value"] for one in self.answers[number]["data"]["choices"]]
 
     async def fill_in(self, message: Json, label: str, text: str, user: int) -> str:
         """Press a button that opens a modal, and send what it asks for."""
@@ -232,6 +273,11 @@ class DiscordServer:
 
     def release(self, name: str) -> None:
         self._gates.pop(name).set()
+
+    def forget(self, name: str) -> None:
+        """Calls that are held never happened."""
+        self._never |= {id(call) for call in self.made(name)}
+        self.release(name)
 
     # ---- looking -------------------------------------------------------------------------
     async def wait(self, met: Callable[[], object], timeout: float = 15.0) -> None:
@@ -273,11 +319,13 @@ class DiscordServer:
 
     async def _serve(self, name: str, request: web.Request) -> web.StreamResponse:
         params, files = await _read(request)
-        call = Call(name, request.path, params, files, time.monotonic())
+        call = Call(name, request.path, params, files, time.monotonic(), query=request.query)
         self.calls.append(call)
         self.gateway.note()
         if gate := self._gates.get(name):
             await gate.wait()
+        if id(call) in self._never:
+            return web.Response()
         headers: dict[str, str] = {}
         try:
             body = self._handle(call, request, headers)
@@ -316,18 +364,36 @@ class DiscordServer:
         return result
 
     def _count(self, call: Call, headers: dict[str, str]) -> None:
+        now, bucket = time.monotonic(), f"{call.name} {call.path}"
         most, seconds = self.limits.get(call.name, (1_000, 1.0))
-        now, times = time.monotonic(), self._buckets[f"{call.name} {call.path}"]
-        times[:] = [at for at in times if now - at < seconds]
-        left = max(0.0, (times[0] + seconds - now) if times else seconds)
+        left = self._room(bucket, most, seconds, now)
         headers |= {
             "X-RateLimit-Limit": str(most), "X-RateLimit-Reset-After": f"{left:.3f}",
             "X-RateLimit-Bucket": call.name, "X-RateLimit-Reset": f"{time.time() + left:.3f}",
-            "X-RateLimit-Remaining": str(max(0, most - len(times) - 1)),
+            "X-RateLimit-Remaining": str(max(0, most - len(self._buckets[bucket]) - 1)),
         }  # fmt: skip
-        if len(times) >= most:
-            raise Refusal(429, "You are being rate limited.", retry_after=left, **{"global": False})
-        times.append(now)
+        self._take(bucket, most, left, now, everywhere=False)
+        if self.most_a_second and call.name not in ("answer", "whisper"):
+            left = self._room("", self.most_a_second, 1.0, now)
+            self._take("", self.most_a_second, left, now, everywhere=True)
+
+    def _room(self, bucket: str, most: int, seconds: float, now: float) -> float:
+        """Seconds until the bucket has room again, where it has none."""
+        times = self._buckets[bucket]
+        times[:] = [at for at in times if now - at < seconds]
+        return max(0.0, (times[0] + seconds - now) if times else seconds)
+
+    def _take(self, bucket: str, most: int, left: float, now: float, *, everywhere: bool) -> None:
+        if len(self._buckets[bucket]) < most:
+            self._buckets[bucket].append(now)
+            return
+        told, until = self._told.get(bucket, (0.0, 0.0))
+        if told + UNDER_WAY < now < until - 0.01:
+            self.early.append(bucket or "everywhere")
+        if now > until:
+            self._told[bucket] = now, now + left
+        more = {"global": everywhere}
+        raise Refusal(429, "You are being rate limited.", retry_after=left, **more)
 
     async def _file(self, request: web.Request) -> web.Response:
         data = self.files.get(request.match_info["name"])
@@ -351,16 +417,48 @@ class DiscordServer:
                 "guild_id": GUILD,
                 "parent_id": self.threads[channel],
             }
+        self._must_be(channel)
         return {"id": channel, "type": 0, "guild_id": GUILD, "parent_id": "6999"}
+
+    def _must_be(self, channel: str) -> None:
+        """A message's id is a channel's only once a thread was made from it."""
+        if channel in {*self._said, *self._gone} and channel not in self.threads:
+            raise Refusal(404, "Unknown Channel", 10003)
+
+    def _on_open(self, call: Call, channel: str, message: str) -> Json:
+        self.violations += fields(call.params, THREAD, "thread")
+        self._find(channel, message)
+        if not self.threads_allowed:
+            raise Refusal(403, "Missing Permissions", 50013)
+        if message in self.threads:
+            raise Refusal(400, "A thread has already been created for this message", 160004)
+        self.threads[message], self.titles[message] = channel, call.params["name"]
+        call.status = 201
+        made = {"id": message, "type": 11, "parent_id": channel, "name": call.params["name"]}
+        return made | {"guild_id": GUILD, "!": ("THREAD_CREATE", dict(made))}
+
+    def _on_history(self, call: Call, channel: str) -> list[Json]:
+        """What was said after a message, newest first; where it was said is not told."""
+        self._must_be(channel)
+        after, limit = int(call.query["after"]), int(call.query["limit"])
+        said = [one for one in self._said.values() if one["channel_id"] == channel]
+        found = [one for one in [*said, *self.chats[channel]] if int(one["id"]) > after]
+        found = sorted(found, key=lambda one: int(one["id"]))[:limit]
+        session = list(self.gateway.sessions.values())[-1]
+        shown = [self.gateway.allowed(session, "MESSAGE", one) for one in found]
+        hidden = ("guild_id", "member")
+        return [{k: v for k, v in one.items() if k not in hidden} for one in shown[::-1]]
 
     def _on_send(self, call: Call, channel: str) -> Json:
         self.violations += check_message(call.params, list(call.files), new=True)
+        self._must_be(channel)
         nonce = (channel, call.params["nonce"])
         if call.params.get("enforce_nonce") and nonce in self._nonces:
             return dict(self._nonces[nonce])
         message: Json = {
             "id": self.new_id(), "type": 0, "content": "", "author": self.user, "edits": 0,
             "mentions": [], "components": call.params["components"], "flags": call.params["flags"],
+            "message_reference": call.params.get("message_reference"),
         } | self.place(channel)  # fmt: skip
         self._nonces[nonce] = message
         self.chats[channel].append(message)
@@ -375,10 +473,17 @@ class DiscordServer:
         return found | {"!": ("MESSAGE_UPDATE", found | {"edited_timestamp": "2026-01-01"})}
 
     def _on_look(self, _call: Call, channel: str, message: str) -> Json:
-        return self._find(channel, message)
+        found = self._find(channel, message)
+        return found | ({"thread": {"id": message}} if message in self.threads else {})
 
     def _on_type(self, call: Call, channel: str) -> Json:
         self.typing.append(channel)
+        call.status = 204
+        return {}
+
+    def _on_react(self, call: Call, channel: str, message: str, emoji: str) -> Json:
+        self._find(channel, message)
+        self.reactions[message].append(emoji)
         call.status = 204
         return {}
 
@@ -389,6 +494,7 @@ class DiscordServer:
         known, at = self._asked.pop(number, ("", 0.0))
         if known != token:
             raise Refusal(404, "Unknown interaction", 10062)
+        self.delays.append(time.monotonic() - at)
         if time.monotonic() - at > PROMPT:
             self.violations.append(f"interaction {number} answered too late")
         self.answers[number] = call.params
@@ -416,8 +522,9 @@ class DiscordServer:
         for one in self.chats[channel]:
             if one["id"] == message:
                 return one
-        if message in self._said:
-            return self._said[message]
+        said = self._said.get(message)
+        if said is not None and said.get("channel_id", channel) == channel:
+            return said
         raise Refusal(404, "Unknown Message", 10008)
 
 

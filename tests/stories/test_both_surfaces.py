@@ -15,11 +15,13 @@ import pytest
 
 from tests.fakes.model_server import Call, Calls, Say, Slow
 from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, living, quick, write
-from tests.stories.surfaces import Held, Surface, Telegram, Web
+from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
 from tests.stories.surfaces.surface import GOLDENS, compare, told_by_bot, without_notes
 from tests.stories.test_plan_story import ASK, CHAIN
 
-SURFACES: dict[str, type[Surface]] = {"telegram": Telegram, "web": Web}
+SURFACES: dict[str, type[Surface]] = {
+    "telegram": Telegram, "web": Web, "discord": Discord, "slack": Slack,
+}  # fmt: skip
 NOT_APPLICABLE = {
     ("withdraw_waiting", "telegram"): "Telegram tells bots of no deletion",
     ("group_with_strangers", "web"): "a conversation at the page has one person",
@@ -31,6 +33,17 @@ NOT_APPLICABLE = {
 AT_THE_PAGE = {"form": ["☑ Ann: Monday"]}
 """What only the page's cards say: in Telegram the answer stands there as a message, and the form,
 which asks for a reply, cannot be edited."""
+
+OUTPUT = ["Created a.txt (5 bytes).", "--- a.txt", "+++ a.txt", "@@ -0,0 +1 @@", "+hello"]
+FOLDED = {("tools", "discord"): OUTPUT}
+"""(story, surface) -> what is not shown there: where nothing can be folded, only the newest outputs
+of tools stand below their lines."""
+
+BRIEFLY = {
+    "slack": ("asked", "being sent", "in the tool", "streaming", "working"),
+    "discord": ("being sent", "in the tool", "streaming", "shown"),
+}
+"""Where only these rests are killed at in a quick run; the others are slow there."""
 
 FLAWS: dict[tuple[str, str, str], str] = {}
 """(story, surface, rest) -> what is not as the golden says yet; an entry too many fails."""
@@ -362,7 +375,7 @@ async def edit_waiting(s: Surface) -> None:
 
 
 @story("it waits", "withdrawn")
-async def withdraw_waiting(s: Web) -> None:
+async def withdraw_waiting(s: Web | Discord | Slack) -> None:
     s.answers(one=[Held(Say("ack one"))])
     await s.say("one")
     await s.thinks()
@@ -379,11 +392,11 @@ async def withdraw_waiting(s: Web) -> None:
 
 
 @story("asked", "refused", "written", effects=1)
-async def group_with_strangers(s: Telegram) -> None:
+async def group_with_strangers(s: Telegram | Discord | Slack) -> None:
     s.chat = GROUP
     s.answers(run=[run(), Say("It ran.")])
-    s.say_as(STRANGER, "@test_bot let me in")
-    s.say_as(FRIEND, "is anybody here?")
+    await s.say_as(STRANGER, "@test_bot let me in")
+    await s.say_as(FRIEND, "is anybody here?")
     await s.say("please run it")
     await s.card("effects.txt")
     await s.rest("asked")
@@ -394,8 +407,8 @@ async def group_with_strangers(s: Telegram) -> None:
     assert await s.press_as(ADMIN, "Approve once") == ""
     await s.shows("It ran.")
     await s.rest("written")
-    s.say_as(STRANGER, "thank you", reply_to=s.named("It ran."))
-    s.say_as(FRIEND, "and you?", reply_to=s.named("It ran."))
+    await s.say_as(STRANGER, "thank you", reply_to=s.named("It ran."))
+    await s.say_as(FRIEND, "and you?", reply_to=s.named("It ran."))
     await s.shows("and you?")
 
 
@@ -446,9 +459,9 @@ async def album(s: Surface) -> None:
 
 
 @story("thinking", "answered", settings={"TRANSCRIPTION_MODEL": "openai/whisper-1"})
-async def voice(s: Telegram) -> None:
+async def voice(s: Telegram | Discord | Slack) -> None:
     s.answers(milk=[Held(Say("Noted."))])
-    s.speak(b"OggS!")
+    await s.speak(b"OggS!")
     await s.thinks()
     await s.shows("I heard: buy some milk")
     await s.delivered()
@@ -506,6 +519,8 @@ def runs(*, killed: bool) -> list[Any]:
         for rest in STORIES[name].rests if killed else ("",):
             flaw = FLAWS.get((name, on, rest))
             marks = [pytest.mark.xfail(strict=True, reason=flaw)] if flaw else []
+            if killed and rest not in BRIEFLY.get(on, (rest,)):
+                marks.append(pytest.mark.slow)
             label = "-".join(filter(None, [name, on, rest.replace(" ", "_")]))
             values = (name, on, rest) if killed else (name, on)
             found.append(pytest.param(*values, id=label, marks=marks))
@@ -560,16 +575,22 @@ def test_each_story_is_told_wherever_it_can_be() -> None:
     assert kept == expected, "goldens of no story, or none"
 
 
-@pytest.mark.parametrize("name", [name for name in STORIES if name != "long_answer"])
+@pytest.mark.parametrize("name", [name for name in STORIES if "long_answer" not in name])
 def test_both_surfaces_tell_the_same(name: str) -> None:
     """Of a long answer the goldens show the edges of each message, which differ."""
-    shown = [
-        (GOLDENS / f"{name}.{surface}.txt").read_text()
+    shown = {
+        surface: (GOLDENS / f"{name}.{surface}.txt").read_text()
         for surface in SURFACES
         if (name, surface) not in NOT_APPLICABLE
-    ]
-    first, *others = shown
-    for other in others:
+    }
+    first = next(iter(shown.values()))
+    for surface, other in shown.items():
         lines = [line for line in told_by_bot(other) if line not in AT_THE_PAGE.get(name, ())]
-        assert told_by_bot(first) == lines
-        assert first.partition("heard --")[2] == other.partition("heard --")[2]
+        folded = FOLDED.get((name, surface), ())
+        assert [line for line in told_by_bot(first) if line not in folded] == lines
+        assert heard(first) == heard(other)
+
+
+def heard(golden: str) -> str:
+    """What the model heard; how the bot was named for it, Telegram's messages say."""
+    return golden.partition("heard --")[2].replace("@test_bot ", "")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.rig import ADMIN, PERSON, Rig, living, quick, write
-from tests.stories.surfaces import Surface, Telegram, Web
+from tests.stories.surfaces import Slack, Surface, Telegram, Web
 
 ASK = "First find the three cheapest hosts, then compare their limits, finally write a table of it."
 GOOD = Say('{"ok": true}')
@@ -232,7 +232,7 @@ async def test_a_crash_goes_on_in_the_same_message(rig: Rig) -> None:
     assert sum("Find the hosts" in text for text in rig.said()) == 1
 
 
-@pytest.mark.parametrize("on", [Telegram, Web])
+@pytest.mark.parametrize("on", [Telegram, Web, Slack])
 async def test_on_both_surfaces_the_plan_stands_above_its_answer(
     on: type[Surface], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

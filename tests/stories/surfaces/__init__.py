@@ -1,8 +1,10 @@
-"""The same person on two surfaces: what they can do, and a text of what they then see."""
+"""The same person on all surfaces: what they can do, and a text of what they then see."""
 
+from tests.stories.surfaces.discord import Discord
 from tests.stories.surfaces.mind import Held, Mind
+from tests.stories.surfaces.slack import Slack
 from tests.stories.surfaces.surface import Surface
 from tests.stories.surfaces.telegram import Telegram
 from tests.stories.surfaces.web import Web
 
-__all__ = ["Held", "Mind", "Surface", "Telegram", "Web"]
+__all__ = ["Discord", "Held", "Mind", "Slack", "Surface", "Telegram", "Web"]

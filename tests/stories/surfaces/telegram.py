@@ -59,9 +59,9 @@ class Telegram(Surface):
 
     async def say(self, text: str, files: Sequence[tuple[str, bytes]] = ()) -> str:
         named = "@test_bot " if self.chat == GROUP else ""
-        return self.say_as(PERSON, named + text, files)
+        return await self.say_as(PERSON, named + text, files)
 
-    def say_as(
+    async def say_as(
         self, user: int, text: str, files: Sequence[tuple[str, bytes]] = (), reply_to: str = ""
     ) -> str:
         """Somebody in the chat writes; in a group it is for the bot if it begins with its name."""
@@ -84,7 +84,7 @@ class Telegram(Surface):
             names.append(self._put(update))
         return names[0]
 
-    def speak(self, sound: bytes) -> str:
+    async def speak(self, sound: bytes) -> str:
         """Hold the microphone's button."""
         key = f"voice{next(self._numbers)}"
         self.rig.telegram.files[key] = sound

@@ -1,0 +1,149 @@
+"""Where a task lives in a server: in a thread of its own, made from the message that asks for it.
+
+A thread made from a message has that message's id. So the task's conversation has its address
+before the thread is there, and the thread can be looked for: it is made once, whenever the process
+ends. Where the bot may make none, the task lives in the channel, as replies to that message.
+"""
+
+import logging
+
+from discord.http import Route
+from msgspec import Struct
+
+from adapters.discord.parse import MENTION, Channel, Json, channel_of, read_channel
+from adapters.discord.transport import Refused, Wire
+from gateway import clock
+from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
+from gateway.messages import Conversation
+
+log = logging.getLogger("adapters.discord")
+
+ANSWERED, GONE = (160004,), (10003, 10008)
+"""Discord's codes: the message has a thread already; no such channel or message."""
+CLOSED_FOR = 600.0
+"""Seconds for which a channel is not asked again that lets us make no threads."""
+PATIENCE = 5.0
+"""Longest limit on new threads that is waited for."""
+NAME, MOST_KNOWN = 60, 5_000
+UNNAMED = "…"
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """The channel or thread to write to; in a channel, `reply_to` is what the task began with."""
+
+    channel: str
+    reply_to: str = ""
+
+
+class Threads:
+    """What is known of channels and threads; all of it can be asked for again."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._channels: dict[str, Channel] = {}
+        self._places: dict[str, Place] = {}
+        self._closed: dict[str, float] = {}
+
+    async def channel(self, event: Json) -> Channel:
+        """The channel in which it happened: asked for once."""
+        number = channel_of(event)
+        if not number:
+            return Channel()
+        if number not in self._channels:
+            told = read_channel(event.get("channel")) or await self._asked(number)
+            _put(self._channels, number, told)
+        return self._channels[number]
+
+    async def place(self, conversation: Conversation) -> Place:
+        """Where to write in a conversation; its thread is made if need be. Unsent, RateLimited."""
+        channel, thread = _number(conversation.channel), _number(conversation.thread or "0")
+        if not conversation.thread:
+            return Place(channel=channel)
+        if self._channels.get(thread, Channel()).parent:
+            return Place(channel=thread)
+        if thread not in self._places:
+            try:
+                _put(self._places, thread, await self._looked_for(channel, thread))
+            except Ambiguous as error:
+                raise Unsent(str(error)) from None  # the next look tells what became of it
+        return self._places[thread]
+
+    def order(self, conversation: Conversation) -> tuple[str, ...]:
+        """Where a message of the conversation may stand, the likeliest first."""
+        channel, thread = _number(conversation.channel), _number(conversation.thread or "0")
+        if not conversation.thread:
+            return (channel,)
+        known = self._places.get(thread)
+        return (channel, thread) if known and known.channel == channel else (thread, channel)
+
+    async def _asked(self, number: str) -> Channel:
+        try:
+            route = Route("GET", "/channels/{channel_id}", channel_id=number)
+            return read_channel(await self._wire.request(route)) or Channel()
+        except Refused as error:  # it is gone, or may not be seen
+            log.info("discord_unknown_channel", extra={"error": str(error)})
+            return Channel()
+
+    async def _looked_for(self, channel: str, number: str) -> Place:
+        path = "/channels/{channel_id}/messages/{message_id}"
+        opening = Route("GET", path, channel_id=channel, message_id=number)
+        try:
+            message = await self._wire.request(opening)
+        except Refused:  # a thread by itself, or what it began with is gone
+            return await self._alone(channel, number)
+        if not isinstance(message, dict) or message.get("thread"):
+            return Place(channel=number)
+        return await self._made(channel, number, _name(message))
+
+    async def _alone(self, channel: str, number: str) -> Place:
+        try:
+            await self._wire.request(Route("GET", "/channels/{channel_id}", channel_id=number))
+        except Refused as error:
+            return Place(channel=channel if error.code in GONE else number)
+        return Place(channel=number)
+
+    async def _made(self, channel: str, number: str, name: str) -> Place:
+        replies = Place(channel=channel, reply_to=number)
+        if self._closed.get(channel, 0.0) > clock.monotonic():
+            return replies
+        path = "/channels/{channel_id}/messages/{message_id}/threads"
+        route = Route("POST", path, channel_id=channel, message_id=number)
+        try:
+            await self._wire.request(route, json={"name": name})
+        except RateLimited as error:
+            if error.retry_after <= PATIENCE:
+                raise
+            return replies
+        except Refused as error:
+            if error.code in ANSWERED:
+                return Place(channel=number)
+            log.info("discord_no_thread", extra={"error": str(error)})
+            if error.status == 403:
+                _put(self._closed, channel, clock.monotonic() + CLOSED_FOR)
+            return replies
+        return Place(channel=number)
+
+
+def _name(message: Json) -> str:
+    """The first words of what it is about."""
+    content = message.get("content")
+    words = MENTION.sub("", content).split() if isinstance(content, str) else []
+    name = " ".join(words)
+    if len(name) > NAME:
+        cut = name[:NAME].rsplit(" ", 1)[0]
+        name = f"{cut}…"
+    return name or UNNAMED
+
+
+def _number(text: str) -> str:
+    if not text.isdecimal():
+        raise Rejected(f"not a Discord id: {text!r}")
+    return text
+
+
+def _put(
+    known: dict[str, Channel] | dict[str, Place] | dict[str, float], key: str, value: object
+) -> None:
+    if len(known) >= MOST_KNOWN:
+        del known[next(iter(known))]
+    known[key] = value  # type: ignore[assignment]

@@ -1,0 +1,82 @@
+"""What a command may go on with while somebody types it. Only reads: no turn is touched, and nobody
+is shown what the command itself would not show."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from agent_core.orchestration.routes.classifier import DIRECT, MODES
+from agent_core.profiles.built_in import PROFILES
+from gateway.commands.registry import COMMANDS
+from gateway.jobs.commands import ACTIONS
+from gateway.jobs.port import Asker
+from gateway.messages import Conversation, Sender
+from gateway.people.roles import at_least
+
+if TYPE_CHECKING:
+    from gateway.sessions.host import Host
+
+Choice = tuple[str, str]
+"""What is shown, and the words that it stands for."""
+
+EDITS = ("skip", "retry", "drop", "move")
+"""What is done to a step of a plan, by its number."""
+TIERS = ("max", "pro", "flash")
+WORDS: dict[str, tuple[str, ...]] = {
+    "mode": (
+        *("ask", "auto", "queue", "steer", "interrupt"),
+        *(mode for mode in MODES if MODES[mode] not in DIRECT),
+        *PROFILES,
+    ),
+    "plan": ("on", "off"),
+    "todo": (*EDITS, "add", "insert"),
+    "jobs": ACTIONS,
+    "memory": ("forget", "clear", "off", "on"),
+    "model": TIERS,
+    "link": ("off",),
+    "stop": ("all",),
+}
+"""The first words that a command knows."""
+
+
+async def choices(
+    host: "Host", conversation: Conversation, sender: Sender, name: str, typed: str
+) -> Sequence[Choice]:
+    """Words that go on from what is typed, for somebody who may give the command."""
+    access, command = host.services.access, COMMANDS.get(name)
+    role = await access.learn(sender)
+    if command is None or not at_least(role, access.policy.rights.get(name, command.least)):
+        return ()
+    first, space, rest = typed.lstrip().partition(" ")
+    if not space:
+        return _fitting(((word, word) for word in WORDS.get(name, ())), first)
+    found: Iterable[Choice] = ()
+    if name == "jobs" and first in ACTIONS:
+        found = await _jobs(host, Asker(
+            conversation=conversation, sender=sender, role=role or "",
+            accounts=await access.accounts(sender.key),
+        ))  # fmt: skip
+    elif name == "todo" and first in EDITS:
+        found = _steps(host, conversation)
+    return [(f"{first} {shown}", f"{first} {words}") for shown, words in _fitting(found, rest)]
+
+
+async def _jobs(host: "Host", who: Asker) -> Iterable[Choice]:
+    book = host.services.jobs
+    known = await book.seen_by(who) if book is not None else ()
+    return [(f"{n} {job.title}", str(n)) for n, job in enumerate(known, 1)]
+
+
+def _steps(host: "Host", conversation: Conversation) -> Iterable[Choice]:
+    """Of the plan that runs here now."""
+    session = host.sessions.get(conversation.id)
+    active = session.active if session is not None else None
+    course = active.fold.course if active is not None else None
+    steps = course.plan.steps if course is not None else ()
+    return [(f"{n} {step.description}", str(n)) for n, step in enumerate(steps, 1)]
+
+
+def _fitting(found: Iterable[Choice], typed: str) -> Sequence[Choice]:
+    """Those that begin with what is typed come first, then those that hold it."""
+    words = typed.strip().casefold()
+    hits = [one for one in found if words in one[0].casefold()]
+    return sorted(hits, key=lambda one: not one[0].casefold().startswith(words))
