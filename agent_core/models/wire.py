@@ -5,17 +5,21 @@ that broke later. Both draw on the same allowance of tries.
 """
 
 import contextlib
+import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 import httpx2
 import msgspec
+from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.models.port import Delta, OnDelta, Reply, Request, Restarted, ToolSpec
 from agent_core.settings import Endpoint
+
+log = logging.getLogger("turnkeeper.models")
 
 Send: TypeAlias = Callable[[Request, int], Awaitable[httpx2.Response]]
 """Starts the call; the number is how many tries the SDK may add."""
@@ -26,6 +30,7 @@ Make: TypeAlias = "Callable[[Request, str, OnDelta], Fold]"
 UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
 
+MOST_UNSEEN = 1_000
 DETAIL = 200
 DRAIN = 0.1
 STALE = 1.0
@@ -50,6 +55,9 @@ class Line:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        self._unseen: dict[tuple[str, str], None] = {}
+        """Models, and pictures that they refused: not every one can see, not every picture is
+        whole."""
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
     async def ask(self, request: Request, send: Send, make: Make, on_delta: OnDelta) -> Reply:
@@ -80,6 +88,28 @@ class Line:
                 await ambient.wait(broken.pause)
 
     async def _start(self, request: Request, send: Send, retries: int) -> httpx2.Response:
+        """The first byte of an answer. A request that is refused with its pictures is asked once
+        more without them."""
+        if not request.pictures:
+            return await self._begin(request, send, retries)
+        seen = {
+            ref: data
+            for ref, data in request.pictures.items()
+            if (request.model, ref) not in self._unseen
+        }
+        try:
+            return await self._begin(replace(request, pictures=seen), send, retries)
+        except ModelFailed as failed:
+            if failed.fault != "rejected" or not seen:
+                raise
+            log.warning("pictures_refused", extra={"model": request.model, "why": str(failed)})
+        response = await self._begin(replace(request, pictures={}), send, retries)
+        while len(self._unseen) + len(seen) > MOST_UNSEEN:
+            del self._unseen[next(iter(self._unseen))]
+        self._unseen.update(dict.fromkeys((request.model, ref) for ref in seen))
+        return response
+
+    async def _begin(self, request: Request, send: Send, retries: int) -> httpx2.Response:
         began = ambient.monotonic()
         try:
             try:
