@@ -52,11 +52,13 @@ class GivenFile(Struct, frozen=True, kw_only=True):
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """What a tool gave: `text` for the model, `files` for people, with a word on them."""
+    """What a tool gave: `text` for the model, `files` for people, with a word on them. `changed`:
+    paths of the workspace that it wrote."""
 
     text: str
     files: tuple[GivenFile, ...] = ()
     caption: str = ""
+    changed: tuple[str, ...] = ()
 
 
 class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"):
