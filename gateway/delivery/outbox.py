@@ -87,6 +87,7 @@ class Outbox:
         """Rows as the store has them. A first send found under way is in doubt."""
         for row in rows:
             key = (row.turn, row.name)
+            self._over.discard(row.turn)  # a parked turn that goes on: its messages are edited on
             if key in self.rows:
                 continue
             if row.sending >= 0:
