@@ -22,6 +22,8 @@ class Dialect:
     fields: frozenset[str]
     turns = "messages"
     """The field that holds the conversation."""
+    streams = False
+    """Always, without being asked in the body."""
 
     def __init__(self, extra_fields: set[str]) -> None:
         self._extra_fields = extra_fields
