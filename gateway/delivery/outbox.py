@@ -316,9 +316,11 @@ class Outbox:
         text = self._growing[1]
         abilities = self._adapter.abilities
         if abilities.drafts and self._conversation.private:
-            self._pace.sent(new=False)
             number = zlib.crc32(key[0].encode()) or 1
-            await self._call(partial(self._adapter.draft, self._conversation, number, text))
+            try:
+                await self._call(partial(self._adapter.draft, self._conversation, number, text))
+            finally:
+                self._pace.sent(new=False)  # a slow call must not bring the next one closer
         elif abilities.edits:
             view = Reply(text=text, state="streaming")
             self.rows.setdefault(key, self._holder.preview(key))
