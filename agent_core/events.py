@@ -156,6 +156,23 @@ class CommandEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="ter
     exit_code: int
 
 
+class WorkspaceChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="workspace_update"):
+    """A call wrote these paths of the workspace. What a command wrote is not known."""
+
+    call_id: str
+    paths: tuple[str, ...]
+
+
+class ImageGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="image"):
+    """A call gave people a picture. `ref` names a kept copy; `size` in bytes."""
+
+    call_id: str
+    ref: str
+    name: str
+    mime: str
+    size: int
+
+
 class Interrupted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="interrupt"):
     """A question to a person was put."""
 
@@ -260,6 +277,8 @@ AgentEvent: TypeAlias = (
     | TextRestarted
     | ToolCalled
     | ToolAnswered
+    | WorkspaceChanged
+    | ImageGiven
     | OutputAdded
     | CommandBegan
     | CommandFailed

@@ -80,6 +80,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     outcome: Outcome = "ok"
     files: tuple[GivenFile, ...] = ()
     caption: str = ""
+    changed: tuple[str, ...] = ()
 
 
 class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

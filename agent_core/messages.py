@@ -52,14 +52,26 @@ class GivenFile(Struct, frozen=True, kw_only=True):
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """What a tool gave: `text` for the model, `files` for people, with a word on them."""
+    """What a tool gave: `text` for the model, `files` for people, with a word on them. `changed`:
+    paths of the workspace that it wrote."""
 
     text: str
     files: tuple[GivenFile, ...] = ()
     caption: str = ""
+    changed: tuple[str, ...] = ()
 
 
-Part: TypeAlias = Text | Thinking | ToolCall | ToolResult
+class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"):
+    """A picture that a person gave. `ref` names a kept copy that never changes, `path` the file in
+    the workspace; `size` in bytes."""
+
+    ref: str
+    path: str
+    mime: str
+    size: int
+
+
+Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Picture
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -69,14 +81,19 @@ class Message(Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
 
 
-def user(text: str) -> Message:
-    """A user message of one text."""
-    return Message(role="user", parts=(Text(text=text),))
+def user(text: str, pictures: tuple[Picture, ...] = ()) -> Message:
+    """A user message of one text, with the pictures that belong to it."""
+    return Message(role="user", parts=(Text(text=text), *pictures))
 
 
 def text_of(message: Message) -> str:
     """The words of `message`, without thinking and calls."""
     return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def pictures_of(message: Message) -> tuple[Picture, ...]:
+    """The pictures in `message`, in order."""
+    return tuple(part for part in message.parts if isinstance(part, Picture))
 
 
 def calls_of(message: Message) -> tuple[ToolCall, ...]:

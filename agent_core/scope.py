@@ -327,6 +327,7 @@ def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolF
         outcome=outcome,
         files=made.files,
         caption=made.caption,
+        changed=made.changed,
     )
 
 

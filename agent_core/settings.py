@@ -14,9 +14,9 @@ from agent_core.mcp.settings import McpSettings
 from agent_core.memory.settings import MemorySettings
 from agent_core.models.catalog import Price, parse_prices, parse_windows
 from agent_core.models.providers import (
-    API_MODES,
     BASE_URLS,
     DEFAULT_MODELS,
+    OWN_MODES,
     TIERS,
     TIMEOUT,
     ApiMode,
@@ -210,7 +210,7 @@ class ModelSettings(BaseModel):
         if not model:
             raise SettingsError(setting, text, "write it as provider/model.")
         endpoint = self.endpoint(provider, setting)
-        if endpoint.api_mode == "anthropic_messages":
+        if endpoint.api_mode in ("anthropic_messages", "generate_content"):
             raise SettingsError(setting, text, f"{provider} transcribes nothing; name another one.")
         return endpoint, model
 
@@ -286,12 +286,14 @@ def _read_keys(env: Mapping[str, str], provider: str) -> tuple[str, ...]:
 
 
 def _read_mode(env: Mapping[str, str]) -> dict[str, ApiMode]:
-    """What OpenAI's own address is spoken to in, where that is set."""
-    setting, mode = "OPENAI_API_MODE", _read(env, "openai_api_mode")
-    spoken = tuple(name for name in API_MODES if name != "anthropic_messages")
-    if mode and mode not in spoken:
-        raise SettingsError(setting, mode, f"use {' or '.join(spoken)}.")
-    return {"openai": cast(ApiMode, mode)} if mode else {}
+    """What OpenAI's and Google's own addresses are spoken to in, where that is set."""
+    modes: dict[str, ApiMode] = {}
+    for provider, own in OWN_MODES.items():
+        setting, mode = f"{provider}_api_mode", _read(env, f"{provider}_api_mode")
+        if mode and mode not in own:
+            raise SettingsError(setting.upper(), mode, f"use {' or '.join(own)}.")
+        modes |= {provider: mode} if mode else {}
+    return modes
 
 
 def _read_models(env: Mapping[str, str], setting: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_core.events import OutputAdded
-from agent_core.messages import Message
+from agent_core.messages import Message, Picture
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.policy import Mode
 from agent_core.scope import Scope
@@ -42,6 +42,10 @@ class Agent(Protocol):
 
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder."""
+
+    def picture(self, conversation: Conversation, path: str) -> Picture | None:
+        """The file `path` of the workspace, kept as it is now, if a model can be shown it. Blocks.
+        OSError if it cannot be kept."""
 
     def permission(
         self, conversation: Conversation, settings: ConversationSettings, role: str

@@ -19,10 +19,12 @@ from agent_core.events import Compressed
 from agent_core.messages import (
     Message,
     Part,
+    Picture,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
+    pictures_of,
     text_of,
     user,
 )
@@ -34,6 +36,8 @@ Flush: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[None]]
 """Is handed the messages that are about to be summarised: what shall be remembered of them."""
 
 BYTES = 4
+PICTURE = 1_500
+"""Tokens of a picture, about."""
 """Bytes of text that make a token, about: for English, and on the safe side elsewhere."""
 WORTH = 5
 """A compression must take away at least this part (one fifth) of what is allowed."""
@@ -122,7 +126,8 @@ class Window:
 
 def estimate(messages: tuple[Message, ...]) -> int:
     """Tokens of `messages`, about."""
-    return len(msgspec.json.encode(messages)) // BYTES
+    shown = sum(len(pictures_of(message)) for message in messages)
+    return len(msgspec.json.encode(messages)) // BYTES + shown * PICTURE
 
 
 def border(messages: tuple[Message, ...], wanted: int) -> int:
@@ -179,6 +184,8 @@ def _line(role: str, part: Part) -> str:
             return f"{role} calls {part.name}: {_short(part.arguments)}"
         case ToolResult():
             return f"result of {part.name}: {_short(part.content)}"
+        case Picture():
+            return f"{role} shows the picture {part.path}"
         case Thinking():
             return ""
 

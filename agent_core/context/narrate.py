@@ -13,11 +13,13 @@ from agent_core.events import (
     Completed,
     ErrorMet,
     FellBack,
+    ImageGiven,
     InterruptAnswered,
     Interrupted,
     ToolAnswered,
     ToolCalled,
     UsageCounted,
+    WorkspaceChanged,
 )
 from agent_core.journal import (
     Answered,
@@ -69,7 +71,7 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
             told = ToolAnswered(
                 call_id=record.call_id, name=record.name, content=record.content, error=failed
             )
-            return (*_ended(record), told)
+            return (*_ended(record), *_left(record), told)
         case Asked():
             return (Interrupted(key=record.id, text=question_text(record.question)),)
         case Answered():
@@ -104,6 +106,18 @@ def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
         if not _STOPPED.search(record.content):
             return ()  # it runs on in the background
     return (CommandFailed(call_id=record.call_id, text=record.content.rstrip()[-_LAST:]),)
+
+
+def _left(record: ToolFinished) -> tuple[AgentEvent, ...]:
+    """What a call left behind: changed files, and pictures for people."""
+    images = (
+        ImageGiven(call_id=record.call_id, ref=one.ref, name=one.name, mime=one.mime, size=one.size)
+        for one in record.files
+        if one.mime.startswith("image/")
+    )
+    if not record.changed:
+        return tuple(images)
+    return (WorkspaceChanged(call_id=record.call_id, paths=record.changed), *images)
 
 
 def question_text(question: Question) -> str:

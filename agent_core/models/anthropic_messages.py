@@ -4,14 +4,16 @@ The cache marker that moves with the conversation is the top-level `cache_contro
 message is written differently from one request to the next; the system block has its own.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import anthropic
 import httpx2
 import msgspec
 
+from agent_core.context.pictures import unseen
 from agent_core.errors import ModelFailed
-from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
+from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import UNANSWERED, Line, ToolSheet, raw
@@ -93,7 +95,7 @@ class AnthropicMessages:
         if request.system:
             block = {"type": "text", "text": request.system, "cache_control": CACHE}
             body["system"] = [block]
-        body["messages"] = _messages(request.messages, "" if forget else self.provider)
+        body["messages"] = _messages(request, "" if forget else self.provider)
         choice = request.tool_choice
         if choice == "required" and request.model in self._unforced:
             choice = "auto"
@@ -124,7 +126,7 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _messages(history: tuple[Message, ...], provider: str) -> list[dict[str, object]]:
+def _messages(request: Request, provider: str) -> list[dict[str, object]]:
     """The history in Anthropic's form: a user begins and ends it, roles alternate, every call is
     answered in the next message."""
     pages: list[_Page] = []
@@ -136,14 +138,16 @@ def _messages(history: tuple[Message, ...], provider: str) -> list[dict[str, obj
             pages.append(_Page(role=role, content=[]))
         return pages[-1].content
 
-    for message in history:
+    for message in request.messages:
         role = "assistant" if message.role == "assistant" else "user"
         if waiting and message.role != "tool":
             page("user").extend(_unanswered(waiting))
         if role == "assistant" and not pages:
             page("user").append(_text(_BEGUN))
         blocks = page(role)
-        blocks.extend(filter(None, (_block(part, provider) for part in message.parts)))
+        blocks.extend(
+            filter(None, (_block(part, provider, request.pictures) for part in message.parts))
+        )
         _keep_count(message, waiting)
         if not blocks:
             blocks.append(_text(_NO_TEXT))
@@ -184,8 +188,10 @@ def _unanswered(waiting: dict[str, None]) -> list[dict[str, object]]:
     return blocks
 
 
-def _block(part: Part, provider: str) -> dict[str, object] | None:
+def _block(part: Part, provider: str, shown: Mapping[str, str]) -> dict[str, object] | None:
     match part:
+        case Picture():
+            return _picture(part, shown.get(part.ref))
         case Text(text=text):
             return {"type": "text", "text": text} if text.strip() else None
         case Thinking():
@@ -204,6 +210,13 @@ def _block(part: Part, provider: str) -> dict[str, object] | None:
                 "content": part.content,
             }
             return block | {"is_error": True} if part.error else block
+
+
+def _picture(picture: Picture, data: str | None) -> dict[str, object]:
+    if data is None:
+        return _text(unseen(picture))
+    source = {"type": "base64", "media_type": picture.mime, "data": data}
+    return {"type": "image", "source": source}
 
 
 def _thinking(part: Thinking) -> dict[str, object] | None:

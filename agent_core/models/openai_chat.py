@@ -5,6 +5,7 @@ history (80 ms a call at 200 messages). The body is append-only: what may change
 messages, and a message is always written the same way.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -12,8 +13,17 @@ import httpx2
 import msgspec
 import openai
 
+from agent_core.context.pictures import unseen, url
 from agent_core.errors import ModelFailed
-from agent_core.messages import Message, Thinking, ToolCall, ToolResult, text_of
+from agent_core.messages import (
+    Message,
+    Picture,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    pictures_of,
+    text_of,
+)
 from agent_core.models.answers.openai_chat import FIELDS, Answer
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
@@ -201,12 +211,22 @@ def _alternating(messages: list[dict[str, object]]) -> list[dict[str, object]]:
         if role == "assistant" and last["role"] == "system":
             out.append({"role": "user", "content": CONTINUED})
         elif role == last["role"] and role in ("user", "assistant"):
-            texts = (str(one["content"]) for one in (last, message) if one["content"])
             empty = None if message.get("tool_calls") else ""
-            out[-1] = last | message | {"content": "\n\n".join(texts) or empty}
+            content = _together(last["content"], message["content"]) or empty
+            out[-1] = last | message | {"content": content}
             continue
         out.append(message)
     return out
+
+
+def _together(first: object, second: object) -> object:
+    """The contents of two messages as one."""
+    contents = [one for one in (first, second) if one]
+    if all(isinstance(one, str) for one in contents):
+        return "\n\n".join(map(str, contents))
+    return [
+        part for one in contents for part in (one if isinstance(one, list) else [_words(str(one))])
+    ]
 
 
 def _sign(messages: list[dict[str, object]]) -> None:
@@ -242,11 +262,29 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
         out.extend(_result(call_id, UNANSWERED) for call_id in waiting)
         waiting.clear()
         if message.role == "user":
-            out.append({"role": "user", "content": text_of(message)})
+            out.append({"role": "user", "content": _said(message, request.pictures)})
         else:
             out.append(_assistant(message, provider, waiting))
     out.extend(_result(call_id, UNANSWERED) for call_id in waiting)
     return out
+
+
+def _said(message: Message, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
+    """What a person said: plain words, or words and pictures."""
+    pictures = pictures_of(message)
+    if not pictures:
+        return text_of(message)
+    return [_words(text_of(message)), *(_picture(one, shown.get(one.ref)) for one in pictures)]
+
+
+def _words(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+def _picture(picture: Picture, data: str | None) -> dict[str, object]:
+    if data is None:
+        return _words(unseen(picture))
+    return {"type": "image_url", "image_url": {"url": url(picture, data)}}
 
 
 def _result(call_id: str, content: str) -> dict[str, object]:

@@ -4,12 +4,25 @@ Nothing is stored there (`store: false`): each request holds the whole conversat
 goes back as the encrypted items that came with it. The low-level call is that of chat completions.
 """
 
+from collections.abc import Mapping
+
 import httpx2
 import msgspec
 import openai
 
+from agent_core.context.pictures import unseen, url
 from agent_core.errors import ModelFailed
-from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, text_of
+from agent_core.messages import (
+    Message,
+    Part,
+    Picture,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    pictures_of,
+    text_of,
+)
 from agent_core.models.answers.openai_responses import MARK, Answer
 from agent_core.models.openai_chat import CONTINUED, Calls
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
@@ -69,7 +82,7 @@ class OpenAIResponses:
             body["instructions"] = request.system
         if request.tools:
             body["tools"] = self._tools.render(request.tools)
-        body["input"] = _items(request.messages, self.provider)
+        body["input"] = _items(request, self.provider)
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
@@ -90,11 +103,11 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
     }
 
 
-def _items(history: tuple[Message, ...], provider: str) -> list[dict[str, object]]:
+def _items(request: Request, provider: str) -> list[dict[str, object]]:
     """The history as items: every call is answered before the next message begins."""
     out: list[dict[str, object]] = []
     waiting: dict[str, None] = {}
-    for message in history:
+    for message in request.messages:
         if message.role == "tool":
             for part in message.parts:
                 if isinstance(part, ToolResult):
@@ -104,7 +117,7 @@ def _items(history: tuple[Message, ...], provider: str) -> list[dict[str, object
         out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
         waiting.clear()
         if message.role == "user":
-            out.append({"role": "user", "content": text_of(message)})
+            out.append({"role": "user", "content": _said(message, request.pictures)})
             continue
         for index, part in enumerate(message.parts):
             item = _item(part, message.parts[index + 1 :], provider)
@@ -114,6 +127,24 @@ def _items(history: tuple[Message, ...], provider: str) -> list[dict[str, object
                 waiting[part.id] = None
     out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
     return out or [{"role": "user", "content": CONTINUED}]
+
+
+def _said(message: Message, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
+    """What a person said: plain words, or words and pictures."""
+    pictures = pictures_of(message)
+    if not pictures:
+        return text_of(message)
+    return [_words(text_of(message)), *(_picture(one, shown.get(one.ref)) for one in pictures)]
+
+
+def _words(text: str) -> dict[str, object]:
+    return {"type": "input_text", "text": text}
+
+
+def _picture(picture: Picture, data: str | None) -> dict[str, object]:
+    if data is None:
+        return _words(unseen(picture))
+    return {"type": "input_image", "image_url": url(picture, data), "detail": "auto"}
 
 
 def _output(call_id: str, content: str) -> dict[str, object]:

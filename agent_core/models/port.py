@@ -1,6 +1,6 @@
 """What the agent asks of a model, and what a model answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -32,6 +32,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Same for all calls of a conversation: routes them to the provider's same prompt cache."""
     retries: int | None = None
     """Tries after the first one; None: as the provider is set up."""
+    pictures: Mapping[str, str] = {}
+    """What the model can be shown of the pictures in `messages`: by `ref`, in base64."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):

@@ -12,8 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 Tier = Literal["max", "pro", "flash"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
-ApiMode = Literal["chat_completions", "codex_responses", "anthropic_messages"]
+ApiMode = Literal["chat_completions", "codex_responses", "anthropic_messages", "generate_content"]
 API_MODES: tuple[ApiMode, ...] = get_args(ApiMode)
+
+OWN_MODES: dict[str, tuple[ApiMode, ...]] = {
+    "openai": ("chat_completions", "codex_responses"),
+    "gemini": ("chat_completions", "generate_content"),
+}
+"""What providers known by name speak besides what they speak by default, which is the first."""
 
 BASE_URLS = {
     "openai": "https://api.openai.com/v1",
@@ -150,6 +156,8 @@ def reached_at(base_url: str, mode: ApiMode) -> str:
         return base_url.rstrip("/").removesuffix("/v1")
     if mode == "codex_responses":
         return base_url.rstrip("/").removesuffix("/responses")
+    if mode == "generate_content":
+        return base_url.rstrip("/").removesuffix("/openai").removesuffix("/v1beta")
     return base_url
 
 

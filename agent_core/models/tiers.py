@@ -143,7 +143,18 @@ def _connect(endpoint: Endpoint) -> Model:
             from agent_core.models.openai_responses import OpenAIResponses
 
             return OpenAIResponses(endpoint)
+        case "generate_content":
+            return _google(endpoint)
         case "chat_completions":
             from agent_core.models.openai_chat import OpenAIChat
 
             return OpenAIChat(endpoint)
+
+
+def _google(endpoint: Endpoint) -> Model:
+    try:
+        from agent_core.models.google.client import Gemini
+    except ImportError:
+        mend = "needs the extra gemini: pip install 'turnkeeper[gemini]'."
+        raise SettingsError("api_mode", "generate_content", mend) from None
+    return Gemini(endpoint)

@@ -5,20 +5,29 @@ that broke later. Both draw on the same allowance of tries.
 """
 
 import contextlib
+import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import httpx2
 import msgspec
+from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.models.port import Delta, OnDelta, Reply, Request, Restarted, ToolSpec
 from agent_core.settings import Endpoint
 
+log = logging.getLogger("turnkeeper.models")
+
 Send: TypeAlias = Callable[[Request, int], Awaitable[httpx2.Response]]
 """Starts the call; the number is how many tries the SDK may add."""
+
+Attempt: TypeAlias = Callable[[int, OnDelta], Awaitable[Reply]]
+"""One try; the number is how many may follow it."""
+
+T = TypeVar("T")
 
 Make: TypeAlias = "Callable[[Request, str, OnDelta], Fold]"
 """What takes in the answer to a request of a provider."""
@@ -26,6 +35,7 @@ Make: TypeAlias = "Callable[[Request, str, OnDelta], Fold]"
 UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
 
+MOST_UNSEEN = 1_000
 DETAIL = 200
 DRAIN = 0.1
 STALE = 1.0
@@ -37,12 +47,15 @@ _SECRET = re.compile(
 
 
 class Broken(Exception):
-    """The answer ended early or says nothing: worth another try."""
+    """The answer ended early or says nothing: worth another try. `told`: how it is told of where
+    there is none; `tries`: how many were made that the allowance does not know of."""
 
     def __init__(self, text: str, fault: ModelFault = "unreachable", pause: float = 0.0) -> None:
         super().__init__(text)
         self.fault = fault
         self.pause = pause
+        self.told: ModelFailed | None = None
+        self.tries = 0
 
 
 class Line:
@@ -50,10 +63,26 @@ class Line:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        self._unseen: dict[tuple[str, str], None] = {}
+        """Models, and pictures that they refused: not every one can see, not every picture is
+        whole."""
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
     async def ask(self, request: Request, send: Send, make: Make, on_delta: OnDelta) -> Reply:
         """The answer, after as many tries as are allowed; raises ModelFailed."""
+
+        async def attempt(left: int, show: OnDelta) -> Reply:
+            response = await self.seeing(request, lambda seen: self._begin(seen, send, left))
+            try:
+                return await self._read(response, make(request, self._endpoint.provider, show))
+            except Broken as broken:
+                broken.tries = int(response.request.headers.get("x-stainless-retry-count", 0))
+                raise
+
+        return await self.try_again(request, attempt, on_delta)
+
+    async def try_again(self, request: Request, attempt: Attempt, on_delta: OnDelta) -> Reply:
+        """What an `attempt` gave that did not break; raises ModelFailed."""
         left = self._endpoint.retries if request.retries is None else request.retries
         senseless = False
         while True:
@@ -65,21 +94,42 @@ class Line:
                 on_delta(delta)
 
             try:
-                response = await self._start(request, send, left)
-                left -= int(response.request.headers.get("x-stainless-retry-count", 0))
-                fold = make(request, self._endpoint.provider, show)
-                return await self._read(response, fold)
+                return await attempt(left, show)
             except Broken as broken:
+                left -= broken.tries
                 hopeless = broken.fault in ("auth", "rejected")
                 again = broken.fault == "malformed" and senseless
                 if left <= 0 or hopeless or again:
-                    raise ModelFailed(self._broken_text(broken), broken.fault) from None
+                    text = self._broken_text(broken)
+                    raise broken.told or ModelFailed(text, broken.fault) from None
                 left, senseless = left - 1, broken.fault == "malformed"
                 if shown:
                     on_delta(Restarted())
                 await ambient.wait(broken.pause)
 
-    async def _start(self, request: Request, send: Send, retries: int) -> httpx2.Response:
+    async def seeing(self, request: Request, begin: Callable[[Request], Awaitable[T]]) -> T:
+        """What `begin` gives. A request that is refused with its pictures is begun once more
+        without them."""
+        if not request.pictures:
+            return await begin(request)
+        seen = {
+            ref: data
+            for ref, data in request.pictures.items()
+            if (request.model, ref) not in self._unseen
+        }
+        try:
+            return await begin(replace(request, pictures=seen))
+        except ModelFailed as failed:
+            if failed.fault != "rejected" or not seen:
+                raise
+            log.warning("pictures_refused", extra={"model": request.model, "why": str(failed)})
+        begun = await begin(replace(request, pictures={}))
+        while len(self._unseen) + len(seen) > MOST_UNSEEN:
+            del self._unseen[next(iter(self._unseen))]
+        self._unseen.update(dict.fromkeys((request.model, ref) for ref in seen))
+        return begun
+
+    async def _begin(self, request: Request, send: Send, retries: int) -> httpx2.Response:
         began = ambient.monotonic()
         try:
             try:

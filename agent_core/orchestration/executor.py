@@ -37,7 +37,7 @@ async def react(
 ) -> Spell:
     """Answer `brief.text` after `history`. `past`: what this turn did already, where it goes on
     from its records instead of from its code. `window`: what the model sees of it all."""
-    new, watch, budget = [user(brief.text), *past], Watch(), Budget(brief.max_turns)
+    new, watch, budget = [brief.asked(), *past], Watch(), Budget(brief.max_turns)
     window = window or looking(brief, hands)
     for n in range(1, brief.max_rounds + 1):
         turn_round = scope.child(f"round-{n}")

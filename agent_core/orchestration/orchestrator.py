@@ -280,7 +280,7 @@ class _Planned:
             context=active_context(plan), id=step.id, description=step.description, outcome=outcome
         )
         rounds = self._brief.step_rounds
-        brief = replace(self._brief, text=text, plans=False, max_rounds=rounds)
+        brief = replace(self._brief, text=text, pictures=(), plans=False, max_rounds=rounds)
         spell = await react(scope, brief, self._quiet, self._seen)
         await scope.show()  # what it found stands before it is judged
         done = _Done(spell=spell, finding=await self._found(step, spell, brief, scope))

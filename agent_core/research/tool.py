@@ -66,7 +66,7 @@ async def research(
         made = await work.run(history)
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error)))
-        return Result(text="", messages=(user(brief.text),), finish="error")
+        return Result(text="", messages=(brief.asked(),), finish="error")
     return Result(text=made.answer, messages=made.messages)
 
 

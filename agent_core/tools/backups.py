@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -47,9 +48,10 @@ class _Step(Struct, frozen=True, kw_only=True):
 def rollback_tool() -> Tool:
     """rollback, over what write_file kept."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> str:
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
         wanted = Back.model_validate(arguments, from_attributes=True)
-        return await asyncio.to_thread(roll_back, wanted, context.workspace)
+        said = await asyncio.to_thread(roll_back, wanted, context.workspace)
+        return Output(text=said, changed=(wanted.path,))
 
     return Tool(
         name="rollback",

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.tools import backups, paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -83,9 +84,10 @@ async def _call_read(arguments: BaseModel, context: ToolContext) -> str:
     return await asyncio.to_thread(read, wanted, context.workspace)
 
 
-async def _call_write(arguments: BaseModel, context: ToolContext) -> str:
+async def _call_write(arguments: BaseModel, context: ToolContext) -> Output:
     wanted = Write.model_validate(arguments, from_attributes=True)
-    return await asyncio.to_thread(write, wanted, context.workspace)
+    said = await asyncio.to_thread(write, wanted, context.workspace)
+    return Output(text=said, changed=(wanted.path,))
 
 
 async def _call_list(arguments: BaseModel, context: ToolContext) -> str:

@@ -68,6 +68,10 @@ class Kept:
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return GivenFile(ref=ref, name=name, mime=mime, size=size)
 
+    def read(self, ref: str) -> bytes:
+        """The copy `ref`; OSError if it is gone."""
+        return (self._folder / ref).read_bytes()
+
     def forget(self, before: float) -> int:
         """Remove copies made before `before` (seconds since 1970); how many."""
         old = [copy for copy in self._folder.glob("??/*") if copy.stat().st_mtime < before]

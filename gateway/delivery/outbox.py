@@ -89,6 +89,7 @@ class Outbox:
         """Rows as the store has them. A first send found under way is in doubt."""
         for row in rows:
             key = (row.turn, row.name)
+            self._over.discard(row.turn)  # a parked turn that goes on: its messages are edited on
             if key in self.rows:
                 continue
             if row.sending >= 0:
@@ -317,9 +318,11 @@ class Outbox:
         text = self._growing[1]
         abilities = self._adapter.abilities
         if abilities.drafts and self._conversation.private:
-            self._pace.sent(new=False)
             number = zlib.crc32(key[0].encode()) or 1
-            await self._call(partial(self._adapter.draft, self._conversation, number, text))
+            try:
+                await self._call(partial(self._adapter.draft, self._conversation, number, text))
+            finally:
+                self._pace.sent(new=False)  # a slow call must not bring the next one closer
         elif abilities.edits:
             view = Reply(text=text, state="streaming")
             self.rows.setdefault(key, self._holder.preview(key))

@@ -161,5 +161,5 @@ async def begin_again(session: "Session", row: InboxRow, command: CommandGiven) 
         resumes=0,
     )
     text = brief.text.removesuffix(brief.recalled).rstrip() if brief.recalled else brief.text
-    asked = Asked(text=text, said=brief.said, fetched=True)
+    asked = Asked(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
     return await session.start(turn, asked, (row.seq,), past)

@@ -117,7 +117,7 @@ async def press(
     if role is None or not at_least(role, "user"):
         session.decisions.done(row.seq, press.press, say("not_allowed", language))
     elif known is None:
-        await _press_late(session, row, press, token)
+        await _press_late(session, intake, row, press, token)
     elif not await _may(session, known.sender, sender, role):
         session.decisions.done(row.seq, press.press, say("not_yours", language))
     elif action == "stop":
@@ -156,6 +156,7 @@ async def stop(session: "Session", intake: "Intake", turn_id: str, by: Sender, s
 
 async def _press_late(
     session: "Session",
+    intake: "Intake",
     row: InboxRow,
     press: ButtonPressed | FormSubmitted,
     token: tuple[str, str, str],
@@ -183,6 +184,11 @@ async def _press_late(
         message="",
         text=say("plan_again", language, step=failed.description, why=failed.note or "—"),
     )
+    role = session.services.access.role(sender)
+    why = "" if role == "admin" else await intake.over_quota(asked)
+    if why:
+        session.decisions.done(row.seq, press.press, why)
+        return
     session.queue.append(replace(row, inbound=asked))
     session.decisions.tell(press.press, "")
 

@@ -129,9 +129,7 @@ class Intake:
             answer = session.decisions.answer(message.sender, choice, message.text)
             await session.decisions.decide(question, answer, row.seq)
             return
-        if role != "admin" and (wait := await self._over_quota(message)):
-            most, minutes = access.policy.turns_per_hour, ceil(wait / 60)
-            text = say("over_quota", message.sender.language, n=most, minutes=minutes)
+        if role != "admin" and (text := await self.over_quota(message)):
             session.notice(row.seq, text, "warning")
             return
         session.queue.append(row)
@@ -153,15 +151,17 @@ class Intake:
             session.row = replace(session.row, followed=True)
             session.submit(Changes(row=session.row))
 
-    async def _over_quota(self, message: MessageReceived) -> float:
-        """Seconds until the person may begin a turn again; 0 if this one may begin."""
+    async def over_quota(self, message: MessageReceived) -> str:
+        """Why the person may not begin a turn now, "" if this one may begin."""
         services = self._session.services
         most = services.access.policy.turns_per_hour
         if not most:
-            return 0.0
+            return ""
         whose = min(await services.access.accounts(message.sender.key))
         event = f"{message.conversation.id} {message.event}"
-        return await over_quota(services.store, whose, event, most)
+        wait = await over_quota(services.store, whose, event, most)
+        minutes = ceil(wait / 60)
+        return say("over_quota", message.sender.language, n=most, minutes=minutes) if wait else ""
 
     def _open_input(self, message: MessageReceived) -> QuestionRow | None:
         """The open input question that this plain message answers: in private the oldest, in a

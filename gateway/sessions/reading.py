@@ -1,6 +1,7 @@
 """A waiting message as the model reads it: who wrote, what is quoted, which files came along,
 what a voice note says."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from msgspec import Struct
 
 from agent_core.context.prompt import attributed
 from agent_core.errors import ModelFailed
+from agent_core.messages import Picture
 from gateway.errors import DeliveryError
 from gateway.messages import (
     Attachment,
@@ -25,6 +27,8 @@ from gateway.texts import say
 INCOMING = "incoming"
 """Folder of the workspace for files that people send."""
 MOST_QUOTED = 2_000
+MOST_PICTURES = 10
+"""Of one turn, that the model is shown; all are files in its workspace."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -34,6 +38,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     text: str
     said: str
     fetched: bool
+    pictures: tuple[Picture, ...] = ()
 
 
 def words(row: InboxRow) -> str:
@@ -66,6 +71,7 @@ class Reading:
         self._adapter = adapter
         self._conversation = conversation
         self._heard: list[str] = []
+        self._seen: list[Picture] = []
 
     def take_heard(self) -> str:
         """What voice notes said since the last call."""
@@ -74,8 +80,10 @@ class Reading:
 
     async def asked(self, rows: Sequence[InboxRow]) -> Asked:
         """All of `rows` as one turn takes it up."""
+        self._seen.clear()
         texts = [await self._whole(row) for row in rows]
         return Asked(
+            pictures=tuple(self._seen[:MOST_PICTURES]),
             text="\n\n".join(texts),
             said="\n\n".join(map(shown, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
@@ -101,9 +109,16 @@ class Reading:
             path = _free(folder, name)
             await self._adapter.fetch(attachment, path)
             said = f"[file: {INCOMING}/{path.name}, {path.stat().st_size} bytes]"
+            await self._look(f"{INCOMING}/{path.name}")
         except (DeliveryError, OSError) as error:
             return say("lost_file", "", name=name, why=str(error))
         return f"{said}\n{await self._spoken(path)}" if attachment.voice else said
+
+    async def _look(self, path: str) -> None:
+        """Keep what the model can be shown: a workspace's files may change, a turn's may not."""
+        picture = await asyncio.to_thread(self._services.agent.picture, self._conversation, path)
+        if picture is not None:
+            self._seen.append(picture)
 
     async def _spoken(self, path: Path) -> str:
         hearing = self._services.hearing

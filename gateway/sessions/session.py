@@ -227,7 +227,8 @@ class Session(Commits):
         row = replace(row, history=self.row.shows)
         brief = self.services.agent.brief(self.conversation, self.row.settings, asked.text)
         shows = self.adapter.abilities.own_messages
-        brief = brief if shows else replace(brief, said=asked.said)
+        said = "" if shows else asked.said
+        brief = replace(brief, said=said, pictures=asked.pictures)
         brief = recalled(brief, now, await self.history.rows(), asked)
         open_turn = OpenTurn(row, brief, self.fold(row), (), self._write)
         open_turn.done = done

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent_core.context.transcript import messages_of, settled
 from agent_core.errors import Suspend
 from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record, Stopped
-from agent_core.messages import Message, Text, user
+from agent_core.messages import Message, Text
 from agent_core.orchestration.brief import Brief, Result
 from agent_core.scope import Turn
 from gateway.present import Fold
@@ -88,7 +88,7 @@ class OpenTurn:
 
     def stopped_messages(self) -> tuple[Message, ...]:
         """What an ended turn adds to the transcript when it has no answer."""
-        facts = (user(self.brief.text), *messages_of(self.journal.records))
+        facts = (self.brief.asked(), *messages_of(self.journal.records))
         if self.words and facts[-1].role != "assistant":
             said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
             return (*facts, said)

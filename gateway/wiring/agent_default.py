@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -9,13 +10,14 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from agent_core.context import pictures
 from agent_core.context.prompt import system_prompt
 from agent_core.context.room import Room
-from agent_core.errors import Cancelled, LeaseLost, ModelFailed
+from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.memory.tool import memory_tool
-from agent_core.messages import Message
+from agent_core.messages import Message, Picture
 from agent_core.models.catalog import Price
 from agent_core.models.port import Model, OnDelta, Reply, Request
 from agent_core.models.tiers import Models
@@ -32,7 +34,7 @@ from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
 from agent_core.settings import TIERS, ModelSettings, SettingsError
-from agent_core.tools import hooks
+from agent_core.tools import hooks, paths
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.backups import rollback_tool
 from agent_core.tools.editing.editor import editor_tool
@@ -145,6 +147,18 @@ class TurnkeeperAgent:
         )
         places = (conversation.platform, conversation.id)
         return choice.chosen(brief, self._kit, settings.profile, places)
+
+    def picture(self, conversation: Conversation, path: str) -> Picture | None:
+        """The file `path` of the workspace, kept as it is now, if a model can be shown it."""
+        try:
+            with paths.open_read(self.workspace(conversation), path) as file:
+                mime = pictures.kind(file.read(12))
+                if not mime or os.fstat(file.fileno()).st_size > pictures.MOST_BYTES:
+                    return None
+            kept = self._kept.keep(self.workspace(conversation), path)
+        except ToolFailed:
+            return None
+        return Picture(ref=kept.ref, path=path, mime=mime, size=kept.size)
 
     def missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""
@@ -273,7 +287,8 @@ class TurnkeeperAgent:
 
     async def _complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
         model, known_as = self._picked.get(name) or await self._pick(name)
-        reply = await model.complete(replace(request, model=known_as), on_delta)
+        request = await pictures.shown(replace(request, model=known_as), self._kept.read)
+        reply = await model.complete(request, on_delta)
         price = self._price(reply.provider, reply.model, known_as)
         return replace(reply, usage=replace(reply.usage, cost=priced(reply, price)))
 

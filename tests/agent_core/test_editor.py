@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Text, ToolCall
+from agent_core.messages import Output, Text, ToolCall
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.executor import react
@@ -25,8 +25,8 @@ async def edit(folder: Path, command: str, path: str = "a.txt", **more: object) 
     wanted = Edit.model_validate({"command": command, "path": path} | more)
     context = ToolContext(workspace=folder, key="k", limit=5.0, output=lambda text: None)
     said = await TOOL.call(wanted, context)
-    assert isinstance(said, str)
-    return said
+    assert isinstance(said, Output) and said.changed == (() if command == "view" else (path,))
+    return said.text
 
 
 async def fails(folder: Path, command: str, **more: object) -> str:

@@ -18,7 +18,9 @@ from agent_core.events import (
     CommandEnded,
     CommandFailed,
     FellBack,
+    ImageGiven,
     OutputAdded,
+    WorkspaceChanged,
 )
 from agent_core.journal import ToolFinished, decode, encode
 from agent_core.library.callbacks import CALLBACKS
@@ -26,6 +28,10 @@ from agent_core.questions import Approval
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.tools.ask import ask_tool
+from agent_core.tools.backups import rollback_tool
+from agent_core.tools.editing.editor import editor_tool
+from agent_core.tools.files import file_tools
+from agent_core.tools.send import Kept, send_tool
 from agent_core.tools.shell import command_tools
 from tests.agent_core.test_agent import provider
 from tests.fakes.model_server import Call, Calls, Cut, Fail, ModelServer, Say, Think
@@ -46,11 +52,9 @@ NAMES = {
 }  # fmt: skip
 """The names that people and programs rely on."""
 NOT_BUILT = {
-    "image": "no tool makes or shows images",
     "code_result": "there is no execute_code: a command's result is a tool_result",
     "browser_stream": "there are no browser tools",
     "browser_action": "there are no browser tools",
-    "workspace_update": "a change of a file is told by its tool_result",
     "skill_output": "there are no skills",
 }
 MORE = {
@@ -67,6 +71,7 @@ PLANNED = {
     "routing", "plan_overview", "todo_update", "plan_step", "parallel_start", "parallel_task",
     "plan_step_completed", "parallel_complete", "stage", "token", "usage", "complete",
 }  # fmt: skip
+LEFT = {"workspace_update", "image"}
 COMMAND = {"terminal_command", "terminal_output", "terminal_error", "terminal_complete"}
 IN_CIRCLES = {"budget", "status"}
 ELSEWHERE = {"fallback", "restarted"}
@@ -96,7 +101,7 @@ def test_the_names_are_those_of_the_list_and_what_is_missing_says_why() -> None:
 
 def test_every_name_that_is_built_is_shown_by_a_turn_here() -> None:
     built = {str(one.__struct_config__.tag) for one in get_args(AgentEvent)}
-    turns = (ANSWERED, FAILED, PLANNED, COMMAND, IN_CIRCLES, ELSEWHERE, CHANGED)
+    turns = (ANSWERED, FAILED, PLANNED, COMMAND, LEFT, IN_CIRCLES, ELSEWHERE, CHANGED)
     assert set().union(*turns, REMEMBERED, SUMMARISED, HANDED_OVER) == built
 
 
@@ -184,6 +189,28 @@ async def test_a_command(server: ModelServer, tmp_path: Path) -> None:
         CommandFailed(call_id="c2", text="(no output)\n[stopped after 1 s]"),
         CommandBegan(call_id="c3", command="sleep 20", background=True),
     ]
+
+
+async def test_what_calls_leave_behind(server: ModelServer, tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(b"\x89PNG")
+    edit = {"command": "str_replace", "path": "a.txt", "old_str": "x", "new_str": "y"}
+    server.script(
+        Call("write_file", '{"path": "a.txt", "content": "x"}', id="c1"),
+        Call("str_replace_editor", json.dumps(edit), id="c2"),
+        Call("str_replace_editor", '{"command": "view", "path": "a.txt"}', id="c3"),
+        Call("rollback", '{"path": "a.txt"}', id="c4"),
+        Call("send_file", '{"paths": ["dot.png", "a.txt"]}', id="c5"),
+        Say("Done."),
+    )
+    tools = [*file_tools(), editor_tool(), rollback_tool(), send_tool(Kept(tmp_path / "kept"))]
+    agent = Agent(model=provider(server), tools=tools, on_question=allow, workspace=tmp_path)
+    events = [event for event in await turn(agent, "Work.") if kind(event) in LEFT]
+    changed = [event for event in events if isinstance(event, WorkspaceChanged)]
+    assert [(one.call_id, one.paths) for one in changed] == [
+        (call, ("a.txt",)) for call in ("c1", "c2", "c4")
+    ]
+    (image,) = (event for event in events if isinstance(event, ImageGiven))
+    assert (image.call_id, image.name, image.mime, image.size) == ("c5", "dot.png", "image/png", 4)
 
 
 async def test_a_command_that_was_denied_did_not_begin(server: ModelServer, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, user
+from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult, user
 from agent_core.models.anthropic_messages import AnthropicMessages
 from agent_core.models.openai_chat import UNSIGNED, OpenAIChat
 from agent_core.models.openai_responses import OpenAIResponses
@@ -34,6 +34,13 @@ thinking = st.builds(
     st.sampled_from(MAKERS),
     st.sampled_from(SIGNATURES),
 )
+shown = st.sampled_from(
+    [
+        Picture(ref=ref, path=f"incoming/{ref}.png", mime="image/png", size=4)
+        for ref in ("kept", "gone")
+    ]
+)
+PICTURES = {"kept": "iVBORw0KGgo="}
 arguments = st.sampled_from(["{}", '{"a": 1}', "[1]", '{"a": ', ""])
 
 
@@ -46,7 +53,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
     for _ in range(draw(st.integers(1, 8))):
         kind = draw(st.sampled_from(["user", "user", "says", "calls", "calls"]))
         if kind == "user":
-            out.append(user(draw(words)))
+            out.append(user(draw(words), tuple(draw(st.lists(shown, max_size=2)))))
             continue
         parts: list[Part] = list(draw(st.lists(thinking, max_size=2)))
         parts += [Text(text=text) for text in draw(st.lists(words, max_size=2))]
@@ -142,7 +149,7 @@ def test_chat_completions(provider: str, history: tuple[Message, ...]) -> None:
     own = provider == "openai"
     model = openai(provider, "https://api.openai.com/v1" if own else "http://127.0.0.1:1/v1")
     history = marked(history)
-    raw = model._body(ask(*history))
+    raw = model._body(ask(*history, pictures=PICTURES))
     body = json.loads(raw)
     OpenAI(set()).check(body)
     validated(ChatCompletionMessageParam, body["messages"])
@@ -159,7 +166,7 @@ def test_chat_completions(provider: str, history: tuple[Message, ...]) -> None:
 @given(history=histories())
 def test_gemini(history: tuple[Message, ...]) -> None:
     history = marked(history)
-    raw = openai("gemini")._body(ask(*history, model="gemini-3.8-flash"))
+    raw = openai("gemini")._body(ask(*history, model="gemini-3.8-flash", pictures=PICTURES))
     body = json.loads(raw)
     OpenAI(set()).check(body)
     no_foreign(raw, history, "gemini")
@@ -171,18 +178,18 @@ def test_gemini(history: tuple[Message, ...]) -> None:
 @given(history=histories())
 def test_anthropics_messages(history: tuple[Message, ...]) -> None:
     history = marked(history)
-    raw = anthropic()._body(ask(*history), forget=False)
+    raw = anthropic()._body(ask(*history, pictures=PICTURES), forget=False)
     body = json.loads(raw)
     Anthropic(set()).check(body)
     validated(AnthropicMessage, body["messages"])
     no_foreign(raw, history, "anthropic")
-    assert b"by-" not in anthropic()._body(ask(*history), forget=True)
+    assert b"by-" not in anthropic()._body(ask(*history, pictures=PICTURES), forget=True)
 
 
 @given(history=histories())
 def test_openais_responses(history: tuple[Message, ...]) -> None:
     history = marked(history)
-    raw = responses()._body(ask(*history))
+    raw = responses()._body(ask(*history, pictures=PICTURES))
     body = json.loads(raw)
     Responses(set()).check(body)
     validated(ResponseInputItemParam, body["input"])
@@ -191,13 +198,15 @@ def test_openais_responses(history: tuple[Message, ...]) -> None:
 
 def test_two_messages_of_a_person_are_one_where_templates_want_it() -> None:
     history = (user("first"), user("steered"), assistant(Text(text="a")), assistant())
-    house = json.loads(openai("house")._body(ask(*history)))["messages"]
+    house = json.loads(openai("house")._body(ask(*history, pictures=PICTURES)))["messages"]
     assert house[1:] == [
         {"role": "user", "content": "first\n\nsteered"},
         {"role": "assistant", "content": "a"},
     ]
     own = openai("openai", "https://api.openai.com/v1")
-    assert [one["role"] for one in json.loads(own._body(ask(*history)))["messages"]] == [
+    assert [
+        one["role"] for one in json.loads(own._body(ask(*history, pictures=PICTURES)))["messages"]
+    ] == [
         "system",
         "user",
         "user",
@@ -215,5 +224,5 @@ def test_gemini_takes_calls_that_another_model_made() -> None:
     assert extra == {"google": {"thought_signature": UNSIGNED}}
     older = json.loads(openai("gemini")._body(ask(*history, model="gemini-2.5-flash")))
     assert "extra_content" not in older["messages"][2]["tool_calls"][0]
-    other = json.loads(openai("house")._body(ask(*history)))
+    other = json.loads(openai("house")._body(ask(*history, pictures=PICTURES)))
     assert "extra_content" not in other["messages"][2]["tool_calls"][0]

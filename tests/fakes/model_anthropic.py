@@ -2,7 +2,7 @@
 
 import json
 
-from tests.fakes.model_dialect import Dialect, pieces, require
+from tests.fakes.model_dialect import Dialect, picture, pieces, require
 from tests.fakes.model_steps import (
     Call,
     Calls,
@@ -69,13 +69,17 @@ class Anthropic(Dialect):
         require(sorted(ids) == sorted(waiting), f"messages[{index}]: {ids} != {waiting}")
         require(blocks[: len(results)] == results, "tool_result blocks must be first")
         kinds = {
-            "user": {"text", "tool_result"},
+            "user": {"text", "tool_result", "image"},
             "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
         }[message["role"]]
         for block in blocks:
             require(block["type"] in kinds, f"{block['type']} in {message['role']}")
             if block["type"] == "text":
                 require(block["text"].strip(), "text blocks must not be blank")
+            if block["type"] == "image":
+                source = block["source"]
+                require(source["type"] == "base64", "only base64 here")
+                require(picture(f"data:{source['media_type']};base64,{source['data']}"), "empty")
             if block["type"] == "thinking":
                 require(block["signature"], "thinking needs its signature")
             if block["type"] == "tool_use":

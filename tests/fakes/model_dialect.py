@@ -1,11 +1,15 @@
 """What the model server's protocols have in common."""
 
+import base64
+
 from aiohttp import web
 
 from tests.fakes.model_steps import (
     Json,
     Step,
 )
+
+KINDS = ("png", "jpeg", "gif", "webp")
 
 
 class BadRequest(Exception):
@@ -18,6 +22,8 @@ class Dialect:
     fields: frozenset[str]
     turns = "messages"
     """The field that holds the conversation."""
+    streams = False
+    """Always, without being asked in the body."""
 
     def __init__(self, extra_fields: set[str]) -> None:
         self._extra_fields = extra_fields
@@ -55,7 +61,7 @@ class Dialect:
                 content = message["content"]
                 if isinstance(content, str):
                     return content
-                texts = [block["text"] for block in content if block["type"] == "text"]
+                texts = [block["text"] for block in content if "text" in block]
                 if texts:
                     return str(texts[-1])
         return ""
@@ -65,6 +71,13 @@ def pieces(text: str, words: int) -> list[str]:
     parts = text.split(" ")
     groups = [" ".join(parts[i : i + words]) for i in range(0, len(parts), words)]
     return [piece + (" " if i < len(groups) - 1 else "") for i, piece in enumerate(groups)]
+
+
+def picture(url: str) -> bytes:
+    """What a data URL of a picture holds; it must be one that providers take."""
+    head, _, data = url.partition(",")
+    require(head in {f"data:image/{kind};base64" for kind in KINDS}, f"bad image {head[:40]}")
+    return base64.b64decode(data, validate=True)
 
 
 def require(condition: object, text: str) -> None:

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.fakes.model_dialect import Dialect, pieces, require
+from tests.fakes.model_dialect import Dialect, picture, pieces, require
 from tests.fakes.model_steps import (
     Call,
     Calls,
@@ -70,6 +70,12 @@ class OpenAI(Dialect):
         require(not waiting, f"messages[{index}]: calls {waiting} have no tool message")
         if role == "system":
             require(index == 0, "system must be first")
+        if role == "user" and isinstance(message["content"], list):
+            for part in message["content"]:
+                require(part["type"] in ("text", "image_url"), f"bad part {part['type']}")
+                if part["type"] == "image_url":
+                    require(picture(part["image_url"]["url"]), "an empty image")
+            return []
         if role in ("system", "user"):
             require(isinstance(message["content"], str), "content must be text")
             return []

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.fakes.model_dialect import Dialect, pieces, require
+from tests.fakes.model_dialect import Dialect, picture, pieces, require
 from tests.fakes.model_steps import (
     Call,
     Calls,
@@ -71,7 +71,10 @@ class Responses(Dialect):
                 require(led or told, f"{item['id']} without its required following item")
             else:
                 require(item["role"] in ("user", "assistant"), "bad role")
-                require(isinstance(item["content"], str), "content must be text")
+                for part in item["content"] if isinstance(item["content"], list) else ():
+                    require(part["type"] in ("input_text", "input_image"), "bad part")
+                    if part["type"] == "input_image":
+                        require(picture(part["image_url"]), "an empty image")
                 if item["role"] == "user":
                     require(not waiting, f"No tool output found for function call {waiting}.")
         require(not waiting, f"No tool output found for function call {waiting}.")

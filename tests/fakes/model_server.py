@@ -1,5 +1,5 @@
-"""A model provider on loopback: speaks OpenAI's chat completions and responses and
-Anthropic's messages.
+"""A model provider on loopback: speaks OpenAI's chat completions and responses, Anthropic's
+messages and Google's generateContent.
 
 Checks requests as the real ones do (roles, answered calls, unknown fields), records their bytes,
 and answers from a script.
@@ -13,6 +13,7 @@ from aiohttp import web
 
 from tests.fakes.model_anthropic import Anthropic
 from tests.fakes.model_dialect import BadRequest, Dialect
+from tests.fakes.model_gemini import Gemini
 from tests.fakes.model_openai import OpenAI
 from tests.fakes.model_responses import Responses
 from tests.fakes.model_steps import (
@@ -98,6 +99,7 @@ class ModelServer:
         app.router.add_post("/v1/chat/completions", self._openai)
         app.router.add_post("/v1/responses", self._responses)
         app.router.add_post("/v1/messages", self._anthropic)
+        app.router.add_post("/v1beta/models/{call}", self._gemini)
         app.router.add_post("/v1/audio/transcriptions", self._transcriptions)
         app.router.add_get("/v1/models", self._models)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
@@ -132,6 +134,13 @@ class ModelServer:
     async def _anthropic(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, Anthropic(self.extra_fields))
 
+    async def _gemini(self, request: web.Request) -> web.StreamResponse:
+        """`<model>:streamGenerateContent?alt=sse`."""
+        model, _, method = request.match_info["call"].partition(":")
+        if method != "streamGenerateContent" or request.query.get("alt") != "sse":
+            raise web.HTTPNotFound
+        return await self._serve(request, Gemini(self.extra_fields, model))
+
     async def _transcriptions(self, request: web.Request) -> web.Response:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.key is not None and given != self.key:
@@ -161,7 +170,8 @@ class ModelServer:
     async def _answer(
         self, request: web.Request, raw: bytes, dialect: Dialect
     ) -> web.StreamResponse:
-        given = request.headers.get("x-api-key") or request.headers.get("Authorization")
+        names = ("x-api-key", "x-goog-api-key", "Authorization")
+        given = next(filter(None, map(request.headers.get, names)), None)
         key = (given or "").removeprefix("Bearer ")
         if self.key is not None and key != self.key:
             return dialect.error(401, f"Incorrect API key provided: {key}.")
@@ -182,7 +192,7 @@ class ModelServer:
             await asyncio.sleep(step.seconds)
             return dialect.error(504, "hung")
         self._answers += 1
-        if not (body.get("stream") and self.stream):
+        if not ((body.get("stream") or dialect.streams) and self.stream):
             return web.json_response(dialect.whole(body, step, self._answers))
         return await self._stream(request, step, dialect.lines(body, step, self._answers))
 

@@ -1,13 +1,16 @@
 """What chats and views share on their way out: one budget a chat, buttons off first."""
 
+import asyncio
+from pathlib import Path
 from typing import cast
 
 from gateway.delivery.outbox import Holder, Outbox
 from gateway.delivery.pace import FEW, Gate, Pace, Paces
 from gateway.messages import Conversation
-from gateway.ports import Adapter
-from gateway.store.rows import Native, OutboxRow
-from gateway.views import Activity, ApprovalCard, View
+from gateway.ports import Abilities, Adapter
+from gateway.store.rows import Changes, Native, OutboxRow
+from gateway.views import Activity, ApprovalCard, Notice, View
+from tests.fakes.world import ROOM, Ledger, LedgerAdapter, Points
 
 CHAT = ("telegram", "1", "", "7")
 
@@ -48,3 +51,59 @@ async def test_a_decided_card_is_edited_before_the_activity_and_a_new_one_is_not
         row("new", 3, card),
     ]
     assert [name for _, name in sorted(keys, key=outbox._place)] == ["decided", "activity", "new"]
+
+
+class Alone:
+    """The holder of an outbox without a session: everything may be sent, all marks stand."""
+
+    language = "en"
+
+    def __init__(self) -> None:
+        self.kept: list[Changes] = []
+
+    def keep(self, changes: Changes) -> "asyncio.Future[None]":
+        self.kept.append(changes)
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def may_send(self, seconds: float) -> bool:
+        return True
+
+    def settled(self) -> None: ...
+
+    def limited(self, retry_after: float) -> None: ...
+
+    def refused(self, key: tuple[str, str], why: str) -> None: ...
+
+
+async def test_a_turn_that_parked_and_goes_on_edits_what_it_has_sent(tmp_path: Path) -> None:
+    """Its rows are dropped when it parks and read again when it goes on, in the same session."""
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    adapter = LedgerAdapter(ledger, Points(), Abilities(edit_interval=0.0))
+    holder = Alone()
+    outbox = Outbox(ROOM, cast(Adapter, adapter), Gate(), Pace(0.0), cast(Holder, holder))
+    sender = asyncio.create_task(outbox.run())
+
+    async def shows(text: str, version: int) -> OutboxRow:
+        view = Notice(text=text)
+        row = OutboxRow(turn="t", name="v", position=1, version=version, view=view, at=0.0)
+        row = outbox.want(row)
+        outbox.stands((row,))
+        async with asyncio.timeout(5):
+            while outbox.remaining:
+                await asyncio.sleep(0)
+        outbox.take_dirty()
+        return outbox.rows.get(("t", "v"), row)
+
+    kept = await shows("one", 1)
+    outbox.forget("t")
+    assert not outbox.rows, "nothing is held for a turn that waits"
+    outbox.load((kept,))
+    for n, text in enumerate(("two", "three", "four"), 2):
+        await shows(text, n)
+    outbox.stop()
+    await sender
+    assert [(line["what"], line["view"]["text"]) for line in ledger.all()] == [
+        ("send", "one"), ("edit", "two"), ("edit", "three"), ("edit", "four"),
+    ]  # fmt: skip

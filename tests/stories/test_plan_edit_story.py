@@ -161,6 +161,19 @@ async def test_another_person_does_not_try_again_what_failed(rig: Rig) -> None:
     assert len(rig.model.requests) == 5, "no turn began"
 
 
+async def test_trying_again_counts_as_a_turn_where_turns_are_counted(rig: Rig) -> None:
+    await rig.start(QUOTA_TURNS_PER_HOUR="1", TELEGRAM_ADMIN_USERS="")
+    bad, none = Say('{"ok": false, "why": "nobody there"}'), Say('{"steps": []}')
+    rig.model.script(CHAIN, Say("hm"), bad, none, Say("It did not work."))
+    rig.telegram.say(PERSON, ASK)
+    await rig.shows("It did not work.")
+    await rig.quiet()
+    word = await rig.told(rig.press(rig.plan(), "Retry 1"))
+    assert "You have begun 1 turns within the hour" in word
+    await rig.quiet()
+    assert len(rig.model.requests) == 5, "no turn began"
+
+
 async def test_who_may_only_read_by_now_does_not_change_it(rig: Rig) -> None:
     await rig.start()
     await begun(rig, Say("never heard"))

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.tools import backups, files, paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -50,9 +51,10 @@ def editor_tool() -> Tool:
     )
 
 
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
+async def _call(arguments: BaseModel, context: ToolContext) -> Output:
     wanted = Edit.model_validate(arguments, from_attributes=True)
-    return await asyncio.to_thread(edit, wanted, context.workspace)
+    said = await asyncio.to_thread(edit, wanted, context.workspace)
+    return Output(text=said, changed=() if wanted.command == "view" else (wanted.path,))
 
 
 def edit(wanted: Edit, workspace: Path) -> str:

@@ -1,0 +1,71 @@
+"""Pictures on their way to a model: which ones it can be shown, and what stands for the others."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from agent_core.messages import Message, Picture, pictures_of
+from agent_core.models.port import Request
+
+MOST_BYTES = 3_750_000
+"""Of one picture: Anthropic takes 5 MB of base64."""
+MOST_SHOWN = 20_000_000
+"""Bytes of pictures in one request; older ones are left out first."""
+UNSEEN = "[the picture {path} cannot be shown to you]"
+_SIGNS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+Read = Callable[[str], bytes]
+"""The kept copy with this `ref`; OSError if it is gone."""
+
+
+def kind(head: bytes) -> str:
+    """The MIME type of a picture that begins with `head`, as all providers take it; "" for what
+    is none. Names and declared types are not believed."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime for sign, mime in _SIGNS if head.startswith(sign)), "")
+
+
+async def shown(request: Request, read: Read) -> Request:
+    """`request` with the pictures of its messages."""
+    wanted = _newest(request.messages)
+    if not wanted:
+        return request
+    return replace(request, pictures=await asyncio.to_thread(_encoded, wanted, read))
+
+
+def unseen(picture: Picture) -> str:
+    """What stands in the place of one that is not shown."""
+    return UNSEEN.format(path=picture.path)
+
+
+def url(picture: Picture, data: str) -> str:
+    """As a data URL; `data` in base64."""
+    return f"data:{picture.mime};base64,{data}"
+
+
+def _newest(messages: tuple[Message, ...]) -> list[str]:
+    room, refs = MOST_SHOWN, dict[str, None]()
+    for message in reversed(messages):
+        for picture in reversed(pictures_of(message)):
+            if picture.ref not in refs and picture.size <= room:
+                room -= picture.size
+                refs[picture.ref] = None
+    return list(refs)
+
+
+def _encoded(refs: Iterable[str], read: Read) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for ref in refs:
+        try:
+            found[ref] = base64.b64encode(read(ref)).decode()
+        except OSError:
+            continue  # copies are kept for a month
+    return found

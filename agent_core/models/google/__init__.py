@@ -1,0 +1,1 @@
+"""Google's own protocol, through google-genai: the extra `gemini`."""

@@ -1,0 +1,116 @@
+"""How an answer of generateContent comes in, chunk by chunk."""
+
+import base64
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agent_core import ambient
+from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.port import (
+    Finish,
+    OnDelta,
+    Reply,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from agent_core.models.wire import Broken
+
+if TYPE_CHECKING:
+    from google.genai import types
+
+FINISH: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length"}
+MALFORMED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL")
+
+
+class Answer:
+    """The answer to one request, as far as it came."""
+
+    def __init__(self, request: Request, provider: str, on_delta: OnDelta) -> None:
+        self._model = request.model
+        self._provider = provider
+        self._on_delta = on_delta
+        self._parts: list[Part] = []
+        self._finish = ""
+        self._refused = False
+        self._usage = Usage()
+
+    def add(self, chunk: "types.GenerateContentResponse") -> None:
+        """Take in the next chunk."""
+        self._model = chunk.model_version or self._model
+        if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
+            self._refused = True
+        if chunk.usage_metadata is not None:
+            self._usage = _usage(chunk.usage_metadata)
+        for candidate in (chunk.candidates or ())[:1]:
+            content = candidate.content
+            for part in (content.parts if content is not None else None) or ():
+                self._part(part)
+            if candidate.finish_reason is not None:
+                self._finish = candidate.finish_reason.value
+
+    def _part(self, part: "types.Part") -> None:
+        if part.thought:
+            if part.text:
+                self._think(part.text)
+            return
+        if part.thought_signature:
+            signature = base64.b64encode(part.thought_signature).decode()
+            self._parts.append(Thinking(text="", provider=self._provider, signature=signature))
+        if part.text:
+            self._say(part.text)
+        if (call := part.function_call) is not None:
+            name = call.id or f"call_{ambient.new_id()}"
+            arguments = msgspec.json.encode(call.args or {}).decode()
+            self._parts.append(ToolCall(id=name, name=call.name or "", arguments=arguments))
+
+    def _say(self, text: str) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, Text):
+            self._parts[-1] = Text(text=last.text + text)
+        else:
+            self._parts.append(Text(text=text))
+        self._on_delta(TextDelta(text=text))
+
+    def _think(self, text: str) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, Thinking) and not last.signature:
+            self._parts[-1] = Thinking(text=last.text + text, provider=self._provider)
+        else:
+            self._parts.append(Thinking(text=text, provider=self._provider))
+        self._on_delta(ThinkingDelta(text=text))
+
+    def reply(self) -> Reply:
+        """The whole answer; raises Broken."""
+        calls = any(isinstance(part, ToolCall) for part in self._parts)
+        if self._finish in MALFORMED:
+            raise Broken(f"could not write its answer ({self._finish})", "malformed")
+        if not self._finish and not self._refused:
+            raise Broken("broke off its answer")
+        if self._finish == "STOP" and not any(self._said()):
+            raise Broken("gave an empty answer", "malformed")
+        finish = FINISH.get(self._finish, "refused")
+        return Reply(
+            parts=tuple(self._parts),
+            model=self._model,
+            provider=self._provider,
+            finish="tool_calls" if calls and finish == "stop" else finish,
+            usage=self._usage,
+        )
+
+    def _said(self) -> Iterator[bool]:
+        for part in self._parts:
+            yield isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
+
+
+def _usage(counted: "types.GenerateContentResponseUsageMetadata") -> Usage:
+    thought = counted.thoughts_token_count or 0
+    return Usage(
+        input_tokens=counted.prompt_token_count or 0,
+        output_tokens=(counted.candidates_token_count or 0) + thought,
+        cached_tokens=counted.cached_content_token_count or 0,
+        reasoning_tokens=thought,
+    )

@@ -1,0 +1,123 @@
+"""Google's models by their own protocol, generateContent.
+
+Through the SDK's typed layer, which reads the whole conversation anew for each call: slower than
+the endpoint that speaks chat completions, and the only way to some of Google's own abilities.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+import httpx2
+from google import genai
+from google.genai import errors, types
+
+from agent_core.errors import ModelFailed
+from agent_core.models.google.answer import Answer
+from agent_core.models.google.contents import config, contents
+from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.wire import Broken, Line
+from agent_core.settings import Endpoint
+
+if TYPE_CHECKING:
+    Chunk = types.GenerateContentResponse
+    Chunks = AsyncGenerator[Chunk, None]
+
+PAUSE = 0.5
+"""Seconds before the next try, where the provider names none."""
+
+
+class Gemini:
+    """Google, or a server that speaks its protocol."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.provider = endpoint.provider
+        self._thinking = endpoint.thinking
+        self._line = Line(endpoint)
+        self._http = httpx2.AsyncClient(timeout=self._line.timeout)
+        options = types.HttpOptions(
+            base_url=endpoint.base_url,
+            api_version="v1beta",  # thoughts and their signatures are there for sure
+            timeout=int(endpoint.timeout * 1000),
+            httpx_async_client=self._http,
+            retry_options=types.HttpRetryOptions(attempts=1),
+        )
+        self._client = genai.Client(api_key=endpoint.api_key, http_options=options)
+
+    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+        """The whole answer to `request`; raises ModelFailed."""
+
+        async def attempt(left: int, show: OnDelta) -> Reply:
+            try:
+                first, rest = await self._line.seeing(request, self._begin)
+                answer = Answer(request, self.provider, show)
+                if first is not None:
+                    answer.add(first)
+                return await self._read(rest, answer)
+            except ModelFailed as failed:
+                if failed.fault not in ("overloaded", "rate_limited", "timeout", "unreachable"):
+                    raise
+                broken = Broken(str(failed), failed.fault, failed.retry_after or PAUSE)
+                broken.told = failed
+                raise broken from None
+
+        return await self._line.try_again(request, attempt, on_delta)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aio.aclose()
+        await self._http.aclose()
+
+    async def _begin(self, request: Request) -> "tuple[Chunk | None, Chunks]":
+        """The first chunk, with which it is known that the request was taken, and the others."""
+        try:
+            said = [types.Content.model_validate(one) for one in contents(request, self.provider)]
+            stream = await self._client.aio.models.generate_content_stream(
+                model=request.model,
+                contents=cast("types.ContentListUnion", said),
+                config=types.GenerateContentConfig.model_validate(config(request, self._thinking)),
+            )
+            chunks = cast("Chunks", stream)
+            first = await anext(chunks, None)
+        except errors.APIError as error:
+            raise self._line.refused(_response(error)) from None
+        except httpx2.TransportError as error:
+            raise self._line.unreachable(_caused(error)) from None
+        except errors.UnknownApiResponseError:
+            raise Broken("sent something that is not an answer", "malformed") from None
+        except (OSError, ValueError) as error:
+            why = self._line.clean(str(error))
+            text = f"{self.provider} cannot be called: {why}. Check key and base URL."
+            raise ModelFailed(text, "rejected") from None
+        return first, chunks
+
+    async def _read(self, chunks: "Chunks", answer: Answer) -> Reply:
+        try:
+            async with aclosing(chunks) as stream:
+                async for chunk in stream:
+                    answer.add(chunk)
+            return answer.reply()
+        except errors.APIError as error:
+            told = self._line.refused(_response(error))
+            raise Broken(str(told), told.fault, PAUSE) from None
+        except errors.UnknownApiResponseError:
+            raise Broken("sent something that is not an answer", "malformed") from None
+        except httpx2.ReadTimeout:
+            raise Broken("stopped sending", "timeout") from None
+        except httpx2.HTTPError:
+            raise Broken("broke off its answer") from None
+
+
+def _response(error: errors.APIError) -> httpx2.Response:
+    """The refusal as `Line` reads it: status, headers, and the error in JSON."""
+    headers = getattr(error.response, "headers", None) or {}
+    kept = {name: headers[name] for name in ("retry-after",) if name in headers}
+    body = error.details if isinstance(error.details, dict) else {"error": error.message}
+    return httpx2.Response(int(error.code or 500), headers=kept, json=body)
+
+
+def _caused(error: Exception) -> Exception:
+    """`error` as a cause: what was met is told from there."""
+    wrapper = ConnectionError(str(error))
+    wrapper.__cause__ = error
+    return wrapper

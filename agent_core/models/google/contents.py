@@ -1,0 +1,150 @@
+"""A request in the form of Google's generateContent: plain values, as its SDK takes them."""
+
+import base64
+from collections.abc import Mapping
+
+import msgspec
+
+from agent_core.context.pictures import unseen
+from agent_core.messages import (
+    Message,
+    Part,
+    Picture,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    calls_of,
+)
+from agent_core.models.port import Request, ToolChoice, ToolSpec
+from agent_core.models.wire import UNANSWERED
+
+UNSIGNED = b"skip_thought_signature_validator"
+"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
+a call of the running turn that has none."""
+CONTINUED = "(the conversation goes on)"
+GO_ON = "(go on)"
+MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
+
+Json = dict[str, object]
+
+
+def config(request: Request, thinking: bool | None) -> Json:
+    """Everything but the conversation."""
+    made: Json = {"automatic_function_calling": {"disable": True}}
+    if request.system:
+        made["system_instruction"] = request.system
+    if request.max_tokens:
+        made["max_output_tokens"] = request.max_tokens
+    if thinking is not None:
+        made["thinking_config"] = {"include_thoughts": thinking}
+    if request.tools:
+        made["tools"] = [{"function_declarations": [_tool(tool) for tool in request.tools]}]
+        mode = MODES[request.tool_choice]
+        if mode != "AUTO":
+            made["tool_config"] = {"function_calling_config": {"mode": mode}}
+    return made
+
+
+def contents(request: Request, provider: str) -> list[Json]:
+    """The conversation: users begin and end it, roles take turns, and each call is answered in
+    the very next content, in the order of the calls."""
+    pages: list[tuple[str, list[Json]]] = []
+    asked: tuple[ToolCall, ...] = ()
+    given: dict[str, ToolResult] = {}
+
+    def page(role: str) -> list[Json]:
+        if not pages or pages[-1][0] != role:
+            pages.append((role, []))
+        return pages[-1][1]
+
+    for message in request.messages:
+        if message.role == "tool":
+            given |= {part.call_id: part for part in message.parts if isinstance(part, ToolResult)}
+            continue
+        if asked:
+            page("user").extend(_result(call, given.get(call.id)) for call in asked)
+        role = "model" if message.role == "assistant" else "user"
+        if role == "model" and not pages:
+            page("user").append({"text": CONTINUED})
+        asked = calls_of(message)
+        page(role).extend(_parts(message, provider, request))
+    if asked:
+        page("user").extend(_result(call, given.get(call.id)) for call in asked)
+    if not pages or pages[-1][0] == "model":
+        page("user").append({"text": GO_ON if pages else CONTINUED})
+    return [{"role": role, "parts": parts or [{"text": GO_ON}]} for role, parts in pages]
+
+
+def _parts(message: Message, provider: str, request: Request) -> list[Json]:
+    """The parts of a message; a signature stands at the part behind it, as it came."""
+    out: list[Json] = []
+    signature: bytes | None = None
+    called = False
+    for part in message.parts:
+        if isinstance(part, Thinking):
+            signature = _signature(part, provider) or signature
+            continue
+        made = _part(part, request.pictures)
+        if made is None:
+            continue
+        if isinstance(part, ToolCall) and not called:
+            called = True
+            signature = signature or (UNSIGNED if _signs(request.model) else None)
+        if signature is not None:
+            made["thought_signature"], signature = signature, None
+        out.append(made)
+    return out
+
+
+def _signature(part: Thinking, provider: str) -> bytes | None:
+    """A signature alone; thoughts in words are not given back."""
+    if part.provider != provider or part.text or not part.signature:
+        return None
+    try:
+        return base64.b64decode(part.signature, validate=True)
+    except ValueError:
+        return None
+
+
+def _signs(model: str) -> bool:
+    return not model.startswith("gemini-2")
+
+
+def _part(part: Part, shown: Mapping[str, str]) -> Json | None:
+    match part:
+        case Text(text=text):
+            return {"text": text} if text else None
+        case Picture():
+            data = shown.get(part.ref)
+            if data is None:
+                return {"text": unseen(part)}
+            return {"inline_data": {"mime_type": part.mime, "data": base64.b64decode(data)}}
+        case ToolCall():
+            call = {"id": part.id, "name": part.name, "args": _object(part.arguments)}
+            return {"function_call": call}
+        case _:
+            return None
+
+
+def _result(call: ToolCall, result: ToolResult | None) -> Json:
+    content, failed = (result.content, result.error) if result else (UNANSWERED, True)
+    said = {"error" if failed else "output": content}
+    return {"function_response": {"id": call.id, "name": call.name, "response": said}}
+
+
+def _object(arguments: str) -> Json:
+    """Arguments as an object, which is what is taken; what is no object goes in one."""
+    try:
+        value = msgspec.json.decode(arguments or "{}")
+    except msgspec.DecodeError:
+        value = arguments
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def _tool(tool: ToolSpec) -> Json:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters_json_schema": tool.parameters,
+    }
