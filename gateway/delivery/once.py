@@ -2,6 +2,7 @@
 made again: after a lost answer, or by the process that comes after a crash."""
 
 import logging
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -33,12 +34,12 @@ class FirstSends:
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""
-        if not isinstance(self._adapter, Recalling):
+        if not self._adapter.abilities.recalls:
             return await self._adapter.send(self._conversation, payload)
         name = self._name(row, index)
         again = name in self._tried
         self._tried.add(name)
-        native = await self._adapter.send_as(name, self._conversation, payload)
+        native = await cast(Recalling, self._adapter).send_as(name, self._conversation, payload)
         if again:
             await self._adapter.edit(self._conversation, native, payload)
         self._tried.discard(name)

@@ -9,11 +9,12 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.delivery.holder import Holder, Key
 from gateway.delivery.labels import labelled
 from gateway.delivery.once import FirstSends
 from gateway.delivery.pace import Gate, Pace, Ticket
@@ -27,36 +28,10 @@ from gateway.views import ApprovalCard, ChoiceCard, FormCard, Notice, Reply
 
 log = logging.getLogger("turnkeeper.outbox")
 
-Key: TypeAlias = tuple[str, str]
-"""(turn, name) of a view."""
 T = TypeVar("T")
 SEND_LIMIT = 15.0
 """Most seconds one call to a platform takes; less than what is left of a lease."""
 LONGEST_BACKOFF = 30.0
-
-
-class Holder(Protocol):
-    """The session that owns this outbox."""
-
-    language: str
-
-    def keep(self, changes: Changes) -> Awaitable[object]:
-        """Queue a commit of marks in this very step; it fails quietly into the session."""
-
-    def preview(self, key: Key) -> OutboxRow:
-        """A row for a reply that grows before there is anything to commit."""
-
-    def may_send(self, seconds: float) -> bool:
-        """The lease is ours for longer than `seconds`."""
-
-    def refused(self, key: Key, why: str) -> None:
-        """The platform will never take this view."""
-
-    def limited(self, seconds: float) -> None:
-        """The platform wants to hear nothing for that long: known after a restart too."""
-
-    def settled(self) -> None:
-        """Something was delivered: look whether all is done."""
 
 
 class Outbox:

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.journal import Record, Replied, Steered
-from gateway.delivery.outbox import Key, Outbox
+from gateway.delivery.holder import Key
+from gateway.delivery.outbox import Outbox
 from gateway.errors import Fenced, StoreFailed
 from gateway.history.thread import History
 from gateway.messages import Conversation

@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import cast
 
-from gateway.delivery.outbox import Holder, Outbox
+from gateway.delivery.holder import Holder
+from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import FEW, Gate, Pace, Paces
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
