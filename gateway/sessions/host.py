@@ -32,6 +32,8 @@ from gateway.store.rows import Opened, QuestionRow
 log = logging.getLogger("turnkeeper.host")
 
 LONGEST_NAP = 60.0
+AGAIN = 1.0
+"""Seconds until what was due is looked at again: the sessions have it by then."""
 
 KEEP_FILES = 30 * 86_400.0
 """Seconds that files given to people are kept."""
@@ -275,7 +277,7 @@ class Host:
             following = self._next_due
             nap = LONGEST_NAP if following is None else following - ambient.now()
             with suppress(TimeoutError):
-                async with ambient.limit(max(1.0 if due else 0.05, min(LONGEST_NAP, nap))):
+                async with ambient.limit(max(AGAIN if due else 0.05, min(LONGEST_NAP, nap))):
                     await self._timer.wait()
             self._timer.clear()
 

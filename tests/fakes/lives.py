@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from gateway.sessions import host
 from tests.fakes.world import Life
 
 Story = Callable[[Life], Awaitable[None]]
@@ -29,6 +30,7 @@ def life(folder: Path, story: Story, prepare: Prepare | None = None) -> dict | N
     if pid == 0:
         code = 1
         try:
+            host.AGAIN = 0.05
             one = Life(folder)
             if prepare is not None:
                 prepare(one)

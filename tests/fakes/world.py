@@ -96,7 +96,7 @@ class LedgerAdapter:
 
     def __init__(self, ledger: Ledger, points: Points, abilities: Abilities | None = None) -> None:
         self._ledger, self._points = ledger, points
-        self.abilities = abilities or Abilities(edit_interval=0.03)
+        self.abilities = abilities or Abilities(edit_interval=0.01)
         self.count = 0
 
     async def run(self, accept: Accept) -> None:
