@@ -11,7 +11,7 @@ from gateway.store.rows import InboxRow
 from gateway.texts import say
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
 
 
 async def undo(call: "Call") -> str:

@@ -12,6 +12,7 @@ from agent_core.profiles.built_in import PROFILES
 from agent_core.questions import Answer, Approval
 from gateway.access import Role, refusal
 from gateway.commands import history
+from gateway.commands.call import Call
 from gateway.jobs.commands import jobs
 from gateway.jobs.work.commands import timezone
 from gateway.memory.commands import memory
@@ -27,27 +28,6 @@ from gateway.vault.commands import secret
 if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
     from gateway.sessions.session import Session
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One command as it was given."""
-
-    session: "Session"
-    intake: "Intake"
-    command: CommandGiven
-    role: Role
-    seq: int
-
-    @property
-    def words(self) -> list[str]:
-        """The arguments, split at spaces."""
-        return self.command.arguments.split()
-
-    @property
-    def language(self) -> str:
-        """The language of who gave it."""
-        return self.command.sender.language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

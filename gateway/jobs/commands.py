@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker
-from gateway.jobs.work.words import delivered, due, ran
+from gateway.jobs.work.words import delivered, due, ran, tried
 from gateway.messages import job_token
 from gateway.store.rows import Changes
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
     from gateway.jobs.book import Book
     from gateway.sessions.session import Session
 
@@ -143,5 +143,6 @@ async def _history(book: "Book", job: Job, language: str) -> str:
         text = say("jobs_run_line", language, when=when, state=ran(run, language))
         said = " ".join(run.text.split())[:120] if run.state in ("done", "failed") else ""
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)
+        lines += tried(book.times, job, run, language)
         lines += filter(None, (delivered(run, language),))
     return "\n".join((job.title, *lines))

@@ -9,7 +9,7 @@ from gateway.people.roles import at_least
 from gateway.texts import Key, say
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
     from gateway.memory.shelf import Shelf
 
 _Line = tuple[Target, str]

@@ -12,7 +12,7 @@ from gateway.plans.amend import amend, listed, planned_turn, rest
 from gateway.texts import say
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
 
 _ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
     "skip": "skip",

@@ -7,7 +7,7 @@ from gateway.spending.tally import Tally
 from gateway.texts import Key, say
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
 
 
 async def usage(call: "Call") -> str:

@@ -6,7 +6,7 @@ from gateway.people.roles import at_least
 from gateway.texts import say
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
 
 
 async def secret(call: "Call") -> str:

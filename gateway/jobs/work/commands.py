@@ -12,7 +12,7 @@ from gateway.spending.tally import utc_day
 from gateway.texts import say
 
 if TYPE_CHECKING:
-    from gateway.commands.registry import Call
+    from gateway.commands.call import Call
 
 MOST_JOBS = 20
 
