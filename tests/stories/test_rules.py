@@ -55,7 +55,7 @@ from tests.fakes.world import ANN, BOB, ROOM, Ledger, Life
 from tests.stories.test_kills import _card, _finals
 
 Story = Callable[[Life], Awaitable[None]]
-SOON = 3.0
+SOON = 8.0
 
 
 def live(folder: Path, story: Story, prepare: Callable[[Life], None] | None = None) -> Life:
@@ -199,13 +199,17 @@ def test_R02_an_answer_in_the_moment_of_parking_is_not_overwritten(tmp_path: Pat
 
 def test_R03_what_came_in_is_read_before_a_turn_is_resumed(tmp_path: Path) -> None:
     async def story(one: Life) -> None:
-        await one.say("m1", "do note|look")
+        """Nobody says a word: what wakes a session has it read its inbox."""
         await one.until(
             lambda: rows(one.folder, "SELECT 1 FROM turns WHERE status = 'cancelled'"), SOON
         )
         await one.quiet(SOON)
 
-    assert life(tmp_path, story, dying("tool look")) is None
+    async def first(one: Life) -> None:
+        await one.say("m1", "do note|look")
+        await story(one)
+
+    assert life(tmp_path, first, dying("tool look")) is None
     ledger = Ledger(tmp_path / "ledger.jsonl")
     before = len(ledger.all("model")), len(ledger.all("tool"))
     stop = CommandGiven(conversation=ROOM, sender=ANN, event="s1", message="s1", name="stop")
