@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from cron.job import Cron, Every, Once, ScheduleError
 from cron.schedule import read_schedule, zone_of
-from cron.trigger import next_fire
+from cron.trigger import missed, next_fire
 from gateway.jobs.port import Refused
 from gateway.texts import say
 
@@ -39,6 +39,10 @@ class Times:
 
     def after(self, schedule: str, zone: str, moment: float) -> float | None:
         return next_fire(read_schedule(schedule, zone), zone, moment)
+
+    def count(self, schedule: str, zone: str, first: float, until: float) -> int:
+        reached = missed(read_schedule(schedule, zone), zone, first, until)
+        return len(reached.times) + reached.left_out
 
     def words(self, schedule: str, zone: str, language: str) -> str:
         match read_schedule(schedule, zone):

@@ -19,7 +19,9 @@ FIELD = re.compile(r"\{\{(\w+)\}\}")
 CARDS: tuple[Key, ...] = (
     "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "your_answer", "expired",
-    "cancelled",
+    "cancelled", "jobs_none", "jobs_never", "jobs_active", "jobs_paused", "jobs_ended", "jobs_next",
+    "jobs_last", "jobs_run", "jobs_pause", "jobs_resume", "jobs_edit", "jobs_history",
+    "jobs_delete", "jobs_delivered", "jobs_not_delivered", "jobs_tried",
 )  # fmt: skip
 """Texts of all platforms that the page uses."""
 
@@ -99,6 +101,15 @@ ENGLISH: dict[str, str] = {
     "report": "Report",
     "copy": "Copy",
     "copied": "Copied",
+    "jobs": "Jobs",
+    "close": "Close",
+    "job_run": "{title} runs now; its report comes to its chat.",
+    "job_pause": "{title} is paused.",
+    "job_resume": "{title} goes on.",
+    "job_delete": "{title} is deleted.",
+    "job_ask": "Press once more to delete {title} with its history.",
+    "job_sure": "Delete for good",
+    "job_edit": "Change the job {title}: ",
     "open_chat": "Open the chat",
     "sign_in_title": "Please sign in",
     "sign_in": "Run <code>turnkeeper link</code> where the gateway runs, and open the link it "
@@ -186,6 +197,15 @@ GERMAN: dict[str, str] = {
     "report": "Bericht",
     "copy": "Kopieren",
     "copied": "Kopiert",
+    "jobs": "Aufträge",
+    "close": "Schließen",
+    "job_run": "{title} läuft jetzt; der Bericht kommt in die Unterhaltung des Auftrags.",
+    "job_pause": "{title} ist pausiert.",
+    "job_resume": "{title} geht weiter.",
+    "job_delete": "{title} ist gelöscht.",
+    "job_ask": "Noch einmal drücken, um {title} mit dem Verlauf zu löschen.",
+    "job_sure": "Endgültig löschen",
+    "job_edit": "Ändere den Auftrag {title}: ",
     "open_chat": "Zur Unterhaltung",
     "sign_in_title": "Bitte melden Sie sich an",
     "sign_in": "Führen Sie <code>turnkeeper link</code> aus, wo das Gateway läuft, und öffnen Sie "

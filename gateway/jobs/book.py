@@ -1,6 +1,7 @@
 """What people, the agent and the command line do with jobs: make, show, pause, run, change, remove.
 And what becomes of a run when its turn is over."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -20,6 +21,7 @@ from gateway.jobs.port import (
     Run,
     RunState,
     Timetable,
+    Try,
     Wish,
 )
 from gateway.jobs.settings import JobSettings
@@ -35,6 +37,8 @@ RETRIES = (300.0, 900.0, 1_800.0)
 NOT_BEGUN = 86_400.0
 """Seconds after which a run that never began is given up."""
 MOST_TRIES = 5
+MOST_KEPT, MOST_SAID = 10, 600
+"""Tries that a run's row keeps, and characters of each."""
 MOST_CALLS = 20
 """Runs of a job that calls from outside began and that are not over."""
 
@@ -112,8 +116,11 @@ class Book:
         before = await self.jobs.get(name)
         skipped: tuple[Run, ...] = ()
         if before is not None and before.state == "paused" and 0 < before.next_due <= now:
+            count = await asyncio.to_thread(
+                self.times.count, before.schedule, before.zone, before.next_due, now
+            )
             run = Run(job=name, slot=f"paused-{before.next_due:.0f}", due=before.next_due,
-                      state="skipped", reason="paused", at=now, ended=now,
+                      state="skipped", reason="paused", at=now, ended=now, count=count,
                       version=ambient.new_id())  # fmt: skip
             skipped = (run,)
         return await self._write(name, resumed, skipped)
@@ -159,7 +166,8 @@ class Book:
         if run is None or run.state != "failed" or await self.jobs.get(name) is None:
             return False
         now = ambient.now()
-        again = replace(run, state="queued", tries=run.tries + 1, at=now, ended=0.0,
+        tried = _tried(run, Try(at=run.ended, reason=run.reason, text=run.text))
+        again = replace(run, state="queued", tries=run.tries + 1, at=now, ended=0.0, tried=tried,
                         version=ambient.new_id())  # fmt: skip
         done = await self.jobs.advance(run, again)
         self.ring()
@@ -235,10 +243,12 @@ class Book:
     async def _end(self, run: Run, end: Outcome) -> None:
         now, job = ambient.now(), await self.jobs.get(run.job)
         spent = run.cost + end.cost
-        if end.again and run.tries < len(RETRIES) and job is not None and job.state == "active":
+        tries_left = run.tries < len(RETRIES) and job is not None and job.state != "paused"
+        if end.again and tries_left:  # also of one that was due once, and has ended
             wake = now + RETRIES[run.tries]
+            tried = _tried(run, Try(at=now, reason=end.reason, text=end.text))
             after = replace(run, state="retrying", reason=end.reason, tries=run.tries + 1,
-                            wake=wake, text=end.text, cost=spent)  # fmt: skip
+                            wake=wake, text=end.text, cost=spent, tried=tried)  # fmt: skip
         else:
             given = run.given if end.state == "failed" else ""  # it may be tried again
             after = replace(run, state=end.state, reason=end.reason, ended=now, wake=0.0,
@@ -257,7 +267,8 @@ class Book:
         """Bring the failure to the job's conversation: known there, it is told once."""
         language = job.owner.language
         key: Key = f"jobs_why_{run.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
-        paused = say("jobs_failed_paused", language) if run.reason == "model" and run.tries else ""
+        pauses = run.reason == "model" and run.tries and job.state == "active"
+        paused = say("jobs_failed_paused", language) if pauses else ""
         text = say(
             "jobs_failed",
             language,
@@ -276,3 +287,8 @@ class Book:
             language=language,
         )
         await self.means.accept([told])
+
+
+def _tried(run: Run, last: Try) -> tuple[Try, ...]:
+    """The tries of `run`, with one more that failed."""
+    return (*run.tried, replace(last, text=last.text[:MOST_SAID]))[-MOST_KEPT:]

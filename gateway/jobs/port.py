@@ -79,11 +79,19 @@ class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
 
 
+class Try(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A try of a run that failed before another one was made: when it ended, and why."""
+
+    at: float
+    reason: Reason = ""
+    text: str = ""
+
+
 class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One due time of a job and what became of it. `slot` names it within the job; `wake`: when
     it is tried again; `count`: due times that a skipped one stands for; `text`: what it said;
     `given`: what the call that began it brought along; `delivered`: what became of its report
-    beyond the conversation."""
+    beyond the conversation; `tried`: the tries before this one."""
 
     job: str
     slot: str
@@ -101,6 +109,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: str = ""
     given: str = ""
     delivered: tuple[Delivery, ...] = ()
+    tried: tuple[Try, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -166,6 +175,9 @@ class Timetable(Protocol):
 
     def after(self, schedule: str, zone: str, moment: float) -> float | None:
         """The first due time after `moment`, None if there is none."""
+
+    def count(self, schedule: str, zone: str, first: float, until: float) -> int:
+        """Due times from the due time `first` on, up to `until`. Many take a while."""
 
     def words(self, schedule: str, zone: str, language: str) -> str:
         """The schedule in plain words. Not for a job without one."""

@@ -20,7 +20,7 @@ JobKey = Literal[
     "jobs_delivered", "jobs_not_delivered", "jobs_at_hook", "jobs_or_hook", "jobs_does",
     "jobs_runs", "jobs_feeds", "jobs_run_limit", "jobs_zone_hint",
     "command_timezone", "timezone_is", "timezone_none", "timezone_set", "timezone_wrong",
-    "usage_job",
+    "usage_job", "jobs_tried",
 ]  # fmt: skip
 
 ENGLISH: dict[JobKey, str] = {
@@ -108,6 +108,7 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_address": "The address of this chat: {address}",
     "jobs_run_cost": "{text}, {cost}",
     "jobs_delivered": "Delivered: {places}",
+    "jobs_tried": "Tried before, {when}: {why}",
     "jobs_not_delivered": "Not delivered to {place}: {why}",
     "jobs_at_hook": "When the hook {name} is called",
     "jobs_or_hook": "{words}, and when the hook {name} is called",
@@ -212,6 +213,7 @@ GERMAN: dict[JobKey, str] = {
     "jobs_address": "Die Adresse dieses Chats: {address}",
     "jobs_run_cost": "{text}, {cost}",
     "jobs_delivered": "Zugestellt: {places}",
+    "jobs_tried": "Vorher versucht, {when}: {why}",
     "jobs_not_delivered": "Nicht zugestellt an {place}: {why}",
     "jobs_at_hook": "Wenn der Hook {name} aufgerufen wird",
     "jobs_or_hook": "{words}, und wenn der Hook {name} aufgerufen wird",

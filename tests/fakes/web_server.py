@@ -12,10 +12,12 @@ from aiohttp import ClientSession, web
 
 from adapters.web.adapter import WebAdapter
 from adapters.web.gate import Gate
+from adapters.web.jobs import job_routes
 from gateway.messages import Inbound
 from gateway.views import Activity, ApprovalCard, Button, ProposalLine, ToolLine
 from tests.fakes.browser import Page, browse
 from tests.fakes.desk import FakeDesk
+from tests.fakes.job_desk import FakeJobDesk
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 TOKEN = "the-api-token"
@@ -28,6 +30,7 @@ class WebServer:
     url: str
     port: int
     desk: FakeDesk
+    jobs: FakeJobDesk
     gate: Gate
     adapter: WebAdapter
     http: ClientSession
@@ -59,7 +62,8 @@ async def serve(
     outputs = folder / "outputs"
     adapter = WebAdapter(desk, gate, folder / "uploads", outputs)
     app = web.Application()
-    app.add_routes(adapter.routes)
+    jobs = FakeJobDesk()
+    app.add_routes([*adapter.routes, *job_routes(jobs, gate)])
     runner = web.AppRunner(app, shutdown_timeout=0.2)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -71,6 +75,7 @@ async def serve(
                 url=url,
                 port=port,
                 desk=desk,
+                jobs=jobs,
                 gate=gate,
                 adapter=adapter,
                 http=http,

@@ -45,6 +45,7 @@ async def test_list_run_read_pause_delete(rig: Rig) -> None:
     status, said = await ask(rig, "GET", "")
     (job,) = said["jobs"]
     assert (status, job["id"], job["zone"], len(job["next"])) == (200, "mine", "Europe/Berlin", 3)
+    assert (job["words"], job["last"]) == ("At 09:00", None)
     rig.model.script(Say("all quiet"), Say("never"))
     for _ in range(2):
         assert await ask(rig, "POST", "/mine/run", key="k1") == (200, {"done": True, "key": "k1"})
@@ -52,6 +53,7 @@ async def test_list_run_read_pause_delete(rig: Rig) -> None:
     status, said = await ask(rig, "GET", "/mine/runs")
     (run,) = said["runs"]
     assert (run["slot"], run["state"], run["text"]) == ("now-k1", "done", "all quiet")
+    assert (run["words"], (await ask(rig, "GET", ""))[1]["jobs"][0]["last"]) == ("done", run)
     assert (await ask(rig, "POST", "/mine/pause"))[0] == 200
     assert (await ask(rig, "POST", "/mine/pause"))[0] == 409
     assert (await ask(rig, "GET", ""))[1]["jobs"][0]["state"] == "paused"

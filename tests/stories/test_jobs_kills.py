@@ -2,22 +2,25 @@
 end that is put down."""
 
 import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from agent_core import ambient
+from agent_core.errors import ModelFailed
 from cron import firing, scheduler
 from cron.timetable import Times
+from gateway.jobs import book as jobs_book
 from gateway.jobs.book import Book
 from gateway.jobs.means import means_of
 from gateway.jobs.port import FILE, HERE, Due, Job, Run
 from gateway.jobs.settings import JobSettings
 from gateway.jobs.store_sqlite import SqliteJobs
-from gateway.messages import Conversation
+from gateway.messages import Conversation, job_token
 from tests.fakes.lives import count_points, killed_at
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
 from tests.stories.test_kills import assert_clean
@@ -64,33 +67,46 @@ class PointedJobs:
         return done
 
 
-async def story(life: Life, deliver: tuple[str, ...] = ()) -> None:
-    """A job that is due: its report, and its end on record."""
+@contextlib.asynccontextmanager
+async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[Book]:
+    """A job that is due then, once it is there, and the clock that runs it."""
     firing.TASK = ""  # the scripted model reads its script from the beginning
     jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
     means = means_of(life.store, life.host.accept, life.folder, frozenset(("test",)))  # type: ignore[arg-type]
     book = Book(jobs, Times(), JobSettings(), means)  # type: ignore[arg-type]
     life.services.jobs = book
-    due = float(int(ambient.now()) - 5)
-    text = Times().read(f"at {ambient.utc(due):%Y-%m-%dT%H:%M:%S}Z", "UTC")
     job = Job(
-        id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note", schedule=text,
-        zone="UTC", next_due=due, wake=due, made=due, version="a", deliver=deliver,
+        id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note",
+        zone="UTC", next_due=due, wake=due, made=due, version="a", **more,
     )  # fmt: skip
-    if await jobs._jobs.get("j1") is None:
+    if not (life.folder / "made").exists():
         await jobs._jobs.commit(None, job, ())
+        (life.folder / "made").touch()
     clock = scheduler.Scheduler(jobs, life.host.accept, book.settle)
     book.ring = clock.ring
     running = asyncio.create_task(clock.run())
     try:
-        async with asyncio.timeout(10):
-            while [run.state for run in await jobs.runs("j1", 9)] != ["done"]:
-                await asyncio.sleep(0.005)
-        await life.quiet()
-        await assert_clean(life, 1)
+        yield book
     finally:
         running.cancel()
         await asyncio.wait({running})
+
+
+async def states(book: Book, *wanted: str) -> None:
+    """Until the runs are so far, the oldest first."""
+    async with asyncio.timeout(10):
+        while [run.state for run in reversed(await book.jobs.runs("j1", 9))] != list(wanted):
+            await asyncio.sleep(0.005)
+
+
+async def story(life: Life, deliver: tuple[str, ...] = ()) -> None:
+    """A job that is due: its report, and its end on record."""
+    due = float(int(ambient.now()) - 5)
+    schedule = Times().read(f"at {ambient.utc(due):%Y-%m-%dT%H:%M:%S}Z", "UTC")
+    async with booked(life, due, schedule=schedule, deliver=deliver) as book:
+        await states(book, "done")
+        await life.quiet()
+        await assert_clean(life, 1)
 
 
 def check(folder: Path, label: str) -> None:
@@ -147,3 +163,90 @@ def test_a_kill_at_every_point_delivers_once() -> None:
         killed += killed_at([{k}], story_elsewhere, check_elsewhere, label)
     assert killed > points["count"] * 0.9
     assert sends.keys() <= {1, 2} and sends[2] <= 10, sends
+
+
+async def story_of_a_bad_day(life: Life) -> None:
+    """A job whose model cannot be reached is tried again, told and paused. A person has it tried
+    once more, goes on, runs it by hand, it is called from outside, and deleted in the end."""
+    jobs_book.RETRIES = (0.01, 0.01)
+    complete = life.agent.complete
+
+    async def answer(*given: Any) -> Any:
+        if not (life.folder / "failed").exists():
+            life.points.hit("model fails")
+            raise ModelFailed("nobody there")
+        return await complete(*given)
+
+    life.agent.complete = answer  # type: ignore[method-assign]
+    async with booked(life, float(int(ambient.now()) - 5), schedule="every 86400s") as book:
+        for step in (failed, retried, by_hand, called, deleted):
+            done = life.folder / step.__name__
+            if not done.exists():
+                await step(life, book)
+                await life.quiet()
+                done.touch()
+        await assert_clean(life, 6)
+
+
+async def failed(life: Life, book: Book) -> None:
+    await states(book, "failed")
+    await life.until(life.cards)
+    (run,) = await book.jobs.runs("j1", 9)
+    assert (run.reason, run.tries, [one.reason for one in run.tried]) == ("model", 2, ["model"] * 2)
+    await paused(book)
+
+
+async def paused(book: Book) -> None:
+    async with asyncio.timeout(10):
+        while (job := await book.jobs.get("j1")) is not None and job.state != "paused":
+            await asyncio.sleep(0.005)
+
+
+async def retried(life: Life, book: Book) -> None:
+    (run,) = await book.jobs.runs("j1", 9)
+    await life.press("p1", job_token("j1", "retry", run.slot))
+    await states(book, "done")
+
+
+async def by_hand(life: Life, book: Book) -> None:
+    await book.resume("j1")
+    await book.run_now("j1", "k1")
+    await states(book, "done", "done")
+
+
+async def called(life: Life, book: Book) -> None:
+    job = await book.jobs.get("j1")
+    assert job is not None and job.state == "active"
+    await book.call(job, "hook-1", "")
+    await states(book, "done", "done", "done")
+
+
+async def deleted(life: Life, book: Book) -> None:
+    if await book.jobs.get("j1") is not None:
+        await states(book, "done", "done", "done")
+        await book.remove("j1")
+    assert await book.jobs.listed() == ()
+
+
+def check_bad_day(folder: Path, label: str) -> None:
+    lines = Ledger(folder / "ledger.jsonl").all("send")
+    sent = Counter(line["view"]["kind"] for line in lines)
+    reports = Counter(line["id"] for line in lines if line["view"]["kind"] == "report")
+    assert 3 <= len(reports) <= 4 and 1 <= sent["choice"] <= 2, f"{label}: {sent}"
+    sends.update((len(reports) - 2, sent["choice"]))
+    tools = Counter(line["name"] for line in Ledger(folder / "ledger.jsonl").all("tool"))
+    assert tools["note"] <= 3, label
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_kill_at_every_point_of_a_bad_day_tells_once() -> None:
+    sends.clear()
+    points = count_points(story_of_a_bad_day)
+    assert points["names"].count("model fails") == 3
+    killed = 0
+    for k in range(1, points["count"] + 1):
+        label = f"kill at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story_of_a_bad_day, check_bad_day, label)
+    assert killed > points["count"] * 0.9
+    assert sends.keys() <= {1, 2} and sends[2] <= 12, sends

@@ -225,6 +225,19 @@ async def test_fails_is_tried_again_then_told_and_paused(rig: Rig, clock: Shifte
     assert len([one for one in rig.said() if "failed" in one]) == 1
 
 
+async def test_what_was_due_once_is_tried_again_too(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    moment = f"at {ambient.utc(ambient.now() + DAY):%Y-%m-%d %H:%M}"
+    await make(rig, schedule=moment, zone="UTC")
+    rig.model.script(Fail(401), Say("Now it works."))
+    await fire(rig, clock)
+    run = await settled(rig, "retrying")
+    assert (await only(rig)).state == "ended"
+    await pass_until(rig, clock, run.wake + 1)
+    await rig.shows("Now it works.")
+    assert (await settled(rig, "done")).tries == 1
+
+
 async def test_a_run_asks_parks_and_the_buttons_work_later(rig: Rig, clock: Shifted) -> None:
     await rig.start(PERMISSION_ASK_ALL="on")
     rig.model.script(schedule(), Say("It stands."))

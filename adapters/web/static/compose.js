@@ -15,7 +15,7 @@ function fit() {
   text.style.overflowY = text.scrollHeight > text.clientHeight + 2 ? "auto" : "hidden";
 }
 
-function write(words) {
+export function write(words) {
   text.value = words;
   typed();
 }

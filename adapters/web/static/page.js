@@ -1,7 +1,7 @@
 // The page put together: which conversation, and what belongs to no part of it.
 
 import { at, post } from "./api.js";
-import { $, keep, kept, newKey, toast } from "./dom.js";
+import { $, keep, kept, newKey, say, toast } from "./dom.js";
 import { close, connected, earlier, load, onStanding, open, toEnd } from "./talk.js";
 import { restore, send } from "./compose.js";
 import { list, menu, menuOpen } from "./side.js";
@@ -24,6 +24,7 @@ onStanding((changed) => { if (changed) list(); });
 $("stop").addEventListener("click", () => post("/stop", {}).catch((error) => toast(error.message)));
 $("earlier").addEventListener("click", earlier);
 $("down").addEventListener("click", () => { toEnd(); $("text").focus({ preventScroll: true }); });
+$("jobs").addEventListener("click", () => { menu(false); import("./jobs.js").then((jobs) => jobs.show(), () => toast(say("no_gateway"))); });
 document.querySelectorAll("[data-say]").forEach((node) => node.addEventListener("click", () => send(node.dataset.say)));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && menuOpen()) { menu(false); $("menu").focus(); }

@@ -120,9 +120,9 @@ function buttons(view, withReason) {
   const open = view.state === "open" || view.kind === "plan";
   if (!open || !view.buttons.length) return [];
   const reason = make("textarea", { class: "field", rows: 1, "data-keep": "reason", "aria-label": say("reason") });
-  const row = make("div", { class: "buttons" });
+  const row = make("div", { class: "buttons" }), stays = view.kind === "choice" && !view.question; // it asks nothing: its buttons can be pressed again
   for (const one of view.buttons)
-    row.append(make("button", { type: "button", class: one.style, "data-keep": one.token, onclick: (event) => answer(event.target, one.token, reason.value) }, one.label));
+    row.append(make("button", { type: "button", class: one.style, "data-keep": one.token, onclick: (event) => answer(event.target, one.token, reason.value, stays) }, one.label));
   return withReason ? [make("div", { class: "reason" }, fold("why", say("add_reason"), reason)), row] : [row];
 }
 
@@ -134,15 +134,18 @@ function form(view) {
   return node;
 }
 
-async function answer(node, token, words) {
+async function answer(node, token, words, stays = false) {
   const controls = node.closest(".card").querySelectorAll("button, textarea");
   controls.forEach((one) => (one.disabled = true));
   try {
     await post("/answers", { token, text: words.trim() });
   } catch (error) {
-    controls.forEach((one) => (one.disabled = false));
+    stays = true;
     toast(error.message);
   }
+  if (!stays) return;
+  controls.forEach((one) => (one.disabled = false));
+  node.focus({ preventScroll: true });
 }
 
 export function replace(old, node, fallback) { // keep what was typed, what was folded out, and the focus

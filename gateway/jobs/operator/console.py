@@ -10,8 +10,8 @@ from gateway.jobs.book import Book
 from gateway.jobs.operator.applying import JobFile
 from gateway.jobs.operator.jobfile import Faulty
 from gateway.jobs.port import MOST_RUNS, Job
-from gateway.jobs.work.shown import shown_job, shown_run
-from gateway.jobs.work.words import delivered, due, ran
+from gateway.jobs.work.showing import shown_job, shown_run
+from gateway.jobs.work.words import delivered, due, ran, tried
 
 SHORT = 8
 """Characters of an id by which a job may be named, at least."""
@@ -70,7 +70,7 @@ class Console:
     async def _list(self, *, as_json: bool) -> Told:
         every = await self._book.jobs.listed()
         if as_json:
-            return Told(text=_json([shown_job(job, self._book.next_times(job)) for job in every]))
+            return Told(text=_json([await shown_job(self._book, job, "") for job in every]))
         lines = [f"{job.id}  {job.state:<6}  {self._when(job)}  {job.title}" for job in every]
         return Told(text="\n".join(lines) or "There are no jobs.")
 
@@ -79,7 +79,7 @@ class Console:
         return f"{due(self._book.times, job, '')} ({job.zone}){next_due}"
 
     async def _show(self, job: Job, as_json: bool) -> Told:
-        shown = shown_job(job, self._book.next_times(job))
+        shown = await shown_job(self._book, job, "")
         if as_json:
             return Told(text=_json(shown))
         pairs = json.decode(json.encode(shown), type=dict[str, object])
@@ -89,13 +89,14 @@ class Console:
     async def _history(self, job: Job, as_json: bool) -> Told:
         runs = await self._book.jobs.runs(job.id, MOST_RUNS)
         if as_json:
-            return Told(text=_json([shown_run(run) for run in runs]))
+            return Told(text=_json([shown_run(run, "") for run in runs]))
         lines = []
         for run in runs:
             when = self._book.times.when(run.due, job.zone)
             lines.append(f"{when}  {ran(run, '')}")
             said = " ".join(run.text.split())[:200]
-            lines += (f"    {one}" for one in (said, delivered(run, "")) if one)
+            before = tried(self._book.times, job, run, "")
+            lines += (f"    {one}" for one in (said, *before, delivered(run, "")) if one)
         return Told(text="\n".join(lines) or "It has not run yet.")
 
     async def _run(self, job: Job, as_json: bool) -> Told:

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from gateway.access import Role
 from gateway.jobs.book import Book
 from gateway.jobs.port import MOST_RUNS, Asker, Job
-from gateway.jobs.work.shown import ShownJob, ShownRun, shown_job, shown_run
+from gateway.jobs.work.showing import shown_job, shown_run
+from gateway.jobs.work.shown import ShownJob, ShownRun
 from gateway.messages import Conversation, Sender
 from gateway.people.roles import at_least
 from gateway.sessions.services import Services
@@ -27,14 +28,16 @@ class BookDesk:
 
     async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
         """Those that the person may manage."""
-        return tuple(shown_job(job, self._book.next_times(job)) for job in await self._mine(sender))
+        mine = await self._mine(sender)
+        return tuple([await shown_job(self._book, job, sender.language) for job in mine])
 
     async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
         """The newest runs of one of them, None if there is no such job."""
         job = await self._one(sender, name)
         if job is None:
             return None
-        return tuple(map(shown_run, await self._book.jobs.runs(job.id, MOST_RUNS)))
+        runs = await self._book.jobs.runs(job.id, MOST_RUNS)
+        return tuple(shown_run(run, sender.language) for run in runs)
 
     async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:
         """Run, pause, resume or delete one of them; False if that changes nothing, None if there

@@ -57,6 +57,16 @@ def ran(run: Run, language: str) -> str:
     return text
 
 
+def tried(times: Timetable, job: Job, run: Run, language: str) -> tuple[str, ...]:
+    """The tries before the last one, a line each."""
+    lines = []
+    for one in run.tried:
+        why: Key = f"jobs_why_{one.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
+        when = times.when(one.at // 60 * 60, job.zone)
+        lines.append(say("jobs_tried", language, when=when, why=say(why, language)))
+    return tuple(lines)
+
+
 def delivered(run: Run, language: str) -> str:
     """What became of its report beyond its conversation, "" if there is nothing to say."""
     there = [place(one.to, language) for one in run.delivered if not one.why]

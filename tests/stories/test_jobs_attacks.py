@@ -1,0 +1,207 @@
+"""What of the list of attacks on webhooks concerns `POST /hooks`, case by case, where the shared folder
+is there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from agent_core import ambient
+from agent_core.ambient import SystemClock
+from gateway.jobs.work.hooks import ADDRESS, secret_name
+from gateway.vault.vault import Vault
+from tests.agent_core.attacks import group
+from tests.fakes.model_server import Say
+from tests.stories.jobs_rig import Shifted, pass_until, runs, settled
+from tests.stories.rig import PATIENCE, Rig, living, quick
+from tests.stories.test_jobs_hooks import BODY, call, github, mac, plain, prepare, standard
+
+Case = Callable[[Rig, Shifted], Awaitable[None]]
+CASES: dict[str, Case] = {}
+ELSEWHERE = {
+    "slack-retry-only": "a header of Slack's",
+    "slack-url-encoded-interactive": "a body of Slack's",
+    "telegram-forged-from": "a field of Telegram's; who signs a call may say anything",
+    "telegram-restart-backlog": "calls while nothing listens do not arrive; callers call again",
+}
+"""Case -> why it says nothing of calls of a hook."""
+
+
+def case(name: str) -> Callable[[Case], Case]:
+    def keep(test: Case) -> Case:
+        CASES[name] = test
+        return test
+
+    return keep
+
+
+@pytest.fixture
+def clock() -> Iterator[Shifted]:
+    shifted = Shifted()
+    ambient.use(shifted)
+    yield shifted
+    ambient.use(SystemClock())
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        prepare(made.home, made.where().id)
+        await made.start()
+        await made.until(lambda: made.log.named("jobs_file_applied"))
+        yield made
+
+
+async def refused(rig: Rig, headers: dict[str, str], body: bytes = BODY, status: int = 401) -> None:
+    """It is, nothing begins, and nobody is locked out by it."""
+    before = await runs(rig)
+    assert (await call(rig, headers, body))[0] == status
+    assert await runs(rig) == before
+
+
+async def begun_once(rig: Rig) -> None:
+    await settled(rig, "done")
+    await rig.quiet()
+    assert len(await runs(rig)) == 1
+    assert len([one for one in rig.said() if "deployed" in one]) == 1
+
+
+@case("slack-future")
+async def from_the_future(rig: Rig, clock: Shifted) -> None:
+    for sign in (standard, plain):
+        await refused(rig, sign(at=ambient.now() + 302))
+
+
+@case("slack-body-mutated")
+async def another_body(rig: Rig, clock: Shifted) -> None:
+    for sign in (standard, plain, github):
+        await refused(rig, sign(), BODY.replace(b"1.2.3", b"6.6.6"))
+
+
+@case("slack-replay-same-body")
+async def replayed(rig: Rig, clock: Shifted) -> None:
+    headers = plain()
+    for _ in range(2):
+        assert (await call(rig, headers))[0] == 202
+    await begun_once(rig)
+
+
+@case("slack-retry-after-ttl")
+async def retried_late(rig: Rig, clock: Shifted) -> None:
+    """The same call, signed anew, long after its first signature is too old."""
+    assert (await call(rig, standard("msg_1")))[0] == 202
+    await begun_once(rig)
+    await pass_until(rig, clock, ambient.now() + 86_400)
+    assert (await call(rig, standard("msg_1")))[0] == 202
+    await begun_once(rig)
+
+
+@case("slack-retry-while-running")
+async def retried_while_it_runs(rig: Rig, clock: Shifted) -> None:
+    rig.model.gate = asyncio.Event()
+    assert (await call(rig, standard()))[0] == 202
+    await rig.until(lambda: rig.model.requests)
+    assert (await call(rig, standard()))[0] == 202
+    rig.model.gate.set()
+    await begun_once(rig)
+
+
+@case("telegram-no-secret")
+async def no_signature(rig: Rig, clock: Shifted) -> None:
+    await refused(rig, {})
+    await refused(rig, {"webhook-id": "msg_1", "X-Turnkeeper-Timestamp": f"{ambient.now():.0f}"})
+
+
+@case("telegram-secret-unset")
+async def no_secret(rig: Rig, clock: Shifted) -> None:
+    """A hook without one takes nothing, whoever signs with nothing."""
+    Vault(rig.home).drop(ADDRESS, secret_name("deploy"))
+    await refused(rig, standard())
+    await refused(rig, {"X-Hub-Signature-256": f"sha256={mac(BODY, b'').hex()}"})
+
+
+@case("telegram-dup-update")
+async def two_at_once(rig: Rig, clock: Shifted) -> None:
+    headers = standard()
+    answers = await asyncio.gather(*(call(rig, headers) for _ in range(4)))
+    assert [status for status, _ in answers] == [202] * 4
+    await begun_once(rig)
+
+
+@case("telegram-ack-before-done")
+async def killed_after_the_answer(rig: Rig, clock: Shifted) -> None:
+    rig.model.gate = asyncio.Event()
+    assert (await call(rig, standard()))[0] == 202
+    await rig.until(lambda: rig.model.requests)
+    await rig.crash()
+    rig.model.gate.set()
+    await rig.start()
+    await begun_once(rig)
+
+
+@case("body-too-large")
+async def too_large(rig: Rig, clock: Shifted) -> None:
+    """Refused by its length: none of it is waited for."""
+    where = urlsplit(rig.url)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    try:
+        head = f"POST /hooks/deploy HTTP/1.1\r\nHost: a\r\nContent-Length: {50 << 20}\r\n\r\n"
+        writer.write(head.encode())
+        async with asyncio.timeout(PATIENCE):
+            assert b" 413 " in await reader.readline()
+    finally:
+        writer.close()
+    assert await runs(rig) == []
+
+
+@case("bad-utf8")
+async def bad_bytes(rig: Rig, clock: Shifted) -> None:
+    wild = b'{"a": "\xff\xfe"}'
+    await refused(rig, plain(wild), wild, 400)
+
+
+@case("secret-rotation")
+async def old_secret(rig: Rig, clock: Shifted) -> None:
+    Vault(rig.home).keep(ADDRESS, secret_name("deploy"), "another secret of the hook")
+    for sign in (standard, plain, github):
+        await refused(rig, sign())
+
+
+@case("get-burns-lockout")
+async def many_gets(rig: Rig, clock: Shifted) -> None:
+    async with aiohttp.ClientSession() as session:
+        for _ in range(20):
+            async with session.get(f"{rig.url}hooks/deploy", headers=standard()) as answer:
+                assert answer.status == 405
+    assert (await call(rig, standard()))[0] == 202
+    await begun_once(rig)
+
+
+@case("blank-callback-token")
+async def blank(rig: Rig, clock: Shifted) -> None:
+    for headers in (
+        standard() | {"webhook-signature": ""},
+        standard() | {"webhook-id": ""},
+        plain() | {"X-Turnkeeper-Signature": ""},
+        plain() | {"X-Turnkeeper-Signature": "sha256="},
+        {"X-Hub-Signature-256": "sha256="},
+    ):
+        await refused(rig, headers)
+
+
+NAMES = [name for name, _ in group("webhook")]
+
+
+@pytest.mark.skipif(not NAMES, reason="the shared folder is not there")
+def test_every_case_is_tried_or_said_why_not() -> None:
+    assert set(NAMES) == CASES.keys() | ELSEWHERE.keys() and not CASES.keys() & ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) & CASES.keys()))
+async def test_an_attack_on_a_hook(name: str, rig: Rig, clock: Shifted) -> None:
+    rig.model.script(*[Say("1.2.3 was deployed.")] * 4)
+    await CASES[name](rig, clock)
