@@ -135,6 +135,7 @@ async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
         await room.write("And backwards")
         assert isinstance(await room.next(), MessageReceived)
         await room.shows("#pending", "And backwards")
+        await page.until("!document.querySelector('#stop').hidden")
         await page.click("#stop")
         assert isinstance(await room.next(), StopPressed)
         desk.stand(room.where, "idle")
