@@ -23,7 +23,7 @@ _Key = Literal[
     "help", "edited", "deleted", "view_failed", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium",
     "risk_high", "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
-    "earlier_many", "more_characters", "your_answer", "deny_reason", "reason", "wishes", "send_off", "back",
+    "earlier_many", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason", "reason", "wishes", "send_off", "back",
     "not_entitled", "who_asker", "who_admin", "who_user", "voted", "voted_before",
     "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
     "unpaired", "unpair_listed", "unpair_unknown", "unpair_usage", "link_private", "link_code",
@@ -125,6 +125,9 @@ ENGLISH: dict[Key, str] = {
     "earlier_many": "{n} earlier steps",
     "more_characters": "{n} more characters",
     "your_answer": "Your answer",
+    "your_question": "Your question",
+    "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel first, or "
+    "copy the message into our own chat.",
     "deny_reason": "Deny with reason",
     "reason": "Reason",
     "wishes": "What should change?",
@@ -284,6 +287,9 @@ GERMAN: dict[Key, str] = {
     "earlier_many": "{n} frühere Schritte",
     "more_characters": "{n} weitere Zeichen",
     "your_answer": "Ihre Antwort",
+    "your_question": "Ihre Frage",
+    "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich erst in den "
+    "Kanal ein, oder kopieren Sie die Nachricht in unseren eigenen Chat.",
     "deny_reason": "Mit Grund ablehnen",
     "reason": "Grund",
     "wishes": "Was soll anders werden?",

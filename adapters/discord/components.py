@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from adapters.discord.markdown import seen
+from adapters.discord.parse import STOP
+from gateway.texts import say
 from gateway.views import Button
 
 SUPPRESS_EMBEDS, EPHEMERAL, QUIET, V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
@@ -136,6 +138,11 @@ def writer(label: str, token: str) -> tuple[Component, ...]:
     """A button that opens a modal; what is written there comes with `token`."""
     made = {"type": 2, "style": 1, "label": _label(label, LABEL), "custom_id": f"{WRITES}{token}"}
     return ({"type": 1, "components": [made]},)
+
+
+def stopper(language: str) -> tuple[Component, ...]:
+    """A button that stops the turn: Discord has none of its own."""
+    return buttons([Button(label=say("plan_stop", language), token=STOP, style="bad")])
 
 
 def modal(token: str, title: str, *, needed: bool) -> dict[str, object]:

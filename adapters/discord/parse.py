@@ -17,6 +17,7 @@ from gateway.messages import (
     MessageReceived,
     Quote,
     Sender,
+    StopPressed,
 )
 
 Json = Mapping[str, object]
@@ -35,6 +36,8 @@ EPOCH = 1_420_070_400_000
 """Milliseconds since 1970 at which Discord's ids begin."""
 MOST_DEPTH = 5
 NOTHING: Json = {}
+STOP = "stop"
+"""The custom_id of the button that stops the turn."""
 
 
 class Me(Struct, frozen=True, kw_only=True):
@@ -287,23 +290,24 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
     token, data = token_of(event), _map(event.get("data"))
     if not token or (event.get("type") == PRESSED and token.startswith("w:")):
         return None  # a button that opens a modal says nothing yet
+    press = press_of(event)
+    if token == STOP:
+        return StopPressed(
+            conversation=conversation, sender=sender, event=f"i{number}", press=press
+        )
     words = "\n".join(_written(data)).strip() if event.get("type") == FILLED_IN else ""
     if words and token.endswith(":text"):
         return FormSubmitted(
-            conversation=conversation,
-            sender=sender,
-            event=f"i{number}",
-            token=token,
-            text=words,
-            press=press_of(event),
-        )
+            conversation=conversation, sender=sender, event=f"i{number}",
+            token=token, text=words, press=press,
+        )  # fmt: skip
     return ButtonPressed(
         conversation=conversation,
         sender=sender,
         event=f"i{number}",
         message=_id(_map(event.get("message")).get("id")),
         token=token,
-        press=press_of(event),
+        press=press,
         text=words,
     )
 
@@ -315,13 +319,9 @@ def _command(
     if not name:
         return None
     return CommandGiven(
-        conversation=conversation,
-        sender=sender,
-        event=f"i{number}",
-        message=number,
-        name=name,
-        arguments=typed_of(event).strip(),
-    )
+        conversation=conversation, sender=sender, event=f"i{number}",
+        message=number, name=name, arguments=typed_of(event).strip(),
+    )  # fmt: skip
 
 
 def command_of(event: Json) -> str:

@@ -4,7 +4,7 @@ place. Pure. What is over gives way to its count.
 
 from collections.abc import Sequence
 
-from adapters.discord.components import buttons, message, messages, text
+from adapters.discord.components import buttons, message, messages, stopper, text
 from adapters.discord.markdown import LIMIT, code, fenced, one_line, parts, plain, seen
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
@@ -46,7 +46,9 @@ def activity(view: Activity) -> tuple[bytes, ...]:
         first -= 1
         room -= utf16(lines[first]) + 1
     before = f"-# {_earlier(first, view.language)}" if first else ""
-    return messages(["\n".join(filter(seen, (words, before, *lines[first:])))])
+    shown = ["\n".join(filter(seen, (words, before, *lines[first:])))]
+    live = any(line.state == "running" for line in view.lines)
+    return messages(shown, stopper(view.language) if live else ())
 
 
 def plan(view: PlanView) -> tuple[bytes, ...]:

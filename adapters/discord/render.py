@@ -18,6 +18,7 @@ from adapters.discord.components import (
     gallery,
     message,
     messages,
+    stopper,
     text,
     word,
     writer,
@@ -96,7 +97,8 @@ def render(view: View) -> tuple[bytes, ...]:
 def _reply(view: Reply) -> tuple[bytes, ...]:
     """While it grows no more is shown than will surely stay a message."""
     if view.state == "streaming":
-        return messages(parts(view.text)[:BEGINNING])
+        shown = parts(view.text)[:BEGINNING]
+        return messages(shown, stopper(view.language) if shown else ())
     return _answer(view.text, view.note, "answer.md", view.language)
 
 

@@ -40,6 +40,9 @@ STREAMS = ("streaming_state_conflict", "cant_update_message", "edit_window_close
 LOOKED_BACK = 5.0
 """Seconds before a call whose answer was lost, from which its message is looked for: clocks differ."""
 MOST_FETCHED, KNOWN = 50 << 20, 2_000
+RECALLS = 0.001
+"""Seconds: a send is named (`send_as`), but Slack itself never knows it again. It is found by reading
+back, which may fail, so a send that was cut off is in doubt at once."""
 QUIET = {"unfurl_links": False, "unfurl_media": False, "link_names": False}
 
 
@@ -49,7 +52,7 @@ class SlackAdapter:
     ValueError if a setting cannot work."""
 
     platform = "slack"
-    abilities = Abilities(drafts=False, edit_interval=1.2, send_timeout=14.0)
+    abilities = Abilities(drafts=False, edit_interval=1.2, send_timeout=14.0, recalls=RECALLS)
 
     def __init__(
         self,
@@ -115,24 +118,26 @@ class SlackAdapter:
         return payloads if sure is None else with_twins(payloads, render(sure))
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
-        """The new message's `ts`, or that of the one in doubt, if it is there; of files the first
-        one's id."""
+        """The new message's `ts`; of files the first one's id."""
+        return await self.send_as(clock.new_id(), conversation, payload)
+
+    async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
+        """As `send`; of a message in doubt the `ts` of the one of this `name`, if it is there."""
         body = _body(payload)
         if body.files:
             native = await self._upload(conversation, body.files, str(body.told.get("text", "")))
         else:
-            native = await self._new(conversation, body)
+            native = await self._new(name, conversation, body)
         await self._told(conversation, body.session)
         return native
 
-    async def _new(self, conversation: Conversation, body: "_Body") -> str:
+    async def _new(self, mark: str, conversation: Conversation, body: "_Body") -> str:
         says = digest((body.sure or body.whole).encode())
-        if body.sure and (stamp := await self._history.says(conversation, says)):
+        if body.sure and (stamp := await self._history.in_doubt(conversation, mark, says)):
             self._certain[stamp] = None
             return stamp
         if stamp := await self._streamed(conversation, body):
             return stamp
-        mark = clock.new_id()
         told = body.told | QUIET | _where(conversation)
         told["metadata"] = {"event_type": SENT, "event_payload": {"id": mark, "says": says}}
         since = clock.now() - LOOKED_BACK
@@ -159,12 +164,17 @@ class SlackAdapter:
     async def _streamed(self, conversation: Conversation, body: "_Body") -> str:
         """The `ts` of the stream that shows this, "" if a message has to. One that was found shows
         it by an edit; if that fails, the next edit does."""
-        stream = body.stream
-        if stream is None or not stream.live or not self._streams.possible(conversation):
+        stream, stamp = body.stream, ""
+        if stream is None or not self._streams.possible(conversation):
             return ""
-        stamp = await self._streams.begin(conversation, stream.chunks)
+        if stream.live:
+            stamp = await self._streams.begin(conversation, stream.chunks)
+        elif body.sure:
+            stamp = await self._streams.cut(conversation, stream.chunks)
         if stamp and not self._streams.shows(stamp):
-            told = body.told | {"channel": conversation.channel, "ts": stamp, "link_names": False}
+            self._certain[stamp] = None
+            told = (_body(body.sure.encode()) if body.sure else body).told
+            told = told | {"channel": conversation.channel, "ts": stamp, "link_names": False}
             try:
                 await self._changed(conversation, told)
             except DeliveryError as error:
@@ -206,7 +216,9 @@ class SlackAdapter:
             log.info("slack_not_told", extra={"why": str(error)})
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
-        """Eyes on the message."""
+        """Eyes on the message; what was asked in a window is none."""
+        if "." not in message:
+            return
         try:
             eyes = {"channel": conversation.channel, "timestamp": message, "name": "eyes"}
             await self._wire.call("reactions.add", eyes)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from itertools import chain, takewhile
 
 from msgspec import Struct
 
@@ -52,15 +53,18 @@ class History:
                 return one.ts
         return ""
 
-    async def says(self, where: Conversation, mark: str) -> str:
-        """The `ts` of our message that says what `mark` is made of, below the last word of a person:
-        what stands above that was said before, and may rightly be said again."""
-        for one in await self._newest(where):
-            if one.user != where.account:
-                return ""
-            if one.payload.get("says") == mark:
-                log.info("slack_read_back", extra={"ts": one.ts})
-                return one.ts
+    async def in_doubt(self, where: Conversation, mark: str, says: str) -> str:
+        """The `ts` of our message that bears `mark`, wherever it stands. Else of one that says what
+        `says` is made of, below the last word of a person: what stands above that was said before,
+        and may rightly be said again."""
+        found = await self._newest(where)
+        alike = takewhile(lambda one: one.user == where.account, found)
+        for one in chain(
+            (one for one in found if one.payload.get("id") == mark),
+            (one for one in alike if one.payload.get("says") == says),
+        ):
+            log.info("slack_read_back", extra={"ts": one.ts})
+            return one.ts
         return ""
 
     async def streaming(self, where: Conversation, since: float, words: str = "") -> str:

@@ -91,12 +91,12 @@ def home_opened(payload: Json, me: Me) -> tuple[str, Conversation] | None:
 
 
 def _event(payload: Json, me: Me) -> Inbound | None:
-    event, name = _map(payload.get("event")), _str(payload.get("event_id"))
+    event, name = _map(payload.get("event")), string(payload.get("event_id"))
     if event.get("type") == "agent_session_stopped" and name:
         return _stopped(event, me, name)
     if event.get("type") not in ("message", "app_mention") or not name:
         return None
-    match _str(event.get("subtype")):
+    match string(event.get("subtype")):
         case "message_changed":
             return _changed(event, me, name)
         case "message_deleted":
@@ -110,7 +110,7 @@ def _said(event: Json, me: Me, name: str) -> Inbound | None:
     where, sender, stamp = _where(event, event, me), _author(event, me), _stamp(event.get("ts"))
     if where is None or sender is None or not stamp:
         return None
-    raw = _str(event.get("text"))
+    raw = string(event.get("text"))
     text, attachments = readable(raw, me.user), tuple(_attachments(event))
     addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
     if addressed and not attachments and (given := COMMAND.match(text)):
@@ -138,10 +138,10 @@ def _said(event: Json, me: Me, name: str) -> Inbound | None:
 
 def read_back(message: Json, channel: str, me: Me) -> Inbound | None:
     """A message as history tells it, None if it is nobody's words."""
-    if message.get("type", "message") != "message" or _str(message.get("subtype")) not in SAID:
+    if message.get("type", "message") != "message" or string(message.get("subtype")) not in SAID:
         return None
     told = {**message, "channel": channel}
-    return _said(told, me, f"r{channel}:{_str(message.get('ts'))}")
+    return _said(told, me, f"r{channel}:{string(message.get('ts'))}")
 
 
 def _changed(event: Json, me: Me, name: str) -> Inbound | None:
@@ -150,7 +150,7 @@ def _changed(event: Json, me: Me, name: str) -> Inbound | None:
         return _deleted(event, before, me, name)
     where, sender = _where(event, message, me), _author(message, me)
     stamp = _stamp(message.get("ts"))
-    text = readable(_str(message.get("text")), me.user)
+    text = readable(string(message.get("text")), me.user)
     unchanged = message.get("text") == before.get("text")  # a link was unfurled, a thread grew
     if where is None or sender is None or not stamp or not text or unchanged:
         return None
@@ -208,8 +208,8 @@ def _attachments(message: Json) -> Iterator[Attachment]:
         if ref and file.get("mode") not in ("tombstone", "hidden_by_limit"):
             yield Attachment(
                 ref=ref,
-                name=_str(file.get("name")) or "file",
-                mime=_str(file.get("mimetype")),
+                name=string(file.get("name")) or "file",
+                mime=string(file.get("mimetype")),
                 size=size if type(size) is int and 0 <= size < 1 << 53 else 0,
                 voice=file.get("subtype") == "slack_audio",
             )
@@ -231,10 +231,10 @@ def _command(payload: Json, me: Me) -> Inbound | None:
     """`/turnkeeper stop all` is the command `stop`; without a word it is `help`. Slack does not
     say in which thread it was given."""
     channel, user = _id(payload.get("channel_id")), _id(payload.get("user_id"))
-    trigger = _str(payload.get("trigger_id"))
+    trigger = string(payload.get("trigger_id"))
     if not channel or not user or not trigger:
         return None
-    name, _, arguments = readable(_str(payload.get("text")), me.user).partition(" ")
+    name, _, arguments = readable(string(payload.get("text")), me.user).partition(" ")
     return CommandGiven(
         conversation=place(me, channel, ""),
         sender=Sender(platform="slack", id=user),
@@ -251,14 +251,14 @@ def from_home(conversation: str, token: str) -> str:
 
 
 def _pressed_at_home(action: Json, user: str, me: Me) -> Inbound | None:
-    address, _, token = _str(action.get("value")).partition(" ")
+    address, _, token = string(action.get("value")).partition(" ")
     try:
         where = read_conversation(address)
     except ValueError:
         return None
     if not token or (where.platform, where.account) != ("slack", me.user):
         return None
-    sender, event = Sender(platform="slack", id=user), f"h{user}:{_str(action.get('action_ts'))}"
+    sender, event = Sender(platform="slack", id=user), f"h{user}:{string(action.get('action_ts'))}"
     press = f"{where.channel}|{where.thread}|{user}"
     if token == STOP:
         return StopPressed(conversation=where, sender=sender, event=event, press=press)
@@ -269,10 +269,10 @@ def _pressed_at_home(action: Json, user: str, me: Me) -> Inbound | None:
 
 def _pressed(payload: Json, me: Me) -> Inbound | None:
     action, asked = pressed(payload)
-    user, stamp = _id(_map(payload.get("user")).get("id")), _str(action.get("action_ts"))
+    user, stamp = _id(_map(payload.get("user")).get("id")), string(action.get("action_ts"))
     if user and _map(payload.get("view")).get("type") == "home":
         return _pressed_at_home(action, user, me)
-    if asked is None or not user or _str(action.get("action_id")).startswith(WRITES):
+    if asked is None or not user or string(action.get("action_id")).startswith(WRITES):
         return None
     if asked.token == STOP:
         return StopPressed(
@@ -295,7 +295,7 @@ def pressed(payload: Json) -> tuple[Json, Asked | None]:
     """The action of a press and what it is about, None if it is none of a message of ours."""
     action = _map(next(iter(_list(payload.get("actions"))), None))
     container, message = _map(payload.get("container")), _map(payload.get("message"))
-    token = _str(action.get("value")) or _str(_map(action.get("selected_option")).get("value"))
+    token = string(action.get("value")) or string(_map(action.get("selected_option")).get("value"))
     channel = _id(_map(payload.get("channel")).get("id")) or _id(container.get("channel_id"))
     stamp = _stamp(message.get("ts")) or _stamp(container.get("message_ts"))
     thread = _stamp(message.get("thread_ts")) or _stamp(container.get("thread_ts"))
@@ -309,13 +309,13 @@ def _written(payload: Json, me: Me) -> Inbound | None:
     """A modal of ours that was sent off."""
     view, user = _map(payload.get("view")), _id(_map(payload.get("user")).get("id"))
     try:
-        asked = msgspec.json.decode(_str(view.get("private_metadata")), type=Asked)
+        asked = msgspec.json.decode(string(view.get("private_metadata")), type=Asked)
     except msgspec.DecodeError:
         return None
-    number = _str(view.get("id"))
+    number = string(view.get("id"))
     if view.get("callback_id") != MODAL or not user or not number:
         return None
-    words = "\n".join(_values(view)).strip()
+    words = "\n".join(words_in(view)).strip()
     where, sender = place(me, asked.channel, asked.thread), Sender(platform="slack", id=user)
     press = _press(asked, user)
     if words and asked.token.endswith(":text"):
@@ -338,10 +338,11 @@ def _written(payload: Json, me: Me) -> Inbound | None:
     )
 
 
-def _values(view: Json) -> Iterator[str]:
+def words_in(view: Json) -> Iterator[str]:
+    """What was written into a modal, field by field."""
     for block in _map(_map(view.get("state")).get("values")).values():
         for element in map(_map, _map(block).values()):
-            if value := _str(element.get("value")):
+            if value := string(element.get("value")):
                 yield value
 
 
@@ -369,7 +370,7 @@ def _stamp(value: object) -> str:
     return value if isinstance(value, str) and STAMP.fullmatch(value) else ""
 
 
-def _str(value: object) -> str:
+def string(value: object) -> str:
     """A string that can be stored: lone surrogates become the replacement character."""
     if not isinstance(value, str):
         return ""

@@ -20,6 +20,7 @@ from slack_sdk.signature import Clock, SignatureVerifier
 
 from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
+from adapters.slack.live.about import About, asked
 from adapters.slack.live.missed import Missed
 from adapters.slack.people import People
 from adapters.slack.transport import Wire
@@ -70,6 +71,7 @@ class Receiver:
         self, wire: Wire, people: People, homes: Homes, contact: Callable[[], None], app: Slack
     ) -> None:
         self._wire, self._people, self._homes = wire, people, homes
+        self._about = About(wire, people)
         self._contact = contact
         self._app_token = app.app_token
         secret = app.signing_secret
@@ -261,18 +263,21 @@ class Receiver:
         if self._me is None:
             return None
         try:
-            inbound = parse.parse(kind, payload, self._me)
+            inbound = parse.parse(kind, payload, self._me) or asked(payload, self._me)
             if (seen := parse.home_opened(payload, self._me)) is not None:
                 self._homes.opened(*seen)
             if inbound is None and kind == "interactive":
-                await self._open(payload)
+                await self._open(payload, self._me)
         except Exception:  # the border: one poison payload must not hold up the others
             log.exception("slack_poison_payload", extra={"kind": kind})
             return None
         return await self._named(inbound) if inbound is not None else None
 
-    async def _open(self, payload: parse.Json) -> None:
-        """Open the modal that a button asks for; its trigger lives for three seconds."""
+    async def _open(self, payload: parse.Json, me: parse.Me) -> None:
+        """Open the modal that a shortcut or a button asks for; its trigger lives for three
+        seconds."""
+        if await self._about.chosen(payload, me):
+            return
         action, asked = parse.pressed(payload)
         user, trigger = payload.get("user"), payload.get("trigger_id")
         if asked is None or not str(action.get("action_id", "")).startswith(parse.WRITES):

@@ -299,7 +299,7 @@ class Outbox:
             finally:
                 self._pace.sent(new=False)  # a slow call must not bring the next one closer
         elif abilities.edits:
-            view = Reply(text=text, state="streaming")
+            view = Reply(text=text, state="streaming", language=self._holder.language)
             self.rows.setdefault(key, self._holder.preview(key))
             try:
                 for index, payload in enumerate(self._adapter.render(view, self._conversation)):

@@ -228,6 +228,22 @@ async def test_a_message_in_doubt_that_is_there_is_not_sent_again(server: SlackS
     assert "Possibly sent twice" in shown(server.channels["D0ANN"][-1])
 
 
+async def test_a_message_in_doubt_is_known_by_its_name(server: SlackServer) -> None:
+    """Also above what people have said since, and among others that say the same."""
+    said, here = Reply(text="Good day."), where("C0DEV", "1.5")
+    doubtful = Reply(text="Good day.", note="Possibly sent twice (restart).")
+    async with running(server, Store()) as first:
+        (payload,) = first.render(said, here)
+        natives = [await first.send_as(name, here, payload) for name in ("one", "two")]
+        server.say("C0DEV", "thanks", thread="1.5")
+    async with running(server, Store()) as second:
+        (payload,) = second.render(doubtful, here)
+        assert [await second.send_as(name, here, payload) for name in ("one", "two")] == natives
+        await second.edit(here, natives[0], payload)
+        assert await second.send_as("three", here, payload) not in natives
+    assert [shown(one).count("Possibly") for one in server.channels["C0DEV"]] == [0, 0, 1]
+
+
 @pytest.mark.parametrize("transport", ["socket", "http"])
 async def test_a_message_begins_a_session_and_slacks_stop_button_ends_the_turn(
     server: SlackServer, transport: str

@@ -1,6 +1,7 @@
 """Discord's gateway on loopback: sessions that outlive their connections, strictly."""
 
 import asyncio
+import contextlib
 import itertools
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,7 +131,8 @@ class GatewayServer:
         session.events.append(event)
         for socket, mine in list(self._open.items()):
             if mine is session:
-                await socket.send_json(event)
+                with contextlib.suppress(ConnectionError):  # it was killed: a resume brings it
+                    await socket.send_json(event)
 
     async def again(self, order: list[int]) -> None:
         """Send the last events once more, as they were: `order` counts from the end (-1)."""

@@ -110,6 +110,7 @@ class DiscordServer:
         self._nonces: dict[tuple[str, str], Json] = {}
         self._faults: dict[str, list[Fault]] = defaultdict(list)
         self._gates: dict[str, asyncio.Event] = {}
+        self._silent: set[str] = set()
         self._asked: dict[str, tuple[str, float]] = {}
         self._told: dict[str, tuple[float, float]] = {}
         self._buckets: dict[str, list[float]] = defaultdict(list)
@@ -271,7 +272,13 @@ class DiscordServer:
     def hold(self, name: str) -> None:
         self._gates[name] = asyncio.Event()
 
+    def hold_answers(self, name: str) -> None:
+        """Calls are carried out; who called does not hear of it until the release."""
+        self.hold(name)
+        self._silent.add(name)
+
     def release(self, name: str) -> None:
+        self._silent.discard(name)
         self._gates.pop(name).set()
 
     def forget(self, name: str) -> None:
@@ -322,7 +329,8 @@ class DiscordServer:
         call = Call(name, request.path, params, files, time.monotonic(), query=request.query)
         self.calls.append(call)
         self.gateway.note()
-        if gate := self._gates.get(name):
+        gate = self._gates.get(name)
+        if gate and name not in self._silent:
             await gate.wait()
         if id(call) in self._never:
             return web.Response()
@@ -333,6 +341,8 @@ class DiscordServer:
             call.status, body = refusal.status, refusal.body
         finally:
             self.gateway.note()
+        if gate:
+            await gate.wait()
         if call.status == 0:
             if request.transport:
                 request.transport.abort()

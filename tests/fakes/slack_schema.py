@@ -64,6 +64,7 @@ METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
 }
 BLOCKS: dict[str, tuple[set[str], set[str], str]] = {
     "markdown": ({"text"}, {"text"}, "MarkdownBlock"),
+    "section": ({"text"}, {"text"}, "SectionBlock"),
     "header": ({"text"}, {"text"}, "HeaderBlock"),
     "context": ({"elements"}, {"elements"}, "ContextBlock"),
     "rich_text": ({"elements"}, {"elements"}, "RichTextBlock"),
@@ -151,7 +152,8 @@ def check_chunk(chunk: Json) -> list[str]:
 def check_view(view: Json) -> list[str]:
     """A modal."""
     found = list(_plain("title", view.get("title"), 24))
-    for name in ("submit", "close"):
+    asks = any(block.get("type") == "input" for block in view.get("blocks", ()))
+    for name in ("submit", "close") if asks else ("close",):
         found += _plain(name, view.get(name), 24)
     if len(view.get("private_metadata", "")) > 3_000:
         found.append("private_metadata is too long")
@@ -198,6 +200,8 @@ def _limits(kind: str, block: Json) -> Iterator[str]:
                 yield f"markdown of {len(block['text'])} characters"
             if any(mark in block["text"] for mark in ("<!", "<@", "<#")):
                 yield "markdown that pings"
+        case "section":
+            yield from _plain("section", block["text"], 3_000)
         case "header":
             yield from _plain("header", block["text"], 150)
         case "context":

@@ -81,6 +81,8 @@ class SlackServer:
     """How many calls are taken; None: all."""
     deaf: bool = False
     """What happens is told to nobody: the app is away for longer than Slack tries."""
+    foreign: set[str] = field(default_factory=set)
+    """Chats in which the bot is not."""
     mute: int = 0
     """How many connections get no hello."""
     hook: str = ""
@@ -92,6 +94,7 @@ class SlackServer:
         self._clock = itertools.count(int(time.time()))
         self._faults: dict[str, list[Fault]] = defaultdict(list)
         self._gates: dict[str, asyncio.Event] = {}
+        self._silent: set[str] = set()
         self._changed = asyncio.Event()
         self._sockets: list[web.WebSocketResponse] = []
         self._tickets: set[str] = set()
@@ -260,6 +263,22 @@ class SlackServer:
         }
         return self.push("interactive", payload | {"view": shown | {"state": {"values": values}}})
 
+    def choose(self, channel: str, ts: str, user: str = "U0ANN", name: str = "ask_about") -> Json:
+        """A person chooses the shortcut `name` in the menu of somebody's message."""
+        said = self._said[channel, ts]
+        message = {
+            key: said[key] for key in ("type", "user", "ts", "text", "thread_ts") if key in said
+        }
+        payload = {"type": "message_action", "callback_id": name, "trigger_id": self.trigger()}
+        payload |= {"user": {"id": user, "name": user.lower()}, "team": {"id": TEAM, "domain": "t"}}
+        payload |= {"channel": {"id": channel, "name": "dev"}, "message": message}
+        payload |= {
+            "message_ts": ts,
+            "action_ts": self.stamp(),
+            "response_url": "https://x.invalid",
+        }
+        return self.push("interactive", payload)
+
     def command(self, channel: str, text: str, user: str = "U0ANN") -> Json:
         """`/turnkeeper text`."""
         payload = {"command": "/turnkeeper", "text": text, "user_id": user, "channel_id": channel}
@@ -329,7 +348,13 @@ class SlackServer:
     def hold(self, method: str) -> None:
         self._gates[method] = asyncio.Event()
 
+    def hold_answers(self, method: str) -> None:
+        """Calls are carried out; who called does not hear of it until the release."""
+        self.hold(method)
+        self._silent.add(method)
+
     def release(self, method: str) -> None:
+        self._silent.discard(method)
         self._gates.pop(method).set()
 
     # ---- waiting -------------------------------------------------------------------------
@@ -357,7 +382,8 @@ class SlackServer:
         call = await self._read(request)
         self.calls.append(call)
         self._changed.set()
-        if gate := self._gates.get(call.method):
+        gate = self._gates.get(call.method)
+        if gate and call.method not in self._silent:
             await gate.wait()
         if self.limits and (
             wait := self.limits.ask(call.method, call.arguments.get("channel", ""))
@@ -388,6 +414,8 @@ class SlackServer:
             except Refusal as refusal:
                 body = {"ok": False, "error": str(refusal)}
         self._changed.set()
+        if gate:
+            await gate.wait()
         if fault and fault.status == 0:
             if request.transport:
                 request.transport.abort()
@@ -542,6 +570,8 @@ class SlackServer:
 
     def _all(self, given: Json) -> list[Json]:
         channel = given["channel"]
+        if channel in self.foreign:
+            raise Refusal("channel_not_found")
         said = [event for (where, _), event in self._said.items() if where == channel]
         found = sorted([*self.channels[channel], *said], key=lambda m: float(m["ts"]))
         return [m for m in found if float(m["ts"]) > float(given.get("oldest", 0))]

@@ -4,18 +4,18 @@ when the gateway is killed at any of the story's resting points.
 `GOLDENS=write pytest tests/stories/test_both_surfaces.py` writes them anew, for people to read.
 """
 
-import dataclasses
 import json
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.stories import agent_stories as agent_stories
 from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, living, quick, write
 from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
+from tests.stories.surfaces.story import STORIES, delivered, story
 from tests.stories.surfaces.surface import GOLDENS, compare, told_by_bot, without_notes
 from tests.stories.test_plan_story import ASK, CHAIN
 
@@ -35,7 +35,7 @@ AT_THE_PAGE = {"form": ["☑ Ann: Monday"]}
 which asks for a reply, cannot be edited."""
 
 OUTPUT = ["Created a.txt (5 bytes).", "--- a.txt", "+++ a.txt", "@@ -0,0 +1 @@", "+hello"]
-FOLDED = {("tools", "discord"): OUTPUT}
+FOLDED = {("tools", "discord"): OUTPUT, ("limits", "discord"): ["Nothing found."]}
 """(story, surface) -> what is not shown there: where nothing can be folded, only the newest outputs
 of tools stand below their lines."""
 
@@ -47,38 +47,6 @@ BRIEFLY = {
 
 FLAWS: dict[tuple[str, str, str], str] = {}
 """(story, surface, rest) -> what is not as the golden says yet; an entry too many fails."""
-
-
-Tell = Callable[[Any], Awaitable[None]]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Story:
-    """`rests`: where the gateway is killed, one after another. `effects`: how often the story's
-    command has run in the end."""
-
-    tell: Tell
-    rests: tuple[str, ...]
-    effects: int = 0
-    language: str = "en"
-    settings: dict[str, str] = dataclasses.field(default_factory=dict)
-    differs: str = ""
-    """The rest after which the person sees something else, which is a golden of its own."""
-    labelled: str = ""
-    """The rest after which a message may bear the word that it was possibly sent twice."""
-
-
-STORIES: dict[str, Story] = {}
-
-
-def story(*rests: str, **more: Any) -> Callable[[Tell], Tell]:
-    """Enters the function into `STORIES`."""
-
-    def enter(tell: Tell) -> Tell:
-        STORIES[tell.__name__] = Story(tell=tell, rests=rests, **more)
-        return tell
-
-    return enter
 
 
 def run(note: str = "once", then: str = "") -> Call:
@@ -101,12 +69,6 @@ PLANNED = {
     "Step: ": [Say('{"ok": true}')],
     "[Finishing]": [Say("There you are.")],
 }
-
-
-async def delivered(s: Surface) -> None:
-    """Until all that is wanted so far stands on the screen, and that is on record."""
-    sessions = s.rig.host.sessions
-    await s.rig.until(lambda: all(session.outbox.idle for session in sessions.values()))
 
 
 @story("working", "changed")
@@ -519,7 +481,7 @@ def runs(*, killed: bool) -> list[Any]:
         for rest in STORIES[name].rests if killed else ("",):
             flaw = FLAWS.get((name, on, rest))
             marks = [pytest.mark.xfail(strict=True, reason=flaw)] if flaw else []
-            if killed and rest not in BRIEFLY.get(on, (rest,)):
+            if killed and (STORIES[name].long or rest not in BRIEFLY.get(on, (rest,))):
                 marks.append(pytest.mark.slow)
             label = "-".join(filter(None, [name, on, rest.replace(" ", "_")]))
             values = (name, on, rest) if killed else (name, on)
@@ -532,12 +494,13 @@ async def tell(name: str, on: str, folder: Path, crash_at: str = "") -> str:
     told = STORIES[name]
     async with living(folder) as rig:
         surface = SURFACES[on](rig, told.language, crash_at)
-        await surface.open(**told.settings)
-        try:
-            await told.tell(surface)
-            text = await surface.transcript()
-        finally:
-            await surface.close()
+        async with told.beside(surface) as found:
+            await surface.open(**told.settings | found)
+            try:
+                await told.tell(surface)
+                text = await surface.transcript()
+            finally:
+                await surface.close()
         assert tuple(surface.rests) == told.rests
         logs = [path.read_text() for path in rig.home.glob("workspaces/*/effects.txt")]
         assert sum(log.count("\n") for log in logs) == told.effects, logs
@@ -585,12 +548,17 @@ def test_both_surfaces_tell_the_same(name: str) -> None:
     }
     first = next(iter(shown.values()))
     for surface, other in shown.items():
-        lines = [line for line in told_by_bot(other) if line not in AT_THE_PAGE.get(name, ())]
-        folded = FOLDED.get((name, surface), ())
-        assert [line for line in told_by_bot(first) if line not in folded] == lines
+        hidden = [*AT_THE_PAGE.get(name, ()), *FOLDED.get((name, surface), ())]
+        assert _without(hidden, first) == _without(hidden, other)
         assert heard(first) == heard(other)
 
 
+def _without(hidden: list[str], golden: str) -> list[str]:
+    return [line for line in told_by_bot(golden) if line not in hidden]
+
+
 def heard(golden: str) -> str:
-    """What the model heard; how the bot was named for it, Telegram's messages say."""
-    return golden.partition("heard --")[2].replace("@test_bot ", "")
+    """What the model heard; how the bot was named for it, Telegram's messages say. It was told as
+    an answer, in which a list is drawn as one."""
+    told = golden.partition("heard --")[2].replace("@test_bot ", "")
+    return re.sub(r"^( +)(?:• |- )", r"\1", told, flags=re.MULTILINE)

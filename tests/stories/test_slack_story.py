@@ -74,6 +74,11 @@ class SlackRig(Rig):
     async def shows(self, text: str, channel: str = DM) -> Json:  # type: ignore[override]
         return await self.slack.shows(channel, text)
 
+    def streaming(self, channel: str = DM) -> list[str]:
+        """How each stream there stands."""
+        states = [message.get("streaming_state", "") for message in self.slack.channels[channel]]
+        return [state for state in states if state]
+
     async def asks(self, channel: str = DM) -> Json:
         """The newest message there with buttons of a question."""
 

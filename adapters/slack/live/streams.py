@@ -64,8 +64,7 @@ class Streams:
         given["task_display_mode"] = "timeline"
         if _longest(chunks) > MOST:
             return ""
-        if stamp := await self._cut(where, chunks):
-            await self.end(where, stamp)
+        if stamp := await self.cut(where, chunks):
             return stamp
         since = clock.now() - LOOKED_BACK
         try:
@@ -92,15 +91,19 @@ class Streams:
         self._more.set()
         self._sessions.changed(where, "processing")
 
-    async def _cut(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
-        """The stream of this answer that an earlier life began and could not note down. Slack ends
-        streams by itself, so soon after the start there is none any more."""
+    async def cut(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
+        """The stream of this answer that an earlier life began and could not note down, ended now;
+        "" if there is none. Slack ends streams by itself, so soon after the start there is none
+        any more."""
         young = clock.now() - self._born < LONGEST
         words = chunks[0].get("text", "") if len(chunks) == 1 else ""
         if not young or not words or where.id in self._looked:
             return ""
         self._looked.add(where.id)
-        return await self._history.streaming(where, self._born - LONGEST, str(words))
+        stamp = await self._history.streaming(where, self._born - LONGEST, str(words))
+        if stamp:
+            await self.end(where, stamp)
+        return stamp
 
     def shows(self, stamp: str) -> bool:
         """It is a stream under way."""

@@ -24,6 +24,7 @@ FENCE = re.compile(r"^```[^\n`]*\n(.*?)\n?```$", re.DOTALL | re.MULTILINE)
 LINE = re.compile(r"^(#{1,3} |-# |> )", re.MULTILINE)
 MARKED = re.compile(r"(?<!\\)(\*\*|~~|`)(.+?)(?<!\\)\1")
 SLANTED = re.compile(r"(?<![\\*])\*([^*\n]+)(?<!\\)\*")
+LINK = re.compile(r"\[([^\]]+)\]\(<?http[^)\s]+\)")
 ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")
 
 
@@ -177,7 +178,8 @@ class Discord(Surface):
         await self.rig.until(lambda: not self._waits_with(said["content"]))
 
     async def stop(self) -> None:
-        await self.command("/stop")
+        """The button below what grows."""
+        await self.press(next(label for label in STOP if self._bearing(label)))
 
     # ---- what a person sees --------------------------------------------------------------
 
@@ -186,7 +188,8 @@ class Discord(Surface):
 
     async def card(self, text: str) -> None:
         def opened() -> bool:
-            return any(text in read(one) and labels(one) for one in self._theirs())
+            asking = [one for one in self._theirs() if {*labels(one)} - {*STOP}]
+            return any(text in read(one) for one in asking)
 
         await self.server.wait(opened, PATIENCE)
 
@@ -273,6 +276,7 @@ class Discord(Surface):
         return "\n".join(filter(None, [*lines, *_rows(one)]))
 
 
+STOP = ("Stop", "Anhalten")
 DENY = {"en": "Deny with reason", "de": "Mit Grund ablehnen"}
 
 
@@ -298,7 +302,7 @@ def _code(text: str) -> str:
 
 def _read(text: str) -> str:
     """Without its markup and blank lines."""
-    text = LINE.sub("", text)
+    text = LINK.sub(r"\1", LINE.sub("", text))
     for pattern in (MARKED, MARKED):  # one may stand within another
         text = pattern.sub(r"\2", text)
     text = ESCAPED.sub(r"\1", SLANTED.sub(r"\1", text))

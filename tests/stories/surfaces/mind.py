@@ -1,10 +1,14 @@
 """A scripted model that answers by what was said last: asked again after a restart, it says the
-same again."""
+same again. And one that breaks off."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 
+from aiohttp import web
+
 from tests.fakes.model_server import Json, ModelServer, Say, Step
+from tests.gateway.process import KEY
 
 RECAP, HEARD = "What have I said?", "You said: "
 
@@ -60,7 +64,29 @@ class Mind:
 
 
 def _briefly(message: Json) -> str:
-    """What was said; of what the gateway adds for a plan only how it begins."""
+    """What was said; of what the gateway adds for its work only how it begins."""
     text = str(message["content"])
-    marks = ("[Planning]", "[Finishing]", "[Active Task Context]")
+    marks = ("[Planning", "[Finishing]", "[Active Task", "[Research]", "[Synthesis]", "[Report]")
     return text.partition("\n")[0] if any(mark in text for mark in marks) else text
+
+
+class Fragile(ModelServer):
+    """Says a little every 0.02 s, until it is to break: then each of its answers breaks off."""
+
+    def __init__(self) -> None:
+        super().__init__(KEY)
+        self.breaks = asyncio.Event()
+
+    async def _stream(
+        self, request: web.Request, step: Step, lines: list[str]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for line in lines:
+            await response.write(f"{line}\n\n".encode())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.breaks.wait(), 0.02)
+                break
+        assert request.transport
+        request.transport.abort()
+        return response

@@ -26,6 +26,7 @@ THREAD = "1700000000.000001"
 """Where Ann talks with the app: each line of talk with an agent is a thread."""
 MARKS = {"pending": "☐", "in_progress": "◐", "complete": "☑", "error": "✕"}
 FENCE = re.compile(r"^```\w*\n?", re.MULTILINE)
+LINK = re.compile(r"\[([^\]]+)\]\(http[^)\s]+\)")
 GROWTH = ("chat.startStream", "chat.appendStream", "chat.postMessage", "chat.update")
 PACE = Abilities(drafts=False, edit_interval=0.25, send_timeout=14.0)
 """A busy machine must not make an answer grow that comes at once."""
@@ -112,7 +113,9 @@ class Slack(Surface):
 
     async def press(self, label: str) -> None:
         card = self._pressed(PERSON, label)
-        await self._wait(lambda: label not in labels(card))
+        await self._taken()
+        if not _stays(card):
+            await self._wait(lambda: label not in labels(card))
 
     async def press_as(self, user: int, label: str) -> str:
         """The private word that answers the press."""
@@ -278,11 +281,18 @@ def _asks(message: Json) -> bool:
     return any(str(one.get("value", "")).startswith("q:") for one in options)
 
 
+def _stays(message: Json) -> bool:
+    """Its buttons do something with a job, or try a step again: they are there for longer."""
+    kinds = ("j:", "p:")
+    return any(str(one.get("value", "")).startswith(kinds) for one in elements(message))
+
+
 def _lines(block: Json) -> Iterator[str]:
     """What one reads of a block; what is folded away stands further in."""
     match block["type"]:
         case "markdown":
-            yield FENCE.sub("", block["text"]).replace("**", "").replace("`", "")
+            text = LINK.sub(r"\1", FENCE.sub("", block["text"]))
+            yield text.replace("**", "").replace("`", "")
         case "header":
             yield block["text"]["text"]
         case "context":

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.stories.rig import PATIENCE, Rig
-from tests.stories.surfaces.mind import HEARD, RECAP, Line, Mind
+from tests.stories.surfaces.mind import HEARD, RECAP, Fragile, Line, Mind
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
-TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?")
+PORT = re.compile(r"127\.0\.0\.1:\d+")
+NAMED = re.compile(r"-[0-9a-f]{8}(?=\.md\b)")
+"""What makes a file's name the only one."""
 AGAIN = re.compile(r"\b(\w+)(?: \1\b)+ ?")
 """How far a stream came when it was stopped is chance."""
 LONG = 14
@@ -27,6 +30,8 @@ class Surface(abc.ABC):
     def __init__(self, rig: Rig, language: str = "en", crash_at: str = "") -> None:
         self.rig, self.language, self.crash_at = rig, language, crash_at
         self.mind = Mind(rig.model)
+        self.fragile = Fragile()
+        """Another model, where a story starts it."""
         self.rests: list[str] = []
         self._looks: list[str] = []
 
@@ -153,7 +158,9 @@ class Surface(abc.ABC):
 def normal(text: str) -> str:
     """`text` without what differs from run to run, and without blank lines; a long one without
     its middle."""
-    text = AGAIN.sub(r"\1 \1 …", TIME.sub("<time>", text))
+    for pattern, name in ((TIME, "<time>"), (PORT, "<host>"), (NAMED, "-<name>")):
+        text = pattern.sub(name, text)
+    text = AGAIN.sub(r"\1 \1 …", text)
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     if len(lines) > LONG:
         left = lines[3:-3]

@@ -4,6 +4,7 @@ them (`adapters/web/static/views.js`)."""
 import asyncio
 import contextlib
 import html
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,7 @@ MARKS, CARDS = _marks("MARKS"), _marks("CARDS")
 WORDED = re.findall(r'"(\w+)"', re.findall(r"const WORDED = \[(.*)\];", SCRIPT)[0])
 """The page's own."""
 TAG = re.compile(r"<[^>]+>")
+NUMBERED = re.compile(r"<ol>(.*?)</ol>", re.DOTALL)
 
 
 class Web(Surface):
@@ -272,7 +274,9 @@ class Web(Surface):
                     yield f"[{file['name']}, {file['size']} bytes]"
                 yield words
             case _:
-                yield words or view.get("text", "")
+                yield view.get("title", "")
+                mark = "✕ " if view.get("tone") == "error" else ""  # a colour of its own there
+                yield mark + (words or view.get("text", ""))
                 yield view.get("note", "")
         if (is_open or view["kind"] == "plan") and view.get("buttons"):
             yield " ".join(f"[{one['label']}]" for one in view["buttons"])
@@ -307,7 +311,13 @@ class Web(Surface):
             yield f"[{self._words['add_reason']}: ____]"
 
 
+def _numbered(items: str) -> str:
+    count = itertools.count(1)
+    return re.sub("<li>", lambda _: f"<li>{next(count)}. ", items)
+
+
 def _plain(markup: str) -> str:
     """HTML as one reads it."""
+    markup = NUMBERED.sub(lambda found: _numbered(found[1]), markup)
     lines = html.unescape(TAG.sub("", markup)).split("\n")
     return "\n".join(line for line in lines if line.strip())

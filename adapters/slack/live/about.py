@@ -1,0 +1,174 @@
+"""'Ask the agent about this message': a shortcut in a message's menu. It opens a window for the
+question; what is sent off there is a message in the thread of the one that it is about."""
+
+import logging
+
+import msgspec
+from msgspec import Struct
+
+from adapters.slack.markup import readable
+from adapters.slack.parse import Json, Me, place, string, words_in
+from adapters.slack.people import People
+from adapters.slack.transport import Wire
+from gateway import clock
+from gateway.errors import DeliveryError, Rejected
+from gateway.messages import Conversation, Inbound, MessageReceived, Quote, Sender
+from gateway.texts import Key, say
+
+log = logging.getLogger("adapters.slack")
+
+SHORTCUT = "ask_about"
+"""Its `callback_id`, which the app's manifest names."""
+WINDOW = "about"
+QUOTED, ASKED = 1_000, 3_000
+"""Most characters of the message that a window can keep, and of a question."""
+OPENING = 2.5
+"""A trigger lives for three seconds."""
+
+
+class _Named(Struct, frozen=True):
+    id: str = ""
+
+
+class _Message(Struct, frozen=True):
+    ts: str = ""
+    thread_ts: str = ""
+    user: str = ""
+    text: str = ""
+
+
+class _Chosen(Struct, frozen=True):
+    """What Slack sends when somebody chooses a shortcut."""
+
+    type: str
+    callback_id: str
+    trigger_id: str
+    user: _Named
+    channel: _Named
+    message: _Message
+
+
+class _About(Struct, frozen=True, kw_only=True):
+    """What the window keeps."""
+
+    channel: str
+    thread: str
+    message: str
+    author: str
+    text: str
+
+
+class About:
+    """Opens the windows. Where the bot cannot read, it says so: it could not answer there."""
+
+    def __init__(self, wire: Wire, people: People) -> None:
+        self._wire, self._people = wire, people
+
+    async def chosen(self, payload: Json, me: Me) -> bool:
+        """False if the payload is something else."""
+        chosen = read(payload)
+        if chosen is None:
+            return False
+        try:
+            async with clock.limit(OPENING):
+                person = await self._known(chosen.user.id)
+                view = await self._window(chosen, me, person.language)
+                given = {"trigger_id": chosen.trigger_id, "view": view}
+                await self._wire.call("views.open", given)
+        except (DeliveryError, TimeoutError) as error:
+            log.warning("slack_no_modal", extra={"why": str(error)})
+        return True
+
+    async def _window(self, chosen: _Chosen, me: Me, language: str) -> Json:
+        message, channel = chosen.message, chosen.channel.id
+        looked = {"channel": channel, "ts": message.thread_ts or message.ts, "limit": 1}
+        try:
+            await self._wire.call("conversations.replies", looked, form=True)
+        except Rejected as error:
+            log.info("slack_cannot_ask_here", extra={"why": str(error)})
+            return _refusal(language)
+        author = await self._known(message.user)
+        about = _About(
+            channel=channel,
+            thread=message.thread_ts or message.ts,
+            message=message.ts,
+            author=author.name[:100],
+            text=_shortened(readable(string(message.text), me.user)),
+        )
+        return window(about, language)
+
+    async def _known(self, user: str) -> Sender:
+        return await self._people.known(Sender(platform="slack", id=user))
+
+
+def read(payload: Json) -> _Chosen | None:
+    """The choice of our shortcut, None if it is none."""
+    try:
+        chosen = msgspec.convert(payload, _Chosen)
+    except msgspec.ValidationError:
+        return None
+    ours = (chosen.type, chosen.callback_id) == ("message_action", SHORTCUT)
+    return chosen if ours and chosen.channel.id and chosen.message.ts else None
+
+
+def window(about: _About, language: str) -> Json:
+    """One field for the question."""
+    field: Json = {
+        "type": "plain_text_input", "action_id": "words", "multiline": True,
+        "max_length": ASKED, "focus_on_load": True,
+    }  # fmt: skip
+    title = _plain("your_question", language)
+    block: Json = {"type": "input", "block_id": "words", "label": title, "element": field}
+    return {
+        "type": "modal",
+        "callback_id": WINDOW,
+        "private_metadata": msgspec.json.encode(about).decode(),
+        "title": title,
+        "submit": _plain("send_off", language),
+        "close": _plain("back", language),
+        "blocks": [block],
+    }
+
+
+def _refusal(language: str) -> Json:
+    words: Json = {"type": "section", "text": _plain("not_in_here", language)}
+    title, close = _plain("your_question", language), _plain("back", language)
+    return {"type": "modal", "callback_id": "none", "title": title, "close": close,
+            "blocks": [words]}  # fmt: skip
+
+
+def asked(payload: Json, me: Me) -> Inbound | None:
+    """The question that was sent off, in the thread of the message; None if it is none."""
+    view, user = payload.get("view"), payload.get("user")
+    if payload.get("type") != "view_submission":
+        return None
+    if not isinstance(view, dict) or view.get("callback_id") != WINDOW:
+        return None
+    try:
+        about = msgspec.json.decode(string(view.get("private_metadata")), type=_About)
+        person = msgspec.convert(user, _Named).id
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+    number, text = string(view.get("id")), "\n".join(words_in(view)).strip()
+    if not number or not text or not person:
+        return None
+    return MessageReceived(
+        conversation=_where(about, me),
+        sender=Sender(platform="slack", id=person),
+        event=f"v{number}",
+        message=f"v{number}",
+        text=text,
+        reply_to=Quote(message=about.message, author=about.author, text=about.text),
+    )
+
+
+def _where(about: _About, me: Me) -> Conversation:
+    return place(me, about.channel, about.thread)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= QUOTED else f"{text[:QUOTED].rstrip()} …"
+
+
+def _plain(key: Key, language: str) -> Json:
+    return {"type": "plain_text", "text": say(key, language), "emoji": False}

@@ -1,0 +1,87 @@
+"""'Ask the agent about this', in the menu of a message: over Slack, the real gateway and SDKs."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.slack import receive
+from adapters.slack.adapter import SlackAdapter
+from gateway.views import Abilities
+from tests.fakes.model_server import Say
+from tests.stories.test_slack_story import DEV, SlackRig, living
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
+    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
+    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    async with living(tmp_path) as made:
+        yield made
+
+
+async def opened(rig: SlackRig, channel: str, ts: str, user: str = "U0ANN") -> Json:
+    before = len(rig.slack.views)
+    rig.slack.choose(channel, ts, user)
+    await rig.slack.wait(lambda: len(rig.slack.views) > before)
+    return rig.slack.views[-1]
+
+
+@pytest.mark.parametrize("transport", ["socket", "http"])
+async def test_a_question_about_a_message_is_answered_in_its_thread(
+    rig: SlackRig, transport: str
+) -> None:
+    """What was said there was not for the agent; now it knows that, and who said it."""
+    rig.transport = transport
+    rig.model.script(Say("In May."), Say("The fifth."))
+    await rig.start()
+    said = rig.slack.say(DEV, "we ship when the *hedgehogs* wake up", "U0ZOE")["event"]
+    view = await opened(rig, DEV, said["ts"])
+    sent = rig.slack.submit(view, "When is that?")
+    await rig.shows("In May.", DEV)
+    assert rig.slack.channels[DEV][-1]["thread_ts"] == said["ts"]
+    heard = rig.seen(role="user")[-1]
+    assert "hedgehogs" in heard and "Zoe" in heard and heard.endswith("When is that?")
+    rig.slack.push("interactive", sent)
+    rig.slack.submit(await opened(rig, DEV, said["ts"]), "Which day?")
+    await rig.shows("The fifth.", DEV)
+    await rig.quiet()
+    assert len(rig.model.requests) == 2, "the same window counts once"
+
+
+async def test_where_the_app_is_not_the_window_says_so(rig: SlackRig) -> None:
+    await rig.start()
+    rig.slack.foreign.add("D0ELSE")
+    said = rig.slack.say("D0ELSE", "between us", "U0ZOE")["event"]
+    await rig.quiet()
+    before = len(rig.model.requests)
+    view = await opened(rig, "D0ELSE", said["ts"])
+    assert "I am not in this chat" in str(view) and "submit" not in view
+    await rig.quiet()
+    assert len(rig.model.requests) == before
+
+
+async def test_a_stranger_gets_no_answer(rig: SlackRig) -> None:
+    await rig.start()
+    said = rig.slack.say(DEV, "a word", "U0BOB")["event"]
+    rig.slack.submit(await opened(rig, DEV, said["ts"], "U0ZOE"), "And?", "U0ZOE")
+    await rig.slack.wait(lambda: not rig.slack.unacknowledged)
+    await rig.quiet()
+    assert rig.model.requests == [] and rig.slack.channels[DEV] == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"callback_id": "other"}, {"message": 5}, {"channel": {}}, {"user": None}]
+)
+async def test_odd_choices_open_nothing(rig: SlackRig, change: Json) -> None:
+    await rig.start()
+    said = rig.slack.say(DEV, "a word", "U0BOB")["event"]
+    rig.slack.deaf = True
+    payload = rig.slack.choose(DEV, said["ts"])
+    rig.slack.deaf = False
+    rig.slack.push("interactive", payload | change)
+    await rig.slack.wait(lambda: not rig.slack.unacknowledged)
+    assert rig.slack.views == []
