@@ -88,6 +88,8 @@ def user(text: str, pictures: tuple[Picture, ...] = ()) -> Message:
 
 def text_of(message: Message) -> str:
     """The words of `message`, without thinking and calls."""
+    if len(message.parts) == 1 and isinstance(message.parts[0], Text):
+        return message.parts[0].text
     return "\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 

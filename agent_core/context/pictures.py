@@ -54,6 +54,8 @@ def url(picture: Picture, data: str) -> str:
 def _newest(messages: tuple[Message, ...]) -> list[str]:
     room, refs = MOST_SHOWN, dict[str, None]()
     for message in reversed(messages):
+        if message.role != "user" or len(message.parts) == 1:  # nearly all of a long history
+            continue
         for picture in reversed(pictures_of(message)):
             if picture.ref not in refs and picture.size <= room:
                 room -= picture.size

@@ -131,7 +131,7 @@ def _items(request: Request, provider: str) -> list[dict[str, object]]:
 
 def _said(message: Message, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
     """What a person said: plain words, or words and pictures."""
-    pictures = pictures_of(message)
+    pictures = pictures_of(message) if len(message.parts) > 1 else ()
     if not pictures:
         return text_of(message)
     return [_words(text_of(message)), *(_picture(one, shown.get(one.ref)) for one in pictures)]
