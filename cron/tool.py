@@ -25,16 +25,14 @@ T = TypeVar("T")
 NAME = "schedule_job"
 Action = Literal["create", "change", "list", "pause", "resume", "run", "delete"]
 DESCRIPTION = (
-    "Work that you do again and again, or once later, in this chat: create, change, list, pause, "
-    "resume, run, delete. `schedule`: cron with 5 fields (30 9 * * 1-5), or 6 with seconds first; "
-    "@daily; 'every 2h'; 'at 2026-12-01 09:00'. `prompt`: what is to be done each time, complete in "
-    "itself. `zone`: like Europe/Berlin, where you know it. `job`: number or title, for all but "
-    "create and list. Only where it is asked for: `script`: a shell command of the workspace; "
-    "alone its output is the report, with a `prompt` you get the output, unless its last line is "
-    '{"wakeAgent": false}. `context_from`: number or title of the job whose last report you get. '
-    "`hook`: a name, POST /hooks/<name> begins it, with a schedule or without. `deliver`: where "
-    "the report goes: `here`, addresses of chats, `file:reports/x.md` of the workspace. "
-    "`spend`: dollars a run. The person sees a card and confirms it; before that nothing exists."
+    "Work that you do again and again, or once later, in this chat. `schedule`: cron of 5 fields "
+    "(30 9 * * 1-5), or 6 with seconds first; @daily; 'every 2h'; 'at 2026-12-01 09:00'. `prompt`: "
+    "what to do each time, complete in itself. `zone`: like Europe/Berlin, if known. `job`: number "
+    "or title, for all but create and list. Only where asked for: `script`: a shell command whose "
+    "output is the report, or comes with the `prompt` unless its last line is "
+    '{"wakeAgent": false}; `context_from`: the job whose last report comes along; `hook`: a name, '
+    "POST /hooks/<name> begins it; `deliver`: `here`, addresses of chats, `file:x.md`; `spend`: "
+    "dollars a run. The person confirms a card; before that nothing exists."
 )
 _SAME = {"title", "prompt", "schedule", "zone", "missed", "overlap", "script", "hook", "deliver",
          "spend"}  # fmt: skip

@@ -187,6 +187,8 @@ def _spec(tool: Tool) -> ToolSpec:
 
 _CHECKED_HERE = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 """What a call is checked for when it comes; a model need not read it each time."""
+NOTHING: tuple[object, ...] = ("", [], None, 0)
+"""Defaults that go without saying: empty, none, 0 and false."""
 
 
 def _plain(schema: dict[str, object], own: bool = True) -> dict[str, object]:
@@ -196,7 +198,7 @@ def _plain(schema: dict[str, object], own: bool = True) -> dict[str, object]:
     for key, value in schema.items():
         if key == "title" and isinstance(value, str):
             continue
-        if key in _CHECKED_HERE or (key == "default" and value in ("", [], None)):
+        if key in _CHECKED_HERE or (key == "default" and value in NOTHING):
             continue
         if own and key == "description":
             continue
