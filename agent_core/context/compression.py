@@ -126,7 +126,7 @@ class Window:
 
 def estimate(messages: tuple[Message, ...]) -> int:
     """Tokens of `messages`, about."""
-    shown = sum(len(pictures_of(message)) for message in messages)
+    shown = sum(len(pictures_of(one)) for one in messages if len(one.parts) > 1)
     return len(msgspec.json.encode(messages)) // BYTES + shown * PICTURE
 
 

@@ -30,13 +30,15 @@ class History:
         self._session = session
         self._rows: list[tuple[Message, ...]] | None = None
         self._staged: tuple[TranscriptRow, ...] = ()
+        self._measured = 0
+        """Rows that were found to be not too long."""
 
     # ---- reading -------------------------------------------------------------------------
 
     async def rows(self) -> Thread:
         """What the model sees, a tuple of messages a row."""
         if self._rows is None:
-            self._rows = list(await self._load())
+            self._rows, self._measured = list(await self._load()), 0
         self._shorten(self._rows)
         return tuple(self._rows)
 
@@ -65,7 +67,8 @@ class History:
         return thread if len(thread) == length(shows) else await self.read(shows)
 
     def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
-        if size(rows) <= MOST_HISTORY:
+        if len(rows) == self._measured or size(rows) <= MOST_HISTORY:
+            self._measured = len(rows)
             return
         while size(rows) > MOST_HISTORY // 2 and len(rows) > 1:
             del rows[: max(1, len(rows) // 8)]
@@ -117,7 +120,7 @@ class History:
             at=ambient.now(),
         )
         self._stage(entry, entry.shows)
-        self._rows = [messages]
+        self._rows, self._measured = [messages], 0
 
     def show(
         self, kind: Literal["new", "undone", "resumed"], shows: Spans, rows: Thread, turn: str = ""
@@ -133,7 +136,7 @@ class History:
             at=ambient.now(),
         )
         self._stage(entry, shows)
-        self._rows = list(rows)
+        self._rows, self._measured = list(rows), 0
 
     def forget(self) -> None:
         """/new: nothing of it is seen any more; rules for this conversation end."""
