@@ -94,7 +94,9 @@ def text_of(message: Message) -> str:
 
 
 def pictures_of(message: Message) -> tuple[Picture, ...]:
-    """The pictures in `message`, in order."""
+    """The pictures in `message`, in order. Nearly all messages of a long history are one text."""
+    if len(message.parts) == 1 and isinstance(message.parts[0], Text):
+        return ()
     return tuple(part for part in message.parts if isinstance(part, Picture))
 
 

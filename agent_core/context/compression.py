@@ -35,9 +35,9 @@ Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
 Flush: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[None]]
 """Is handed the messages that are about to be summarised: what shall be remembered of them."""
 
-BYTES = 4
 PICTURE = 1_500
 """Tokens of a picture, about."""
+BYTES = 4
 """Bytes of text that make a token, about: for English, and on the safe side elsewhere."""
 WORTH = 5
 """A compression must take away at least this part (one fifth) of what is allowed."""
@@ -126,7 +126,7 @@ class Window:
 
 def estimate(messages: tuple[Message, ...]) -> int:
     """Tokens of `messages`, about."""
-    shown = sum(len(pictures_of(one)) for one in messages if len(one.parts) > 1)
+    shown = sum(len(pictures_of(message)) for message in messages)
     return len(msgspec.json.encode(messages)) // BYTES + shown * PICTURE
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from agent_core.messages import Message, Picture, pictures_of
+from agent_core.messages import Message, Picture, pictures_of, text_of
 from agent_core.models.port import Request
 
 MOST_BYTES = 3_750_000
@@ -21,6 +22,8 @@ _SIGNS = (
     (b"GIF89a", "image/gif"),
 )
 
+Form: TypeAlias = tuple[Callable[[str], dict[str, object]], Callable[[str], dict[str, object]]]
+"""How a protocol writes a text, and a picture by its data URL."""
 Read = Callable[[str], bytes]
 """The kept copy with this `ref`; OSError if it is gone."""
 
@@ -46,16 +49,26 @@ def unseen(picture: Picture) -> str:
     return UNSEEN.format(path=picture.path)
 
 
-def url(picture: Picture, data: str) -> str:
-    """As a data URL; `data` in base64."""
-    return f"data:{picture.mime};base64,{data}"
+def said(message: Message, shown: Mapping[str, str], form: Form) -> str | list[dict[str, object]]:
+    """What a person said, for protocols that take data URLs: plain words, or words and pictures."""
+    pictures = pictures_of(message)
+    if not pictures:
+        return text_of(message)
+    words, picture = form
+    return [
+        words(text_of(message)),
+        *(
+            words(unseen(one))
+            if (data := shown.get(one.ref)) is None
+            else picture(f"data:{one.mime};base64,{data}")
+            for one in pictures
+        ),
+    ]
 
 
 def _newest(messages: tuple[Message, ...]) -> list[str]:
     room, refs = MOST_SHOWN, dict[str, None]()
     for message in reversed(messages):
-        if message.role != "user" or len(message.parts) == 1:  # nearly all of a long history
-            continue
         for picture in reversed(pictures_of(message)):
             if picture.ref not in refs and picture.size <= room:
                 room -= picture.size

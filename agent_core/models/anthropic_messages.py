@@ -16,15 +16,13 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, ToolSheet, raw
+from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, raw
 from agent_core.settings import Endpoint
 
 MAX_TOKENS = 8192
 CACHE = {"type": "ephemeral"}
 CHOICES = {"none": "none", "required": "any"}
 _NO_TEXT = "(no text)"
-_BEGUN = "(the conversation goes on)"
-_GO_ON = "(go on)"
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -143,7 +141,7 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
         if waiting and message.role != "tool":
             page("user").extend(_unanswered(waiting))
         if role == "assistant" and not pages:
-            page("user").append(_text(_BEGUN))
+            page("user").append(_text(CONTINUED))
         blocks = page(role)
         blocks.extend(
             filter(None, (_block(part, provider, request.pictures) for part in message.parts))
@@ -154,7 +152,7 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
     if waiting:
         page("user").extend(_unanswered(waiting))
     elif pages and pages[-1].role == "assistant":
-        page("user").append(_text(_GO_ON))
+        page("user").append(_text(GO_ON))
     return [{"role": one.role, "content": one.content} for one in pages]
 
 

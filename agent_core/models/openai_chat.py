@@ -5,7 +5,6 @@ history (80 ms a call at 200 messages). The body is append-only: what may change
 messages, and a message is always written the same way.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -13,32 +12,25 @@ import httpx2
 import msgspec
 import openai
 
-from agent_core.context.pictures import unseen, url
+from agent_core.context.pictures import said
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
     Message,
-    Picture,
     Thinking,
     ToolCall,
     ToolResult,
-    pictures_of,
     text_of,
 )
 from agent_core.models.answers.openai_chat import FIELDS, Answer
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, ToolSheet, raw
+from agent_core.models.wire import CONTINUED, UNANSWERED, UNSIGNED, Line, ToolSheet, raw
 from agent_core.settings import Endpoint
 
 if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
 
 GOOGLE = "generativelanguage.googleapis.com"
-UNSIGNED = "skip_thought_signature_validator"
-"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
-a call of the running turn that has none."""
-CONTINUED = "(the conversation goes on)"
-"""Stands for the user message that has to be first."""
 
 
 class _Client(openai.DefaultAioHttpClient):
@@ -262,29 +254,21 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
         out.extend(_result(call_id, UNANSWERED) for call_id in waiting)
         waiting.clear()
         if message.role == "user":
-            out.append({"role": "user", "content": _said(message, request.pictures)})
+            out.append(
+                {"role": "user", "content": said(message, request.pictures, (_words, _picture))}
+            )
         else:
             out.append(_assistant(message, provider, waiting))
     out.extend(_result(call_id, UNANSWERED) for call_id in waiting)
     return out
 
 
-def _said(message: Message, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
-    """What a person said: plain words, or words and pictures."""
-    pictures = pictures_of(message) if len(message.parts) > 1 else ()
-    if not pictures:
-        return text_of(message)
-    return [_words(text_of(message)), *(_picture(one, shown.get(one.ref)) for one in pictures)]
-
-
 def _words(text: str) -> dict[str, object]:
     return {"type": "text", "text": text}
 
 
-def _picture(picture: Picture, data: str | None) -> dict[str, object]:
-    if data is None:
-        return _words(unseen(picture))
-    return {"type": "image_url", "image_url": {"url": url(picture, data)}}
+def _picture(url: str) -> dict[str, object]:
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _result(call_id: str, content: str) -> dict[str, object]:

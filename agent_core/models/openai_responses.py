@@ -4,29 +4,23 @@ Nothing is stored there (`store: false`): each request holds the whole conversat
 goes back as the encrypted items that came with it. The low-level call is that of chat completions.
 """
 
-from collections.abc import Mapping
-
 import httpx2
 import msgspec
 import openai
 
-from agent_core.context.pictures import unseen, url
+from agent_core.context.pictures import said
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
-    Message,
     Part,
-    Picture,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
-    pictures_of,
-    text_of,
 )
 from agent_core.models.answers.openai_responses import MARK, Answer
-from agent_core.models.openai_chat import CONTINUED, Calls
+from agent_core.models.openai_chat import Calls
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
-from agent_core.models.wire import UNANSWERED, Line, ToolSheet
+from agent_core.models.wire import CONTINUED, UNANSWERED, Line, ToolSheet
 from agent_core.settings import Endpoint
 
 ENCRYPTED = ["reasoning.encrypted_content"]
@@ -117,7 +111,9 @@ def _items(request: Request, provider: str) -> list[dict[str, object]]:
         out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
         waiting.clear()
         if message.role == "user":
-            out.append({"role": "user", "content": _said(message, request.pictures)})
+            out.append(
+                {"role": "user", "content": said(message, request.pictures, (_words, _picture))}
+            )
             continue
         for index, part in enumerate(message.parts):
             item = _item(part, message.parts[index + 1 :], provider)
@@ -129,22 +125,12 @@ def _items(request: Request, provider: str) -> list[dict[str, object]]:
     return out or [{"role": "user", "content": CONTINUED}]
 
 
-def _said(message: Message, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
-    """What a person said: plain words, or words and pictures."""
-    pictures = pictures_of(message) if len(message.parts) > 1 else ()
-    if not pictures:
-        return text_of(message)
-    return [_words(text_of(message)), *(_picture(one, shown.get(one.ref)) for one in pictures)]
-
-
 def _words(text: str) -> dict[str, object]:
     return {"type": "input_text", "text": text}
 
 
-def _picture(picture: Picture, data: str | None) -> dict[str, object]:
-    if data is None:
-        return _words(unseen(picture))
-    return {"type": "input_image", "image_url": url(picture, data), "detail": "auto"}
+def _picture(url: str) -> dict[str, object]:
+    return {"type": "input_image", "image_url": url, "detail": "auto"}
 
 
 def _output(call_id: str, content: str) -> dict[str, object]:

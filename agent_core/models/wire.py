@@ -36,6 +36,12 @@ UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
 
 MOST_UNSEEN = 1_000
+CONTINUED, GO_ON = "(the conversation goes on)", "(go on)"
+"""Stand for the user message that has to be first, or last."""
+UNSIGNED = "skip_thought_signature_validator"
+"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
+a call of the running turn that has none."""
+
 DETAIL = 200
 DRAIN = 0.1
 STALE = 1.0

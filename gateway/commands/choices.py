@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from agent_core.orchestration.routes.classifier import DIRECT, MODES
 from agent_core.profiles.built_in import PROFILES
-from gateway.commands.registry import COMMANDS
+from agent_core.settings import TIERS
+from gateway.commands.registry import COMMANDS, allowed
 from gateway.jobs.commands import ACTIONS
 from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender
-from gateway.people.roles import at_least
 
 if TYPE_CHECKING:
     from gateway.sessions.host import Host
@@ -20,7 +20,6 @@ Choice = tuple[str, str]
 
 EDITS = ("skip", "retry", "drop", "move")
 """What is done to a step of a plan, by its number."""
-TIERS = ("max", "pro", "flash")
 WORDS: dict[str, tuple[str, ...]] = {
     "mode": (
         *("ask", "auto", "queue", "steer", "interrupt"),
@@ -44,7 +43,7 @@ async def choices(
     """Words that go on from what is typed, for somebody who may give the command."""
     access, command = host.services.access, COMMANDS.get(name)
     role = await access.learn(sender)
-    if command is None or not at_least(role, access.policy.rights.get(name, command.least)):
+    if command is None or not allowed(access, role, command):
         return ()
     first, space, rest = typed.lstrip().partition(" ")
     if not space:

@@ -7,6 +7,7 @@ from gateway.access import Role, refusal
 from gateway.jobs.commands import line
 from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender, job_token, read_conversation
+from gateway.people.approvers import Person
 from gateway.people.roles import at_least
 from gateway.ports import Entry, Overview, Summary
 from gateway.sessions.decisions import describe
@@ -27,10 +28,11 @@ async def overview(host: "Host", conversation: Conversation, sender: Sender) -> 
     if not at_least(role, "viewer"):
         return Overview()
     prefix = f"{conversation.platform}:{conversation.account}:"
+    person = await host.services.access.person(sender)
     waits: list[Entry] = []
     for one in await host.services.store.conversations(prefix, RECENT):
         if one.state != "idle" and len(waits) < MOST:
-            waits += await _waits(host, one, sender)
+            waits += await _waits(host, one, person, sender.language)
     runs = [
         Entry(text=session.row.title, conversation=address, stops=True)
         for address, session in host.sessions.items()
@@ -40,10 +42,9 @@ async def overview(host: "Host", conversation: Conversation, sender: Sender) -> 
     return Overview(waits=tuple(waits[:MOST]), runs=tuple(runs[:MOST]), jobs=jobs)
 
 
-async def _waits(host: "Host", summary: Summary, sender: Sender) -> list[Entry]:
-    """The open questions there that the sender may decide."""
+async def _waits(host: "Host", summary: Summary, person: Person, language: str) -> list[Entry]:
+    """The open questions there that the person may decide."""
     store, where = host.services.store, read_conversation(summary.conversation)
-    person = await host.services.access.person(sender)
     found = []
     for shown in await store.views(where.id, 0, NEWEST, latest=True):
         view = shown.view
@@ -52,7 +53,7 @@ async def _waits(host: "Host", summary: Summary, sender: Sender) -> list[Entry]:
         asked = await store.find(view.question) if view.question else None
         if asked is None or refusal(asked[1], where.id, where, person) is not None:
             continue
-        text = describe(asked[1], sender.language)
+        text = describe(asked[1], language)
         found.append(Entry(text=text, conversation=where.id, buttons=view.buttons))
     return found
 

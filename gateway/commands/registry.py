@@ -10,7 +10,7 @@ from agent_core import ambient
 from agent_core.orchestration.routes.classifier import DIRECT, MODES
 from agent_core.profiles.built_in import PROFILES
 from agent_core.questions import Answer, Approval
-from gateway.access import Role, refusal
+from gateway.access import Access, Role, refusal
 from gateway.commands import history
 from gateway.commands.call import Call
 from gateway.jobs.commands import jobs
@@ -20,7 +20,7 @@ from gateway.messages import CommandGiven
 from gateway.people.roles import at_least
 from gateway.plans.commands import plan, todo
 from gateway.spending.commands import usage
-from gateway.spending.ledger import dollars
+from gateway.spending.money import dollars
 from gateway.store.rows import ConversationSettings, QuestionRow
 from gateway.texts import Key, say
 from gateway.vault.commands import secret
@@ -47,15 +47,14 @@ async def run_command(
     call = Call(session=session, intake=intake, command=command, role=role, seq=seq)
     if known is None:
         return say("unknown_command", call.language, name=command.name[:32])
-    if not allowed(call, known):
+    if not allowed(session.services.access, role, known):
         return say("not_allowed", call.language)
     return await known.run(call)
 
 
-def allowed(call: Call, command: Command) -> bool:
-    """Who gave it may give this command: by the settings' rights, else by its own least role."""
-    rights = call.session.services.access.policy.rights
-    return at_least(call.role, rights.get(command.name, command.least))
+def allowed(access: Access, role: Role | None, command: Command) -> bool:
+    """This role may give the command: by the settings' rights, else by its own least role."""
+    return at_least(role, access.policy.rights.get(command.name, command.least))
 
 
 def about(name: str, language: str) -> str:
@@ -67,7 +66,7 @@ async def _help(call: Call) -> str:
     lines = "\n".join(
         f"/{command.name} — {about(command.name, call.language)}"
         for command in COMMANDS.values()
-        if allowed(call, command) and command.name != "start"
+        if allowed(call.session.services.access, call.role, command) and command.name != "start"
     )
     return say("help", call.language, commands=lines)
 

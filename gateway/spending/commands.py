@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.spending.ledger import dollars
+from gateway.spending.money import dollars
 from gateway.spending.tally import Tally
 from gateway.texts import Key, say
 

@@ -12,7 +12,7 @@ from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import MILLION, Price, cost
 from agent_core.models.port import Reply, Request
 from agent_core.orchestration.settings import Limits
-from gateway.spending.money import dollars as dollars
+from gateway.spending.money import dollars
 from gateway.spending.tally import utc_day
 from gateway.store.port import Directory
 from gateway.texts import Key, say

@@ -16,7 +16,7 @@ from gateway.jobs.settings import JobSettings
 from gateway.sessions.host import Host
 from gateway.sessions.services import Services
 from gateway.settings import Settings
-from gateway.spending.ledger import dollars
+from gateway.spending.money import dollars
 from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
 from gateway.texts import say

@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult, user
 from agent_core.models.anthropic_messages import AnthropicMessages
-from agent_core.models.openai_chat import UNSIGNED, OpenAIChat
+from agent_core.models.openai_chat import OpenAIChat
 from agent_core.models.openai_responses import OpenAIResponses
+from agent_core.models.wire import UNSIGNED
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import ask, assistant
 from tests.fakes.model_anthropic import Anthropic

@@ -17,13 +17,8 @@ from agent_core.messages import (
     calls_of,
 )
 from agent_core.models.port import Request, ToolChoice, ToolSpec
-from agent_core.models.wire import UNANSWERED
+from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, UNSIGNED
 
-UNSIGNED = b"skip_thought_signature_validator"
-"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
-a call of the running turn that has none."""
-CONTINUED = "(the conversation goes on)"
-GO_ON = "(go on)"
 MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
 
 Json = dict[str, object]
@@ -90,7 +85,7 @@ def _parts(message: Message, provider: str, request: Request) -> list[Json]:
             continue
         if isinstance(part, ToolCall) and not called:
             called = True
-            signature = signature or (UNSIGNED if _signs(request.model) else None)
+            signature = signature or (UNSIGNED.encode() if _signs(request.model) else None)
         if signature is not None:
             made["thought_signature"], signature = signature, None
         out.append(made)

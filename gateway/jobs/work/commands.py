@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from agent_core import ambient
 from gateway.jobs.port import MOST_RUNS
 from gateway.jobs.running import asker
-from gateway.spending.ledger import dollars
+from gateway.spending.money import dollars
 from gateway.spending.tally import utc_day
 from gateway.texts import say
 
