@@ -1,7 +1,6 @@
 """Turns jobs and runs into what the HTTP API and the command line give out."""
 
-from datetime import UTC, datetime
-
+from agent_core import ambient
 from gateway.jobs.book import Book
 from gateway.jobs.port import Job, Run
 from gateway.jobs.work.shown import ShownJob, ShownRun
@@ -53,4 +52,4 @@ def shown_run(run: Run, language: str) -> ShownRun:
 
 
 def _utc(moment: float) -> str:
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{ambient.utc(moment):%Y-%m-%dT%H:%M:%SZ}"
