@@ -16,7 +16,6 @@ from agent_core.context.room import Room
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
-from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message, Picture
 from agent_core.models.catalog import Price
 from agent_core.models.port import Model, OnDelta, Reply, Request
@@ -29,23 +28,16 @@ from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
 from agent_core.profiles.profile import recent
 from agent_core.research.means import Means
-from agent_core.research.tool import research_tool
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
 from agent_core.settings import TIERS, ModelSettings, SettingsError
 from agent_core.tools import hooks, paths
-from agent_core.tools.ask import ask_tool
-from agent_core.tools.backups import rollback_tool
-from agent_core.tools.editing.editor import editor_tool
-from agent_core.tools.files import file_tools
 from agent_core.tools.finding.tools import finding_tools
-from agent_core.tools.planning import planning_tool
-from agent_core.tools.send import Kept, send_tool
-from agent_core.tools.shell import command_tools
+from agent_core.tools.send import Kept
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
 from agent_core.tools.turn.terminate import terminate_tool
-from agent_core.tools.web.tools import web_of, web_tools
+from agent_core.tools.web.tools import web_of
 from gateway.agent import Circumstances
 from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, digest
@@ -55,6 +47,7 @@ from gateway.spending.ledger import Ledger, Payer, priced
 from gateway.store.rows import ConversationSettings
 from gateway.vault.vault import Vault
 from gateway.wiring.jobs import JobWork
+from gateway.wiring.toolkit import Ground, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
 
@@ -82,19 +75,21 @@ class TurnkeeperAgent:
         self._kept = kept
         self._background = Background()
         self._hooks = hooks.load(models.tools.hooks)
-        limit = models.tools.command_max_seconds
         self.vault = Vault(folder.parent)
-        commands = command_tools(sandbox, self._background, limit, self.vault)
-        own = (rollback_tool(), *commands, ask_tool(), send_tool(kept), planning_tool())
         self.jobs = JobWork()
-        tools = (*file_tools(), *own, self.jobs.tool())
         self._means = Means(web=web_of(models.tools.web), kept=kept)
-        more = (editor_tool(), *web_tools(self._means.web), research_tool(self._means))
-        kept_in_mind = (memory_tool(),) if models.memory.enabled else ()
-        mcp = models.tools.mcp.servers
-        self.servers = Servers(mcp, folder.parent / "mcp", kept.keep)
+        ground = Ground(
+            settings=models,
+            sandbox=sandbox,
+            background=self._background,
+            kept=kept,
+            vault=self.vault,
+            means=self._means,
+            job=self.jobs.tool(),
+        )
+        self.servers = Servers(models.tools.mcp.servers, folder.parent / "mcp", kept.keep)
         last = (terminate_tool(), *finding_tools(self.servers.names))
-        self._toolbox = Toolbox((*tools, *more, *kept_in_mind, *last), self.servers)
+        self._toolbox = Toolbox((*toolkit(ground), *last), self.servers)
         sets = models.tools.sets
         self._kit = Kit(names=self._toolbox.names, servers=self.servers, sets=sets)
         self._system = system_prompt()
