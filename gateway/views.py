@@ -137,12 +137,14 @@ class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
 
 
 class PlanStep(Struct, frozen=True, kw_only=True):
-    """One step of a plan. `note` is a word on how it went."""
+    """One step of a plan. `note` is a word on how it went, `skip` the token of a button that would
+    skip it, "" once it is over."""
 
     id: str
     text: str
     state: StepState = "pending"
     note: str = ""
+    skip: str = ""
 
 
 class PlanView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):

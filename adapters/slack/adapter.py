@@ -168,7 +168,7 @@ class SlackAdapter:
         if stream is None or not self._streams.possible(conversation):
             return ""
         if stream.live:
-            stamp = await self._streams.begin(conversation, stream.chunks)
+            stamp = await self._streams.begin(conversation, stream)
         elif body.sure:
             stamp = await self._streams.cut(conversation, stream.chunks)
         if stamp and not self._streams.shows(stamp):

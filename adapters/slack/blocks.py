@@ -158,8 +158,11 @@ def buttons(
 
 def choices(given: Sequence[Button], language: str) -> tuple[Block, ...]:
     """Buttons while they are few, else lists to choose from."""
-    if len(given) <= 5:
-        return buttons(given)
+    return buttons(given) if len(given) <= 5 else chooser(say("your_answer", language), given)
+
+
+def chooser(title: str, given: Sequence[Button]) -> tuple[Block, ...]:
+    """Lists to choose from."""
     options = [{"text": _plain(one.label, OPTION), "value": one.token} for one in given]
     lists = [options[at : at + OPTIONS] for at in range(0, len(options), OPTIONS)]
     return _rows(
@@ -167,7 +170,7 @@ def choices(given: Sequence[Button], language: str) -> tuple[Block, ...]:
             {
                 "type": "static_select",
                 "action_id": f"c{n}",
-                "placeholder": _plain(say("your_answer", language), OPTION),
+                "placeholder": _plain(title, OPTION),
                 "options": some,
             }
             for n, some in enumerate(lists)

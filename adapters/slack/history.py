@@ -104,9 +104,17 @@ def _message(raw: object) -> Message:
     kept["streaming_state"] = str(about.get("streaming_state") or "")
     blocks = about.get("blocks")
     first = blocks[0] if isinstance(blocks, list) and blocks else {}
-    words = first.get("text") if isinstance(first, dict) else ""
     return Message(
         **kept,
         payload=payload if isinstance(payload, dict) else {},
-        words=words if isinstance(words, str) else "",
+        words=_words(first) if isinstance(first, dict) else "",
     )
+
+
+def _words(block: Json) -> str:
+    """What a block says by which its message is known again: its text, or the steps of a plan."""
+    tasks = block.get("tasks")
+    if isinstance(tasks, list):
+        return "\n".join(str(one.get("title", "")) for one in tasks if isinstance(one, dict))
+    text = block.get("text")
+    return text if isinstance(text, str) else ""

@@ -3,10 +3,12 @@ place. Pure. What is over gives way to its count.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from adapters.slack.blocks import (
     Block,
     buttons,
+    chooser,
     footnote,
     markdown,
     message,
@@ -19,7 +21,7 @@ from adapters.slack.blocks import (
     texts,
 )
 from adapters.slack.blocks import plan as planned
-from adapters.slack.live.chunks import Stream, spoken, step
+from adapters.slack.live.chunks import Chunk, Stream, controls, spoken, step, titled
 from adapters.slack.markup import bare, clip
 from adapters.words import LINE_WORDS
 from gateway.texts import say
@@ -28,6 +30,7 @@ from gateway.views import (
     LINE_MARKS,
     PLAN_MARKS,
     Activity,
+    Button,
     LineState,
     PlanStep,
     PlanView,
@@ -109,21 +112,57 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     around = (_earlier(first, view.language), _later(len(tasks) - last, view.language))
     more = " · ".join(filter(None, around))
     outcome = _cut(view.outcome.strip(), OUTCOME, view.language)
-    wishes = [one for one in view.buttons if option(one) == "edit"]
+    rows = _controls(view)
     blocks = [
         planned(title, tasks[first:last]),
         *([footnote(more)] if more else []),
         *([rich([section([run(outcome, "bold")])])] if outcome else []),
-        *buttons(view.buttons, wishes),
+        *rows,
     ]
-    return (message(blocks, title),)
+    if view.state != "running" or more:
+        return (message(blocks, title),)
+    below = (*map(spoken, (outcome,) if outcome else ()), *map(controls, (rows,) if rows else ()))
+    stream = Stream(chunks=(titled(title), *_steps(view), *below), live=True, display="plan")
+    return (message(blocks, title, stream),)
+
+
+def _controls(view: PlanView) -> tuple[Block, ...]:
+    """What may be done with the plan. All steps that are open can be skipped, in one list: a chat
+    stream keeps what it was given first."""
+    wishes = [one for one in view.buttons if option(one) == "edit"]
+    words = partial(say, "plan_skip", view.language)
+    skips = tuple(
+        Button(label=f"{words(n=n)}: {one.text}", token=one.skip)
+        for n, one in enumerate(view.steps, 1)
+        if one.skip
+    )
+    listed = {one.token for one in skips}
+    others = tuple(one for one in view.buttons if one.token not in listed)
+    return (
+        *chooser(say("plan_skip_which", view.language), skips),
+        *buttons(others, wishes),
+    )
+
+
+def _steps(view: PlanView) -> tuple[Chunk, ...]:
+    """The steps as tasks of a chat stream."""
+    return tuple(
+        step(name, shown, STATUS[one.state], details=note)
+        for n, one in enumerate(view.steps, 1)
+        for name, shown, note in (_words(n, one),)
+    )
 
 
 def _task(number: int, step: PlanStep) -> Block:
+    name, shown, note = _words(number, step)
+    return task(name, shown, STATUS[step.state], note)
+
+
+def _words(number: int, step: PlanStep) -> tuple[str, str, str]:
+    """A step's name, title and note."""
     title = clip(bare(step.text), STEP) or "…"
     shown = f"– {title}" if step.state == "skipped" else title
-    note = clip(" ".join(step.note.split()), NOTE)
-    return task(clip(f"{number}-{step.id}", 200), shown, STATUS[step.state], note)
+    return clip(f"{number}-{step.id}", 200), shown, clip(" ".join(step.note.split()), NOTE)
 
 
 def _window(steps: Sequence[PlanStep]) -> tuple[int, int]:

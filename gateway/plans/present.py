@@ -14,6 +14,7 @@ from gateway.texts import say
 from gateway.views import Button, PlanState, PlanStep, PlanView
 
 PlanEvent: TypeAlias = PlanMade | StepBegan | StepEnded | StageEntered
+OPEN = ("pending", "running")
 MOST_BUTTONS = 3
 """Of one kind: steps that can be skipped, or tried again."""
 
@@ -67,8 +68,15 @@ def ended(course: Course, state: Literal["done", "failed", "stopped"]) -> Course
 
 def shown(course: Course, turn: str, language: str) -> PlanView:
     """What people see of it."""
+    runs = course.state == "running" and not course.asking
     steps = tuple(
-        PlanStep(id=step.id, text=step.description, state=step.state, note=step.note)
+        PlanStep(
+            id=step.id,
+            text=step.description,
+            state=step.state,
+            note=step.note,
+            skip=plan_token(turn, "skip", step.id) if runs and step.state in OPEN else "",
+        )
         for step in course.plan.steps
     )
     return PlanView(

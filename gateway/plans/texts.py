@@ -3,7 +3,7 @@
 from typing import Literal
 
 PlanKey = Literal[
-    "plan_go", "plan_edit", "plan_cancel", "plan_skip", "plan_retry", "plan_stop", "plan_none",
+    "plan_go", "plan_edit", "plan_cancel", "plan_skip", "plan_skip_which", "plan_retry", "plan_stop", "plan_none",
     "plan_no_step", "plan_begun", "plan_not_over", "plan_circle", "plan_too_many", "plan_over",
     "plan_again", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
     "command_todo", "command_plan", "step_of", "mode_is", "mode_no_skill",
@@ -14,6 +14,7 @@ ENGLISH: dict[PlanKey, str] = {
     "plan_edit": "Edit",
     "plan_cancel": "Cancel",
     "plan_skip": "Skip {n}",
+    "plan_skip_which": "Skip a step",
     "plan_retry": "Retry {n}",
     "plan_stop": "Stop",
     "plan_none": "No plan is being worked off here.",
@@ -35,7 +36,7 @@ ENGLISH: dict[PlanKey, str] = {
     "command_todo": "The steps of the plan that runs, and changes of them",
     "command_plan": "Whether plans are shown before they run: on or off",
     "mode_is": "Requests go to: {mode}. /mode task ends that.",
-    "mode_no_skill": "There is no skill here for {mode}, so that mode cannot be used.",
+    "mode_no_skill": "The mode {mode} cannot be used here. {why}",
     "step_of": "Step {n} of {all}: {step}.",
 }
 
@@ -44,6 +45,7 @@ GERMAN: dict[PlanKey, str] = {
     "plan_edit": "Ändern",
     "plan_cancel": "Abbrechen",
     "plan_skip": "{n} überspringen",
+    "plan_skip_which": "Schritt überspringen",
     "plan_retry": "{n} nochmal",
     "plan_stop": "Anhalten",
     "plan_none": "Hier wird gerade kein Plan abgearbeitet.",
@@ -65,6 +67,6 @@ GERMAN: dict[PlanKey, str] = {
     "command_todo": "Die Schritte des laufenden Plans, und Änderungen daran",
     "command_plan": "Ob Pläne gezeigt werden, bevor sie laufen: on oder off",
     "mode_is": "Anfragen gehen an: {mode}. /mode task beendet das.",
-    "mode_no_skill": "Für {mode} gibt es hier keine Fähigkeit; der Modus geht nicht.",
+    "mode_no_skill": "Der Modus {mode} geht hier nicht. {why}",
     "step_of": "Schritt {n} von {all}: {step}.",
 }

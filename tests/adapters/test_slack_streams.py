@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from adapters.slack.adapter import SlackAdapter
 from adapters.slack.live import streams
-from adapters.slack.live.chunks import difference, spoken, step
+from adapters.slack.live.chunks import controls, difference, spoken, step, titled
 from gateway.errors import Ambiguous, RateLimited
 from gateway.messages import MessageReceived, StopPressed
-from gateway.views import Activity, Notice, Reply, ToolLine, View
+from gateway.views import Activity, Button, Notice, PlanStep, PlanView, Reply, ToolLine, View
 from tests.adapters.slack_rig import running, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SlackServer, labels, shown, streamed
@@ -98,6 +99,70 @@ async def test_tools_are_tasks_whose_output_comes_once(
     assert shown(message).count("three") == 2
     await send(adapter, Reply(text="There."))
     assert message["streaming_state"] == "completed", "the answer ends what still streams"
+
+
+def going(*states: str, over: str = "", retry: bool = False) -> PlanView:
+    """A plan of steps in these states; `over`: how it ended."""
+    steps = tuple(
+        PlanStep(
+            id=f"s{n}", text=f"Find what it costs at host {n}", state=state,  # type: ignore[arg-type]
+            note="found" if state == "done" else "",
+            skip="" if over or state == "done" else f"p:t:skip:s{n}",
+        )
+        for n, state in enumerate(states, 1)
+    )  # fmt: skip
+    stop = Button(label="Stop", token="p:t:stop:")
+    again = Button(label="Retry 1", token="p:t:retry:s1")
+    buttons = ((again,) if retry else ()) + (() if over else (stop,))
+    return PlanView(title="Find hosts", steps=steps, state=over or "running", buttons=buttons)  # type: ignore[arg-type]
+
+
+def statuses(message: Json) -> list[str]:
+    (plan,) = (one for one in message["blocks"] if one["type"] == "plan")
+    return [one["status"] for one in plan["tasks"]]
+
+
+async def test_a_plan_ticks_in_a_stream_and_ends_as_a_message_without_buttons(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    native = await send(adapter, going("running", "pending"))
+    (message,) = server.channels["D0ANN"]
+    assert server.made("chat.startStream")[0].arguments["task_display_mode"] == "plan"
+    assert statuses(message) == ["in_progress", "pending"] and labels(message) == ["Stop"]
+    assert [o["text"]["text"] for o in message["blocks"][1]["elements"][0]["options"]] == [
+        "Skip 1: Find what it costs at host 1", "Skip 2: Find what it costs at host 2",
+    ]  # fmt: skip
+    await edit(adapter, native, going("done", "running"))
+    assert statuses(message) == ["complete", "in_progress"] and "1/2" in shown(message)
+    assert methods(server) == ["chat.startStream", "chat.appendStream"]
+    assert len(server.made("chat.appendStream")[0].arguments["chunks"]) == 3, "title and two tasks"
+    await edit(adapter, native, going("done", "done", over="done"))
+    assert statuses(message) == ["complete", "complete"] and labels(message) == []
+    assert methods(server)[2:] == ["chat.stopStream", "chat.update"]
+
+
+async def test_what_can_be_tried_again_takes_an_edit_of_the_plan(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    native = await send(adapter, going("running", "pending"))
+    await edit(adapter, native, going("failed", "running", retry=True))
+    (message,) = server.channels["D0ANN"]
+    assert statuses(message) == ["error", "in_progress"]
+    assert labels(message) == ["Retry 1", "Stop"]
+    assert methods(server) == ["chat.startStream", "chat.stopStream", "chat.update"]
+
+
+async def test_a_plan_that_streamed_when_the_gateway_died_is_found_and_goes_on(
+    server: SlackServer,
+) -> None:
+    async with running(server, Store()) as first:
+        native = await send(first, going("running", "pending"))
+    doubtful = replace(going("done", "running"), outcome="Possibly sent twice (restart).")
+    async with running(server, Store()) as second:
+        assert await send(second, doubtful) == native
+        await edit(second, native, going("done", "done", over="done"))
+    (message,) = server.channels["D0ANN"]
+    assert statuses(message) == ["complete", "complete"] and "Possibly" not in shown(message)
 
 
 @pytest.mark.parametrize("here", [where("D0ANN"), where("C0DEV", "1.5")])
@@ -277,26 +342,35 @@ TASKS = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(["pending", "complete"]), st.text("xy")),
     max_size=3, unique_by=lambda one: one[0],
 )  # fmt: skip
-STATES = st.tuples(st.text("ab", max_size=4), TASKS)
+STATES = st.tuples(
+    st.text("ab", max_size=4), TASKS, st.text("pq", max_size=2), st.sets(st.sampled_from("vw"))
+)
 
 
 @given(STATES, STATES)
 def test_what_is_appended_makes_the_stream_show_what_is_wanted(before: Any, after: Any) -> None:
     def chunks(state: Any) -> list[Json]:
-        text, tasks = state
-        made = [spoken(text)] if text else []
-        return made + [step(name, f"t {name}", status, out) for name, status, out in tasks]
+        text, tasks, title, tokens = state
+        made = [titled(title)] if title else []
+        made += [spoken(text)] if text else []
+        made += [step(name, f"t {name}", status, out) for name, status, out in tasks]
+        buttons = [{"type": "button", "value": token} for token in sorted(tokens)]
+        return made + ([controls([{"type": "actions", "elements": buttons}])] if buttons else [])
 
     more = difference(chunks(before), chunks(after))
     if more is None:
         return
-    message: Json = {"blocks": []}
+    planned = bool(before[2])
+    assert planned == bool(after[2]) and after[3] <= before[3], "what was offered goes on to hold"
+    message, wanted = ({"blocks": [PLAN | {"tasks": []}] if planned else []} for _ in "12")
     streamed(message, chunks(before))
     streamed(message, more)
-    wanted: Json = {"blocks": []}
     streamed(wanted, chunks(after))
     assert words_of(message) == words_of(wanted)
     assert tasks_of(message) == tasks_of(wanted)
+
+
+PLAN: Json = {"type": "plan", "title": ""}
 
 
 def words_of(message: Json) -> str:
@@ -304,4 +378,4 @@ def words_of(message: Json) -> str:
 
 
 def tasks_of(message: Json) -> list[Json]:
-    return [one for one in message["blocks"] if one["type"] == "task_card"]
+    return [one for one in message["blocks"] if one["type"] in ("task_card", "plan")]

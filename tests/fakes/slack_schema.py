@@ -142,6 +142,14 @@ def check_chunk(chunk: Json) -> list[str]:
             found += [] if 1 <= len(chunk["title"]) <= 256 else ["task_update: title"]
             found += [] if chunk["status"] in STATUSES else ["task_update: status"]
             definition = "TaskUpdateChunk"
+        case "plan_update":
+            found = [f"plan_update: unknown {name}" for name in set(chunk) - {"type", "title"}]
+            found += [] if 1 <= len(chunk["title"]) <= 256 else ["plan_update: title"]
+            definition = "PlanUpdateChunk"
+        case "blocks":
+            found = [f"blocks: unknown {name}" for name in set(chunk) - {"type", "blocks"}]
+            found += [] if 1 <= len(chunk["blocks"]) <= 50 else ["blocks: number"]
+            return found + [line for block in chunk["blocks"] for line in check_block(block)]
         case other:
             return [f"chunk: {other}"]
     if official := validator(definition):

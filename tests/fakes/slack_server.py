@@ -470,6 +470,9 @@ class SlackServer:
         message = {"user": BOT, "edits": 0, "ts": self.stamp(), "channel": given["channel"]}
         message |= {"thread_ts": given["thread_ts"], "text": "", "blocks": []}
         self.channels[given["channel"]].append(message | {"streaming_state": "in_progress"})
+        if given.get("task_display_mode") == "plan":
+            plan = {"type": "plan", "title": "", "tasks": []}
+            self.channels[given["channel"]][-1]["blocks"].append(plan)
         streamed(self.channels[given["channel"]][-1], given["chunks"])
         self.sessions[given["channel"], given["thread_ts"]] = "processing"
         return {"channel": given["channel"], "ts": message["ts"]}
@@ -693,18 +696,27 @@ def is_top(message: Json) -> bool:
 
 def streamed(message: Json, chunks: list[Json]) -> None:
     """The chunks come to what the message shows: text and a task's details and output grow."""
+    plan = next((one for one in message["blocks"] if one["type"] == "plan"), None)
     for chunk in chunks:
         blocks = message["blocks"]
+        if chunk["type"] == "plan_update":
+            assert plan is not None, "a title needs the display mode plan"
+            plan["title"] = chunk["title"]
+            continue
+        if chunk["type"] == "blocks":
+            blocks += chunk["blocks"]
+            continue
         if chunk["type"] == "markdown_text":
             if blocks and blocks[-1]["type"] == "markdown":
                 blocks[-1]["text"] += chunk["text"]
             else:
                 blocks.append({"type": "markdown", "text": chunk["text"]})
             continue
-        card = next((one for one in blocks if one.get("task_id") == chunk["id"]), None)
+        cards = plan["tasks"] if plan is not None else blocks
+        card = next((one for one in cards if one.get("task_id") == chunk["id"]), None)
         if card is None:
             card = {"type": "task_card", "task_id": chunk["id"]}
-            blocks.append(card)
+            cards.append(card)
         card |= {"title": chunk["title"], "status": chunk["status"]}
         for name in ("details", "output"):
             if name in chunk:

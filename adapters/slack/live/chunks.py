@@ -1,10 +1,12 @@
 """What a chat stream is made of, and what has to be appended to one. Pure.
 
-Slack adds to a stream and takes nothing back: of a task the title and the state are replaced, its
-details and output grow. What cannot be said by adding is shown by an edit of the whole message.
+Slack adds to a stream and takes nothing back: the title of a plan, the title and the state of a
+task are replaced, a task's details and output grow, blocks stay as they were appended. What cannot
+be said by adding is shown by an edit of the whole message.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -16,48 +18,69 @@ GROWS = ("details", "output")
 
 class Stream(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message as a chat stream shows it. `live`: it is about to change; `last`: it never will.
-    `tail`: blocks that stand below it when it has ended."""
+    `tail`: blocks that stand below it when it has ended. `display`: how Slack shows its tasks."""
 
     chunks: tuple[Chunk, ...]
     live: bool = False
     last: bool = False
     tail: tuple[Chunk, ...] = ()
+    display: Literal["timeline", "plan"] = "timeline"
+
+
+class _Parts(Struct, frozen=True, kw_only=True):
+    """A stream taken apart; of the title, the text and the blocks there is at most one each."""
+
+    title: str
+    text: str
+    tasks: dict[str, Chunk]
+    tokens: frozenset[str]
 
 
 def spoken(text: str) -> Chunk:
     return {"type": "markdown_text", "text": text}
 
 
-def step(name: str, title: str, status: str, output: str = "") -> Chunk:
+def titled(title: str) -> Chunk:
+    """The title of the plan that the stream's tasks are."""
+    return {"type": "plan_update", "title": title}
+
+
+def step(name: str, title: str, status: str, output: str = "", details: str = "") -> Chunk:
     """A task; of the same `name` it is the same task, changed."""
     made: Chunk = {"type": "task_update", "id": name, "title": title, "status": status}
+    made |= {"details": details} if details else {}
     return made | ({"output": output} if output else {})
 
 
+def controls(blocks: Sequence[Chunk]) -> Chunk:
+    """Buttons and lists. They stay while the stream lasts, so those that are over must do no
+    harm when they are pressed."""
+    return {"type": "blocks", "blocks": list(blocks)}
+
+
 def difference(shown: Sequence[Chunk], wanted: Sequence[Chunk]) -> list[Chunk] | None:
-    """What to append for a stream that shows `shown` to show `wanted`; None if adding will not do.
-    Both have at most one text, and it stands first."""
-    old_text, old_tasks = _parts(shown)
-    new_text, new_tasks = _parts(wanted)
-    names = list(new_tasks)
-    if not new_text.startswith(old_text) or names[: len(old_tasks)] != list(old_tasks):
+    """What to append for a stream that shows `shown` to show `wanted`; None if adding will not
+    do."""
+    old, new = _parts(shown), _parts(wanted)
+    grows = new.text.startswith(old.text) and bool(old.title) == bool(new.title)
+    if not grows or list(new.tasks)[: len(old.tasks)] != list(old.tasks):
         return None
-    more: list[Chunk] = []
-    if grown := new_text[len(old_text) :]:
-        more.append(spoken(grown))
-    for name, task in new_tasks.items():
-        before = old_tasks.get(name)
-        if before is None:
-            more.append(task)
-        elif before != task:
-            changed = _changed(before, task)
-            if changed is None:
-                return None
-            more.append(changed)
+    if not new.tokens <= old.tokens:
+        return None
+    more = [titled(new.title)] if new.title != old.title else []
+    more += [spoken(new.text[len(old.text) :])] if new.text != old.text else []
+    for name, task in new.tasks.items():
+        changed = _changed(old.tasks.get(name), task)
+        if changed is None:
+            return None
+        more += [changed] if changed else []
     return more
 
 
-def _changed(before: Chunk, after: Chunk) -> Chunk | None:
+def _changed(before: Chunk | None, after: Chunk) -> Chunk | None:
+    """What to append of one task, empty if it is as it was."""
+    if before is None or before == after:
+        return after if before is None else {}
     made = {name: value for name, value in after.items() if name not in GROWS}
     for name in GROWS:
         old, new = str(before.get(name, "")), str(after.get(name, ""))
@@ -68,6 +91,29 @@ def _changed(before: Chunk, after: Chunk) -> Chunk | None:
     return made
 
 
-def _parts(chunks: Sequence[Chunk]) -> tuple[str, dict[str, Chunk]]:
-    text = "".join(str(one["text"]) for one in chunks if one["type"] == "markdown_text")
-    return text, {str(one["id"]): one for one in chunks if one["type"] == "task_update"}
+def begins_with(chunks: Sequence[Chunk]) -> str:
+    """Words by which its message is known again: a plan's steps, or a text that is all there is."""
+    parts = _parts(chunks)
+    if parts.title:
+        return "\n".join(str(task["title"]) for task in parts.tasks.values())
+    return "" if parts.tasks else parts.text
+
+
+def _parts(chunks: Sequence[Chunk]) -> _Parts:
+    def all_of(kind: str) -> list[Chunk]:
+        return [one for one in chunks if one["type"] == kind]
+
+    return _Parts(
+        title="".join(str(one["title"]) for one in all_of("plan_update")),
+        text="".join(str(one["text"]) for one in all_of("markdown_text")),
+        tasks={str(one["id"]): one for one in all_of("task_update")},
+        tokens=frozenset(_tokens([one["blocks"] for one in all_of("blocks")])),
+    )
+
+
+def _tokens(block: object) -> list[str]:
+    """What pressing something in `block` says."""
+    if isinstance(block, dict):
+        own = [block["value"]] if isinstance(block.get("value"), str) else []
+        return [*own, *_tokens(list(block.values()))]
+    return [token for one in block for token in _tokens(one)] if isinstance(block, list) else []

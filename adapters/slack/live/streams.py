@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.slack.history import History
-from adapters.slack.live.chunks import Chunk, Stream, difference
+from adapters.slack.live.chunks import Chunk, Stream, begins_with, difference
 from adapters.slack.live.sessions import Sessions, Status
 from adapters.slack.transport import Wire
 from gateway import clock
@@ -57,11 +57,12 @@ class Streams:
         here = where.private and bool(where.thread)
         return here and clock.monotonic() >= self._not_before
 
-    async def begin(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
+    async def begin(self, where: Conversation, wanted: Stream) -> str:
         """The `ts` of a new stream, or of one that was found and has ended (`shows` is False: edit
         it); "" if Slack will not have one: post a message. Ambiguous if it may be there."""
+        chunks = wanted.chunks
         given = {"channel": where.channel, "thread_ts": where.thread, "chunks": list(chunks)}
-        given["task_display_mode"] = "timeline"
+        given["task_display_mode"] = wanted.display
         if _longest(chunks) > MOST:
             return ""
         if stamp := await self.cut(where, chunks):
@@ -96,11 +97,11 @@ class Streams:
         "" if there is none. Slack ends streams by itself, so soon after the start there is none
         any more."""
         young = clock.now() - self._born < LONGEST
-        words = chunks[0].get("text", "") if len(chunks) == 1 else ""
+        words = begins_with(chunks)
         if not young or not words or where.id in self._looked:
             return ""
         self._looked.add(where.id)
-        stamp = await self._history.streaming(where, self._born - LONGEST, str(words))
+        stamp = await self._history.streaming(where, self._born - LONGEST, words)
         if stamp:
             await self.end(where, stamp)
         return stamp

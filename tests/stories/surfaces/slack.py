@@ -246,7 +246,7 @@ class Slack(Surface):
         return {"id": name, "name": file[0], "mimetype": "", "size": len(file[1])}
 
     def _pressed(self, user: int, label: str) -> Json:
-        card = next(one for one in reversed(self._bots()) if label in labels(one))
+        card = next(one for one in reversed(self._bots()) if _offers(one, label))
         self._note()
         self.slack.press(card, label, USERS[user])
         return card
@@ -279,6 +279,13 @@ def _asks(message: Json) -> bool:
     """It bears the buttons of a question."""
     options = [o for e in elements(message) for o in e.get("options", [e])]
     return any(str(one.get("value", "")).startswith("q:") for one in options)
+
+
+def _offers(message: Json, label: str) -> bool:
+    """By a button, or in a list by how the choice begins."""
+    listed = (option for one in elements(message) for option in one.get("options", ()))
+    chosen = any(one["text"]["text"].startswith(f"{label}:") for one in listed)
+    return chosen or label in labels(message)
 
 
 def _stays(message: Json) -> bool:
