@@ -9,14 +9,13 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import Callable, Sequence
-from urllib.parse import parse_qs
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
-from slack_sdk.signature import Clock, SignatureVerifier
 
 from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
@@ -29,6 +28,9 @@ from gateway.accounts.slack import Slack
 from gateway.errors import DeliveryError, RateLimited, Rejected, StoreFailed, Unsent
 from gateway.messages import Inbound, Sender, sender_of
 from gateway.ports import Accept
+
+if TYPE_CHECKING:
+    from adapters.slack.live.door import Door
 
 log = logging.getLogger("adapters.slack")
 
@@ -46,7 +48,6 @@ GAP = 150.0
 could not deliver, for some minutes."""
 REFUSED = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
 REFUSED_SOCKET = (*REFUSED, "not_allowed_token_type", "missing_scope")
-SIGNED = {"timestamp": "X-Slack-Request-Timestamp", "signature": "X-Slack-Signature"}
 
 
 class _Envelope(Struct, frozen=True):
@@ -54,13 +55,6 @@ class _Envelope(Struct, frozen=True):
     id: str
     kind: str
     payload: parse.Json
-
-
-class _Now(Clock):
-    """The clock, as slack_sdk's verifier asks for it."""
-
-    def now(self) -> float:
-        return clock.now()
 
 
 class Receiver:
@@ -74,8 +68,7 @@ class Receiver:
         self._about = About(wire, people)
         self._contact = contact
         self._app_token = app.app_token
-        secret = app.signing_secret
-        self._verifier = SignatureVerifier(secret, _Now()) if secret else None
+        self._door = None if self._app_token else _door(app.signing_secret, self._let_in)
         self._me: parse.Me | None = None
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
@@ -235,26 +228,18 @@ class Receiver:
             body += more
         if len(body) > MOST_BODY:
             return web.Response(status=413)
-        if not self._signed(body, request):
-            return web.Response(status=401)
-        kind, payload = _unpacked(body, request.content_type)
-        if payload is None:
-            return web.Response(status=400)
-        if payload.get("type") == "url_verification":
-            return web.json_response({"challenge": str(payload.get("challenge", ""))})
+        if self._door is None:
+            return web.Response(status=404)
+        answer = await self._door.enter(body, request.headers)
+        return web.Response(status=answer.status, text=answer.body, headers=answer.first_headers())
+
+    async def _let_in(self, kind: str, payload: parse.Json) -> int:
         if self._accept is None:
-            return web.Response(status=503)
+            return 503
         self._alive()
         inbound = await self._heard(kind, payload)
         kept = await self._stored([inbound] if inbound is not None else [])
-        return web.Response(status=200 if kept else 503)
-
-    def _signed(self, body: bytes, request: web.Request) -> bool:
-        given = {name: request.headers.get(header) for name, header in SIGNED.items()}
-        try:
-            return self._verifier is not None and self._verifier.is_valid(body, **given)
-        except (TypeError, ValueError):  # no number, no ASCII
-            return False
+        return 200 if kept else 503
 
     # ---- both ------------------------------------------------------------------------------
 
@@ -305,16 +290,8 @@ class Receiver:
         return True
 
 
-def _unpacked(body: bytes, kind: str) -> tuple[str, parse.Json | None]:
-    """(kind as Socket Mode calls it, payload) of a request, None if it cannot be read."""
-    try:
-        if kind == "application/json":
-            found = json.loads(body)
-            return "events_api", found if isinstance(found, dict) else None
-        fields = {name: values[0] for name, values in parse_qs(body.decode()).items()}
-        if "payload" in fields:
-            found = json.loads(fields["payload"])
-            return "interactive", found if isinstance(found, dict) else None
-    except (ValueError, RecursionError):
-        return "", None
-    return "slash_commands", fields if "command" in fields else None
+def _door(secret: str, heard: Callable[[str, parse.Json], Awaitable[int]]) -> "Door":
+    """Bolt is imported only where Slack calls us over HTTP."""
+    from adapters.slack.live.door import Door
+
+    return Door(secret, heard)

@@ -19,7 +19,7 @@ from gateway.messages import (
 from gateway.views import Button, FormCard, PlanView
 from tests.adapters.slack_rig import adapter_of, running, where
 from tests.adapters.telegram_rig import Store
-from tests.fakes.slack_server import SlackServer, packed
+from tests.fakes.slack_server import SECRET, SlackServer, packed
 
 
 @pytest.fixture
@@ -123,7 +123,9 @@ async def test_a_refused_token_ends_it(server: SlackServer) -> None:
         await adapter_of(server).run(store.accept)
 
 
-async def test_only_slack_is_believed(server: SlackServer) -> None:
+async def test_only_slack_is_believed(
+    server: SlackServer, caplog: pytest.LogCaptureFixture
+) -> None:
     store = Store()
     async with running(server, store, "http"):
         body, kind = packed("events_api", {"type": "url_verification", "challenge": "abc"})
@@ -137,7 +139,20 @@ async def test_only_slack_is_believed(server: SlackServer) -> None:
             assert await server.request(odd, kind, {}) == 400
         assert await server.request(body, kind, {}) == 200
         assert json.loads(server.last_answer) == {"challenge": "abc"}
+        form = "application/x-www-form-urlencoded"
+        assert await server.request(b"ssl_check=1&token=x", form, {}, secret="another") == 200
+        assert await server.request(b"text=hello", form, {}) == 400
     assert store.kept == []
+    assert "hello" not in caplog.text and SECRET not in caplog.text
+
+
+async def test_a_command_about_a_payload_is_heard(server: SlackServer) -> None:
+    """Bolt's own parser takes the word for a field of the request, and drops the command."""
+    store = Store()
+    async with running(server, store, "http"):
+        server.command("D0ANN", "status of the payload")
+        (heard,) = await store.holds(1)
+    assert isinstance(heard, CommandGiven) and heard.arguments == "of the payload"
 
 
 @BOTH
