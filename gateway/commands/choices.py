@@ -4,10 +4,11 @@ is shown what the command itself would not show."""
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agent_core.orchestration.routes.classifier import DIRECT, MODES
+from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
 from agent_core.settings import TIERS
 from gateway.commands.registry import COMMANDS, allowed
+from gateway.history.resume import look_for
 from gateway.jobs.commands import ACTIONS
 from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender
@@ -23,7 +24,7 @@ EDITS = ("skip", "retry", "drop", "move")
 WORDS: dict[str, tuple[str, ...]] = {
     "mode": (
         *("ask", "auto", "queue", "steer", "interrupt"),
-        *(mode for mode in MODES if MODES[mode] not in DIRECT),
+        *MODES,
         *PROFILES,
     ),
     "plan": ("on", "off"),
@@ -45,6 +46,9 @@ async def choices(
     role = await access.learn(sender)
     if command is None or not allowed(access, role, command):
         return ()
+    if name == "resume":
+        parts = await look_for(host.services, conversation, sender, typed.strip())
+        return [(one.part.title, one.part.title) for one in parts]
     first, space, rest = typed.lstrip().partition(" ")
     if not space:
         return _fitting(((word, word) for word in WORDS.get(name, ())), first)

@@ -12,6 +12,7 @@ from gateway.messages import Conversation, Sender, read_conversation
 from gateway.store.rows import Place
 
 if TYPE_CHECKING:
+    from gateway.sessions.services import Services
     from gateway.sessions.session import Session
 
 MOST_ROWS = 2_000
@@ -25,13 +26,7 @@ LISTED = 5
 
 async def find(session: "Session", sender: Sender, words: str) -> list[Found]:
     """The best parts for `words`; the list that /resume and a number refers to."""
-    here = session.conversation.id
-    parts: list[Part] = []
-    for place in await _places(session, sender):
-        if place == here or await _may_see(session, sender, place):
-            parts += parts_of(place, await session.services.store.newest(place, MOST_ROWS))
-    others = [part for part in parts if part.conversation != here or not part.current]
-    found = await asyncio.to_thread(search, others, words, LISTED)
+    found = await look_for(session.services, session.conversation, sender, words)
     places = tuple(
         Place(conversation=one.part.conversation, title=one.part.title, shows=one.part.shows)
         for one in found
@@ -40,14 +35,27 @@ async def find(session: "Session", sender: Sender, words: str) -> list[Found]:
     return found
 
 
-async def _places(session: "Session", sender: Sender) -> list[str]:
+async def look_for(
+    services: "Services", where: Conversation, sender: Sender, words: str
+) -> list[Found]:
+    """The best parts for `words` that may be shown to the sender at `where`, the newest without
+    words."""
+    parts: list[Part] = []
+    for place in await _places(services, where, sender):
+        if place == where.id or await _may_see(services, where, sender, place):
+            parts += parts_of(place, await services.store.newest(place, MOST_ROWS))
+    others = [part for part in parts if part.conversation != where.id or not part.current]
+    return await asyncio.to_thread(search, others, words, LISTED)
+
+
+async def _places(services: "Services", where: Conversation, sender: Sender) -> list[str]:
     """Addresses of conversations that may be the sender's, this one first."""
-    store, where = session.services.store, session.conversation
+    store = services.store
     if not where.private:
         channel = replace(where, thread="", person="").id
         found = [one.conversation for one in await store.conversations(channel, MOST_PLACES)]
     else:
-        accounts = await session.services.access.accounts(sender.key)
+        accounts = await services.access.accounts(sender.key)
         found = []
         for platform in sorted({account.partition(":")[0] for account in accounts}):
             known = await store.conversations(f"{platform}:", MOST_PLACES)
@@ -55,17 +63,17 @@ async def _places(session: "Session", sender: Sender) -> list[str]:
     return list(dict.fromkeys((where.id, *found)))
 
 
-async def _may_see(session: "Session", sender: Sender, place: str) -> bool:
+async def _may_see(services: "Services", here: Conversation, sender: Sender, place: str) -> bool:
     """Whether what was said at `place` may be shown here to the sender: who spoke there last is
     who speaks there, since nobody else is in a private conversation."""
-    here, there = session.conversation, read_conversation(place)
+    there = read_conversation(place)
     if not here.private:
         return not there.private and _channel(here) == _channel(there)
     if not there.private:
         return False
-    newest = await session.services.store.newest(place, LAST)
+    newest = await services.store.newest(place, LAST)
     people = {row.person for row in newest if row.person}
-    return bool(people) and people <= await session.services.access.accounts(sender.key)
+    return bool(people) and people <= await services.access.accounts(sender.key)
 
 
 def _channel(where: Conversation) -> tuple[str, str, str, str]:
@@ -79,7 +87,7 @@ async def bring_back(session: "Session", sender: Sender, place: Place) -> bool:
         session.history.show("resumed", place.shows, await session.history.read(place.shows))
         return True
     store = session.services.store
-    if not await _may_see(session, sender, place.conversation):
+    if not await _may_see(session.services, session.conversation, sender, place.conversation):
         return False
     messages = [
         message

@@ -212,6 +212,26 @@ async def test_the_steps_of_the_plan_that_runs_are_offered(rig: DiscordRig) -> N
     await rig.crash()
 
 
+async def test_earlier_conversations_are_offered_to_who_may_see_them(rig: DiscordRig) -> None:
+    await rig.start()
+    rig.model.script(Say("noted"), Say("of course"))
+    await rig.discord.say(DM, "The cabin in the woods is free in May", PERSON)
+    await rig.discord.shows(DM, "noted")
+    await rig.quiet()
+    assert (await rig.discord.type(DM, "resume", PERSON, "cabin")) == [], "it is the one that runs"
+    await rig.discord.command(DM, "new", PERSON)
+    await rig.discord.shows(DM, "New conversation.")
+    await rig.quiet()
+    title = "The cabin in the woods is free in May"
+    assert (await rig.discord.type(DM, "resume", PERSON, "cabin")) == [title]
+    assert (await rig.discord.type(DM, "resume", PERSON)) == [title]
+    assert (await rig.discord.type(DM, "resume", PERSON, "boat")) == []
+    assert (await rig.discord.type(DM, "resume", STRANGER, "cabin")) == []
+    assert (await rig.discord.type(f"9000{ADMIN}", "resume", ADMIN, "cabin")) == []
+    await rig.discord.command(DM, "resume", PERSON, title)
+    await rig.discord.shows(DM, "Found in earlier conversations")
+
+
 async def test_who_types_waits_for_no_slow_list(
     rig: DiscordRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
