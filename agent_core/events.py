@@ -30,11 +30,13 @@ class Routed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="routing")
 
 
 class PlanMade(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_overview"):
-    """A plan, or what became of it: all its steps with their states. `revision` counts re-plans."""
+    """A plan, or what became of it: all its steps with their states. `revision` counts re-plans.
+    `listed`: it is the agent's own list of what it has to do, which nobody works off."""
 
     title: str
     steps: tuple[Step, ...]
     revision: int = 0
+    listed: bool = False
 
 
 class StepBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_step"):
@@ -156,6 +158,15 @@ class CommandEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="ter
     exit_code: int
 
 
+class CodeRan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="code_result"):
+    """A program that the model wrote came to an end: `output` is what it wrote. No `exit_code`:
+    it was stopped, and the output says so."""
+
+    call_id: str
+    output: str
+    exit_code: int | None = None
+
+
 class WorkspaceChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="workspace_update"):
     """A call wrote these paths of the workspace. What a command wrote is not known."""
 
@@ -202,10 +213,12 @@ class StatusShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stat
 
 
 class UsageCounted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="usage"):
-    """Tokens that a model call took."""
+    """Tokens that a model call took. `prefix` names what its request began with: while it stays the
+    same, the provider's cache can hold it; "" for calls that stand alone."""
 
     model: str
     usage: Usage
+    prefix: str = ""
 
 
 class BudgetWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="budget"):
@@ -217,10 +230,13 @@ class BudgetWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bud
 
 class Compressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="compressed"):
     """Older messages are not seen as they were any more. `messages`: how many in all;
-    `summarised`: a summary stands for them, else nothing does."""
+    `summarised`: a summary stands for them, else nothing does. `lineage` names what is seen from
+    here on by its beginning, `parent` what was seen before, "" for a conversation from its start."""
 
     messages: int
     summarised: bool = True
+    lineage: str = ""
+    parent: str = ""
 
 
 class MemorySaved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="memory_saved"):
@@ -237,6 +253,29 @@ class HandedOff(Struct, frozen=True, kw_only=True, tag_field="kind", tag="handof
     to: str
     task: str
     files: tuple[str, ...] = ()
+
+
+class SkillEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="skill_output"):
+    """A skill is over. `output`: what it gave, as JSON, or why it gave nothing where not `ok`."""
+
+    skill: str
+    output: str
+    ok: bool = True
+
+
+class BrowserMoved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="browser_action"):
+    """Something was done in the browser, which is at `url` now."""
+
+    call_id: str
+    action: str
+    url: str = ""
+
+
+class BrowserShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="browser_stream"):
+    """The browser can be watched at `url`, as long as it is open."""
+
+    call_id: str
+    url: str
 
 
 class FellBack(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fallback"):
@@ -283,6 +322,7 @@ AgentEvent: TypeAlias = (
     | CommandBegan
     | CommandFailed
     | CommandEnded
+    | CodeRan
     | Interrupted
     | InterruptAnswered
     | ErrorMet
@@ -291,6 +331,9 @@ AgentEvent: TypeAlias = (
     | BudgetWarned
     | Compressed
     | MemorySaved
+    | SkillEnded
+    | BrowserMoved
+    | BrowserShown
     | FellBack
     | HandedOff
     | ReplayDiverged

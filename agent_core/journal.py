@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
-from agent_core.messages import GivenFile, ToolCall
+from agent_core.messages import GivenFile, Picture, ToolCall
 from agent_core.models.port import Reply
 from agent_core.orchestration.edits import PlanEdit
 from agent_core.questions import Answer, Question
@@ -81,6 +81,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     files: tuple[GivenFile, ...] = ()
     caption: str = ""
     changed: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
 
 
 class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

@@ -33,6 +33,16 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_ca
     arguments: str
 
 
+class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"):
+    """A picture that a person or a tool gave. `ref` names a kept copy that never changes, `path` the
+    file in the workspace, `size` in bytes."""
+
+    ref: str
+    path: str
+    mime: str
+    size: int
+
+
 class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result"):
     """What a call gave, or why it failed."""
 
@@ -40,6 +50,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_
     name: str
     content: str
     error: bool = False
+    pictures: tuple[Picture, ...] = ()
 
 
 class GivenFile(Struct, frozen=True, kw_only=True):
@@ -52,23 +63,14 @@ class GivenFile(Struct, frozen=True, kw_only=True):
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """What a tool gave: `text` for the model, `files` for people, with a word on them. `changed`:
-    paths of the workspace that it wrote."""
+    """What a tool gave: `text` and `pictures` for the model, `files` for people, with a word on
+    them. `changed`: paths of the workspace that it wrote."""
 
     text: str
     files: tuple[GivenFile, ...] = ()
     caption: str = ""
     changed: tuple[str, ...] = ()
-
-
-class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"):
-    """A picture that a person gave. `ref` names a kept copy that never changes, `path` the file in
-    the workspace; `size` in bytes."""
-
-    ref: str
-    path: str
-    mime: str
-    size: int
+    pictures: tuple[Picture, ...] = ()
 
 
 Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Picture
@@ -94,9 +96,13 @@ def text_of(message: Message) -> str:
 
 
 def pictures_of(message: Message) -> tuple[Picture, ...]:
-    """The pictures in `message`, in order. Nearly all messages of a long history are one text."""
+    """The pictures in `message`, in order, those of results too. Nearly all messages of a long
+    history are one text."""
     if len(message.parts) == 1 and isinstance(message.parts[0], Text):
         return ()
+    if message.role == "tool":
+        results = (part for part in message.parts if isinstance(part, ToolResult))
+        return tuple(picture for result in results for picture in result.pictures)
     return tuple(part for part in message.parts if isinstance(part, Picture))
 
 

@@ -7,7 +7,7 @@ return at once what they returned, and the code arrives where it was. Keys are p
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeAlias, TypeVar, cast
 
 import msgspec
@@ -47,9 +47,11 @@ from agent_core.orchestration.edits import PlanEdit
 from agent_core.questions import Answer, Question
 from agent_core.tools.contract import Repetition
 from agent_core.turn import Company as Company
+from agent_core.turn import Gates
 from agent_core.turn import Turn as Turn
 
 T = TypeVar("T")
+E = TypeVar("E", bound=AgentEvent)
 ModelCall: TypeAlias = Callable[[OnDelta], Awaitable[Reply]]
 ToolRun: TypeAlias = Callable[[str], Awaitable[str | Output]]
 
@@ -57,9 +59,8 @@ UNKNOWN = (
     "Outcome unknown: the gateway stopped while this call ran. It may or may not have taken "
     "effect. Check before you do it again."
 )
-
-
 SKIPPED = "Skipped by a person. If it was running, its outcome is unknown."
+NO_ORDER: Mapping[str, Iterable[str]] = {}
 
 
 class Scope:
@@ -247,6 +248,16 @@ class Scope:
             journal.defer(record)
         return record.texts
 
+    def latest(self, kind: type[E]) -> E | None:
+        """The newest event of the kind. Live: record it."""
+        records = reversed(self._turn.journal.records)
+        told = (one.event for one in records if isinstance(one, Emitted))
+        return next((event for event in told if isinstance(event, kind)), None)
+
+    def amended(self, known: int) -> bool:
+        """People changed the plan since they had changed it `known` times. Live: record it."""
+        return sum(isinstance(one, Amended) for one in self._turn.journal.records) > known
+
     async def amendments(self, name: str) -> tuple[PlanEdit, ...]:
         """All edits of the plan that people made until now, in order."""
         records = self._turn.journal.records
@@ -254,10 +265,12 @@ class Scope:
         return edits[: await self.once(name, lambda: len(edits), kind=int)]
 
     async def parallel(
-        self, branches: Mapping[str, Callable[["Scope"], Awaitable[T]]]
+        self,
+        branches: Mapping[str, Callable[["Scope"], Awaitable[T]]],
+        after: Mapping[str, Iterable[str]] = NO_ORDER,
     ) -> dict[str, T]:
         """The only fork: runs all branches, waits for all, raises the first failure in
-        declared order."""
+        declared order. A branch begins when those it comes `after` have ended well."""
         self._turn.check()
         results: dict[str, T] = {}
         if len(branches) <= 1:
@@ -265,19 +278,22 @@ class Scope:
                 results[name] = await branch(self.child(name))
             return results
         failures: dict[str, BaseException] = {}
-        left = len(branches)
-        self._turn.branches += left - 1
+        left, gates = len(branches), Gates(self._turn, branches, after)
 
         async def run(name: str, branch: Callable[[Scope], Awaitable[T]]) -> None:
             nonlocal left
             task = asyncio.current_task()
             self._turn.tasks.add(task)
             try:
-                results[name] = await branch(self.child(name))
+                await gates.wait(name)
+                self._turn.check()
+                if results.keys() >= set(after.get(name, ())):
+                    results[name] = await branch(self.child(name))
             except (Suspend, Exception) as error:  # noqa: BLE001  # raised again below, in order
                 failures[name] = error
             finally:
                 self._turn.tasks.discard(task)
+                gates.ended(name)
                 left -= 1
                 if left:
                     self._turn.rest()
@@ -328,6 +344,7 @@ def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolF
         files=made.files,
         caption=made.caption,
         changed=made.changed,
+        pictures=made.pictures,
     )
 
 
@@ -337,6 +354,7 @@ def _result(record: ToolFinished) -> ToolResult:
         name=record.name,
         content=record.content,
         error=record.outcome != "ok",
+        pictures=record.pictures,
     )
 
 

@@ -1,7 +1,7 @@
 """One run of a turn in memory: its journal, its branches, and why it stopped."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from agent_core import ambient
@@ -22,6 +22,35 @@ class Company(Protocol):
     def take_steers(self) -> tuple[tuple[int, str], ...]:
         """(inbox row, text) of messages that came in for the running turn; each is handed
         over once."""
+
+
+class Gates:
+    """Who waits for whom among branches: one begins when those it comes `after` have ended. A
+    branch that waits does not work, so it keeps no turn from parking."""
+
+    def __init__(self, turn: "Turn", names: Iterable[str], after: Mapping[str, Iterable[str]]):
+        self._turn = turn
+        self._before = {name: set(after.get(name, ())) for name in names}
+        self._opened = {name: asyncio.Event() for name in self._before}
+        turn.branches += self._open() - 1
+
+    async def wait(self, name: str) -> None:
+        """Until the branch `name` may begin."""
+        await self._opened[name].wait()
+
+    def ended(self, name: str) -> None:
+        """The branch `name` is over; those it kept waiting count as working from now on."""
+        for before in self._before.values():
+            before.discard(name)
+        self._turn.branches += self._open()
+
+    def _open(self) -> int:
+        free = [
+            one for one in self._opened if not (self._before[one] or self._opened[one].is_set())
+        ]
+        for name in free:
+            self._opened[name].set()
+        return len(free)
 
 
 class Turn:

@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from agent_core.events import (
     AgentEvent,
+    BrowserMoved,
+    BrowserShown,
+    CodeRan,
     CommandBegan,
     CommandEnded,
     CommandFailed,
@@ -36,7 +39,11 @@ from agent_core.journal import (
 from agent_core.messages import ToolCall
 from agent_core.questions import Approval, Question
 
-COMMAND = "run_command"
+COMMANDS = frozenset({"run_command", "bash", "sandbox_shell"})
+CODE = frozenset({"execute_code", "python_execute", "normal_python_execute"})
+WATCH = "browser_get_stream_url"
+_BROWSED = re.compile(r"\[browser (\w+)[^\]\n]*\]\n(?s:.*?)(?:^URL: (\S+)$|\Z)", re.MULTILINE)
+"""How a result of the browser begins, and where it says which page is open."""
 _EXIT = re.compile(r"\[exit code (-?\d+)\]\s*$")
 _STOPPED = re.compile(r"\[stopped[^\]]*\]\s*$")
 _LAST = 200
@@ -46,7 +53,8 @@ _LAST = 200
 class _Asked(Struct):
     """What is told of a command's arguments; the others do not matter here."""
 
-    command: str
+    command: str = ""
+    code: str = ""
     background: bool = False
 
 
@@ -59,7 +67,9 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
                 for part in reply.parts
                 if isinstance(part, ToolCall)
             )
-            usage = UsageCounted(model=reply.model, usage=reply.usage)
+            if not reply.model:  # the turn itself made the call
+                return calls
+            usage = UsageCounted(model=reply.model, usage=reply.usage, prefix=reply.prefix)
             if not reply.instead_of:
                 return (*calls, usage)
             answered = f"{reply.provider}/{reply.model}"
@@ -71,7 +81,7 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
             told = ToolAnswered(
                 call_id=record.call_id, name=record.name, content=record.content, error=failed
             )
-            return (*_ended(record), *_left(record), told)
+            return (*_ended(record), *_browsed(record), *_left(record), told)
         case Asked():
             return (Interrupted(key=record.id, text=question_text(record.question)),)
         case Answered():
@@ -89,23 +99,42 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
 
 
 def _began(call: ToolCall) -> tuple[AgentEvent, ...]:
-    if call.name != COMMAND:
+    if call.name not in COMMANDS | CODE:
         return ()
     asked = msgspec.json.decode(call.arguments, type=_Asked)
-    event = CommandBegan(call_id=call.id, command=asked.command, background=asked.background)
-    return (event,)
+    words = asked.code if call.name in CODE else asked.command
+    if not words.strip():
+        return ()  # a shell is begun anew, no more
+    return (CommandBegan(call_id=call.id, command=words, background=asked.background),)
 
 
 def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
-    """How a command ended; none for one that was denied or runs on."""
-    if record.name != COMMAND or record.outcome == "denied":
+    """How a command or a program ended; none for one that was denied or runs on."""
+    if record.name not in COMMANDS | CODE or record.outcome == "denied":
         return ()
-    if record.outcome == "ok":
-        if code := _EXIT.search(record.content):
-            return (CommandEnded(call_id=record.call_id, exit_code=int(code[1])),)
-        if not _STOPPED.search(record.content):
-            return ()  # it runs on in the background
-    return (CommandFailed(call_id=record.call_id, text=record.content.rstrip()[-_LAST:]),)
+    code = _EXIT.search(record.content) if record.outcome == "ok" else None
+    if code is None and record.outcome == "ok" and not _STOPPED.search(record.content):
+        return ()  # it runs on in the background
+    exit_code = int(code[1]) if code else None
+    told: list[AgentEvent] = []
+    if record.name in CODE and record.outcome == "ok":
+        output = record.content[: code.start()].rstrip() if code else record.content
+        told.append(CodeRan(call_id=record.call_id, output=output, exit_code=exit_code))
+    if exit_code is None:
+        why = record.content.rstrip()[-_LAST:]
+        return (*told, CommandFailed(call_id=record.call_id, text=why))
+    return (*told, CommandEnded(call_id=record.call_id, exit_code=exit_code))
+
+
+def _browsed(record: ToolFinished) -> tuple[AgentEvent, ...]:
+    """What was done in the browser, or where it can be watched."""
+    if record.outcome != "ok" or "browser" not in record.name:
+        return ()
+    if record.name == WATCH:
+        return (BrowserShown(call_id=record.call_id, url=record.content.rpartition(" ")[2]),)
+    if (done := _BROWSED.match(record.content)) is None:
+        return ()
+    return (BrowserMoved(call_id=record.call_id, action=done[1], url=done[2] or ""),)
 
 
 def _left(record: ToolFinished) -> tuple[AgentEvent, ...]:

@@ -7,13 +7,15 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from agent_core.messages import Message, Picture, pictures_of, text_of
+from agent_core.messages import Message, Picture, ToolResult, pictures_of, text_of
 from agent_core.models.port import Request
 
 MOST_BYTES = 3_750_000
 """Of one picture: Anthropic takes 5 MB of base64."""
 MOST_SHOWN = 20_000_000
 """Bytes of pictures in one request; older ones are left out first."""
+MOST_COUNTED = 90
+"""Pictures in one request: Anthropic takes 100."""
 UNSEEN = "[the picture {path} cannot be shown to you]"
 _SIGNS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -66,14 +68,33 @@ def said(message: Message, shown: Mapping[str, str], form: Form) -> str | list[d
     ]
 
 
+def parted(
+    result: ToolResult, shown: Mapping[str, str]
+) -> tuple[str, tuple[tuple[Picture, str], ...]]:
+    """A result in words, with a word for each picture that is not shown, and those that are, with
+    their data in base64. A failure is words alone: providers take no picture in one."""
+    if not result.pictures:
+        return result.content, ()
+    seen = () if result.error else tuple(one for one in result.pictures if one.ref in shown)
+    words = (result.content, *(unseen(one) for one in result.pictures if one not in seen))
+    return "\n".join(filter(None, words)), tuple((one, shown[one.ref]) for one in seen)
+
+
 def _newest(messages: tuple[Message, ...]) -> list[str]:
     room, refs = MOST_SHOWN, dict[str, None]()
-    for message in reversed(messages):
-        for picture in reversed(pictures_of(message)):
-            if picture.ref not in refs and picture.size <= room:
-                room -= picture.size
-                refs[picture.ref] = None
+    found = [picture for message in messages for picture in pictures_of(message)]
+    for picture in reversed(found[_old(len(found)) :]):
+        if picture.ref not in refs and picture.size <= room:
+            room -= picture.size
+            refs[picture.ref] = None
     return list(refs)
+
+
+def _old(count: int) -> int:
+    """How many of the first of `count` pictures are left out. It moves in leaps: between two of
+    them, each request begins with the whole of the one before it."""
+    leap = MOST_COUNTED // 2
+    return -(-max(0, count - MOST_COUNTED) // leap) * leap
 
 
 def _encoded(refs: Iterable[str], read: Read) -> dict[str, str]:

@@ -1,6 +1,12 @@
 """The system prompt: a stable prefix. Whatever changes from turn to turn is appended to messages,
 so that each request begins with the whole of the one before it."""
 
+import hashlib
+from functools import lru_cache
+
+from agent_core.context.compression import lineage
+from agent_core.messages import Message
+
 IDENTITY = """\
 You are Turnkeeper, an agent that works for people in a chat. You can use tools in a workspace \
 folder that belongs to this conversation.
@@ -17,6 +23,19 @@ you would need.
 def system_prompt(extra: str = "") -> str:
     """The system text; `extra` is the operator's own instructions."""
     return f"{IDENTITY}\n\n{extra}" if extra else IDENTITY
+
+
+def prefix_hash(system: str, tools: str, messages: tuple[Message, ...]) -> str:
+    """The name of what all requests of a conversation begin with, for as long as it stays the same:
+    the system text, the digest of the `tools`, and the summary of older messages, if there is one.
+    A provider's cache of it is worth something for as long."""
+    parts = (_digest(system), tools, lineage(messages))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+@lru_cache(maxsize=64)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def attributed(name: str, text: str, group: bool) -> str:

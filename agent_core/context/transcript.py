@@ -47,10 +47,10 @@ def _result(
 ) -> ToolResult:
     record = results.get(call.id)
     if record is not None:
-        content, error = record.content, record.outcome != "ok"
+        content, error, shown = record.content, record.outcome != "ok", record.pictures
     else:
-        content, error = (started if call.id in begun else NOT_RUN), True
-    return ToolResult(call_id=call.id, name=call.name, content=content, error=error)
+        content, error, shown = (started if call.id in begun else NOT_RUN), True, ()
+    return ToolResult(call_id=call.id, name=call.name, content=content, error=error, pictures=shown)
 
 
 def settled(messages: Iterable[Message]) -> tuple[Message, ...]:

@@ -1,4 +1,4 @@
-"""What a server's tool gave: words for the model, marked as a stranger's; pictures as files."""
+"""What a server's tool gave: words and pictures for the model, marked as a stranger's; files."""
 
 import base64
 import binascii
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_core.messages import GivenFile, Output
+from agent_core.context import pictures
+from agent_core.messages import GivenFile, Output, Picture
 from agent_core.tools import paths
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def output(
     if result.structured_content is not None and not _said(lines):
         lines.append(msgspec.json.encode(result.structured_content).decode())
     text = "\n".join((BEGINS.format(server=server), *(lines or ["(nothing)"]), ENDS))
-    return Output(text=text, files=tuple(files.given))
+    return Output(text=text, files=tuple(files.given), pictures=tuple(files.pictures))
 
 
 def words(result: "CallToolResult") -> str:
@@ -68,6 +69,7 @@ class _Files:
 
     def __init__(self, workspace: Path, key: str, keep: Keep | None) -> None:
         self.given: list[GivenFile] = []
+        self.pictures: list[Picture] = []
         self._workspace, self._keep, self._count = workspace, keep, 0
         self._stem = "".join(c if c.isalnum() else "-" for c in key)[-60:].strip("-")
 
@@ -91,6 +93,11 @@ class _Files:
         where = str(place.relative_to(self._workspace))
         shown = ""
         if self._keep is not None:
-            self.given.append(self._keep(self._workspace, where))
+            given = self._keep(self._workspace, where)
+            self.given.append(given)
             shown = ", shown to the person"
+            seen = pictures.kind(content[:12])  # what it is called is not believed
+            if seen and given.size <= pictures.MOST_BYTES:
+                picture = Picture(ref=given.ref, path=where, mime=seen, size=given.size)
+                self.pictures.append(picture)
         return f"(file {where}: {mime}, {len(content):,} bytes{shown})"

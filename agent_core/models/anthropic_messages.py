@@ -11,7 +11,7 @@ import anthropic
 import httpx2
 import msgspec
 
-from agent_core.context.pictures import unseen
+from agent_core.context.pictures import parted, unseen
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, Answer
@@ -205,7 +205,7 @@ def _block(part: Part, provider: str, shown: Mapping[str, str]) -> dict[str, obj
             block: dict[str, object] = {
                 "type": "tool_result",
                 "tool_use_id": part.call_id,
-                "content": part.content,
+                "content": _gave(part, shown),
             }
             return block | {"is_error": True} if part.error else block
 
@@ -215,6 +215,15 @@ def _picture(picture: Picture, data: str | None) -> dict[str, object]:
         return _text(unseen(picture))
     source = {"type": "base64", "media_type": picture.mime, "data": data}
     return {"type": "image", "source": source}
+
+
+def _gave(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
+    """A result as it is told: plain words, or words and pictures."""
+    content, seen = parted(result, shown)
+    if not seen:
+        return content
+    words = [_text(content)] if content.strip() else []
+    return [*words, *(_picture(one, data) for one, data in seen)]
 
 
 def _thinking(part: Thinking) -> dict[str, object] | None:

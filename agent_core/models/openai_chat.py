@@ -12,10 +12,11 @@ import httpx2
 import msgspec
 import openai
 
-from agent_core.context.pictures import said
+from agent_core.context.pictures import parted, said
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
     Message,
+    Picture,
     Thinking,
     ToolCall,
     ToolResult,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
 
 GOOGLE = "generativelanguage.googleapis.com"
+SEEN = "[What the results above show: {paths}]"
+"""Stands before pictures of results, which are told as a user's: a result takes words alone."""
 
 
 class _Client(openai.DefaultAioHttpClient):
@@ -244,22 +247,39 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
     if request.system:
         out.append({"role": "system", "content": request.system})
     waiting: dict[str, None] = {}
+    seen: list[tuple[Picture, str]] = []
     for message in request.messages:
         if message.role == "tool":
             for part in message.parts:
                 if isinstance(part, ToolResult):
                     waiting.pop(part.call_id, None)
-                    out.append(_result(part.call_id, part.content))
+                    content, pictures = parted(part, request.pictures)
+                    seen += pictures
+                    out.append(_result(part.call_id, content))
             continue
-        out.extend(_result(call_id, UNANSWERED) for call_id in waiting)
-        waiting.clear()
+        out.extend(_behind(waiting, seen))
         if message.role == "user":
             out.append(
                 {"role": "user", "content": said(message, request.pictures, (_words, _picture))}
             )
         else:
             out.append(_assistant(message, provider, waiting))
-    out.extend(_result(call_id, UNANSWERED) for call_id in waiting)
+    out.extend(_behind(waiting, seen))
+    return out
+
+
+def _behind(waiting: dict[str, None], seen: list[tuple[Picture, str]]) -> list[dict[str, object]]:
+    """What stands behind the results of an answer: results for the calls that got none, and the
+    pictures of the others; empties both."""
+    if not waiting and not seen:
+        return []
+    out = [_result(call_id, UNANSWERED) for call_id in waiting]
+    if seen:
+        words = _words(SEEN.format(paths=", ".join(one.path for one, _ in seen)))
+        shown = (_picture(f"data:{one.mime};base64,{data}") for one, data in seen)
+        out.append({"role": "user", "content": [words, *shown]})
+    waiting.clear()
+    seen.clear()
     return out
 
 

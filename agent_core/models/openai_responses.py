@@ -4,11 +4,13 @@ Nothing is stored there (`store: false`): each request holds the whole conversat
 goes back as the encrypted items that came with it. The low-level call is that of chat completions.
 """
 
+from collections.abc import Mapping
+
 import httpx2
 import msgspec
 import openai
 
-from agent_core.context.pictures import said
+from agent_core.context.pictures import parted, said
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
     Part,
@@ -106,7 +108,7 @@ def _items(request: Request, provider: str) -> list[dict[str, object]]:
             for part in message.parts:
                 if isinstance(part, ToolResult):
                     waiting.pop(part.call_id, None)
-                    out.append(_output(part.call_id, part.content))
+                    out.append(_output(part.call_id, _gave(part, request.pictures)))
             continue
         out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
         waiting.clear()
@@ -133,7 +135,16 @@ def _picture(url: str) -> dict[str, object]:
     return {"type": "input_image", "image_url": url, "detail": "auto"}
 
 
-def _output(call_id: str, content: str) -> dict[str, object]:
+def _gave(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
+    """A result as it is told: plain words, or words and pictures."""
+    content, seen = parted(result, shown)
+    if not seen:
+        return content
+    pictures = (_picture(f"data:{one.mime};base64,{data}") for one, data in seen)
+    return [*([_words(content)] if content else []), *pictures]
+
+
+def _output(call_id: str, content: object) -> dict[str, object]:
     return {"type": "function_call_output", "call_id": call_id, "output": content}
 
 

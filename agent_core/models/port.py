@@ -61,6 +61,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """Which of its turn's model calls gave it, once it is on record."""
     instead_of: str = ""
     """The provider/model that was asked first, where another one answered."""
+    prefix: str = ""
+    """Names what the request began with: see `prefix_hash`."""
 
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):

@@ -2,25 +2,31 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.questions import Decision, Input, Question
 from agent_core.tools.contract import Tool, ToolContext
 
+NAME = "ask_user"
+ALSO = {"ask_human": NAME, "clarify": NAME}
+"""Names that models were taught elsewhere: a call of them is one of ask_user."""
+
 
 class Ask(BaseModel):
-    """Arguments of ask_user."""
+    """Arguments of ask_user; `inquire` and `choices` are what they are called elsewhere."""
 
-    question: str = Field(min_length=1)
-    options: list[str] = Field(default=[], max_length=10)
+    question: str = Field(min_length=1, validation_alias=AliasChoices("question", "inquire"))
+    options: list[str] = Field(
+        default=[], max_length=10, validation_alias=AliasChoices("options", "choices")
+    )
     kind: Literal["decision", "input"] | None = None
 
 
 def ask_tool() -> Tool:
     """ask_user, answered by a person through the scope's question."""
     return Tool(
-        name="ask_user",
+        name=NAME,
         description="Ask the person; with options they choose one, without they write.",
         arguments=Ask,
         repetition="pure",

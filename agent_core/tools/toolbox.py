@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from agent_core.errors import ToolFailed
 from agent_core.messages import Output, ToolCall
 from agent_core.models.port import ToolSpec
-from agent_core.tools import paths
+from agent_core.tools import ask, paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.foreign import NoShelf, Shelf
 from agent_core.tools.finding.schema import faults
@@ -48,6 +48,7 @@ class Toolbox:
         self._specs = {name: _spec(tool) for name, tool in self._tools.items()}
         self._offers: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         self._weights: dict[tuple[str, ...], int] = {}
+        self._digests: dict[tuple[str, ...], str] = {}
 
     def showing(self, more: tuple[ToolSpec, ...], barred: Reach = ()) -> "Toolbox":
         """The same tools, for a turn that is shown `more` and may use what is in `barred`."""
@@ -57,7 +58,7 @@ class Toolbox:
         other.barred = barred
         if more:
             other._specs = {**self._specs, **{spec.name: spec for spec in more}}
-            other._offers, other._weights = {}, {}
+            other._offers, other._weights, other._digests = {}, {}, {}
         return other
 
     @property
@@ -86,6 +87,14 @@ class Toolbox:
             weight = self._weights[names] = len(msgspec.json.encode(self.specs(names)))
         return weight
 
+    def digest(self, names: tuple[str, ...]) -> str:
+        """The name of what the model is shown of the tools `names`; computed once for each offer."""
+        digest = self._digests.get(names)
+        if digest is None:
+            shown = hashlib.sha256(msgspec.json.encode(self.specs(names)))
+            digest = self._digests[names] = shown.hexdigest()
+        return digest
+
     async def beyond(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
         """All tools within `reach`, those of servers too."""
         if reach is None:
@@ -108,9 +117,10 @@ class Toolbox:
     ) -> Prepared | Unfit:
         """Look the call's tool up and validate its arguments. What is not `offered` may be called
         by name within `reach`, None: not at all. `foreign`: tools of servers that are there."""
-        tool = self._tools.get(call.name) or (foreign or {}).get(call.name)
-        there = call.name in offered or (reach is not None and within(call.name, reach))
-        if tool is None or not there or not within(call.name, self.barred):
+        name = call.name if call.name in self._tools else ask.ALSO.get(call.name, call.name)
+        tool = self._tools.get(name) or (foreign or {}).get(name)
+        there = name in offered or (reach is not None and within(name, reach))
+        if tool is None or not there or not within(name, self.barred):
             known = ", ".join(name for name in offered if within(name, self.barred)) or "none"
             return Unfit(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
         try:
@@ -119,7 +129,7 @@ class Toolbox:
                 return _unfit(call, "; ".join(wrong), tool.schema)
             return Prepared(call=call, tool=tool, arguments=tool.arguments.model_validate(raw))
         except (msgspec.DecodeError, ValidationError) as error:
-            schema = tool.schema or self._specs[call.name].parameters
+            schema = tool.schema or self._specs[name].parameters
             return _unfit(call, _why(error), schema)
 
 

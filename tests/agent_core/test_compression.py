@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.context.compression import Asking, Window, border, joined, turn_border
+from agent_core.context.compression import Asking, Window, border, joined, lineage, turn_border
 from agent_core.context.room import Room
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import ModelFailed
@@ -102,6 +102,9 @@ def test_rounds_are_never_split_and_earlier_summaries_are_folded_in() -> None:
     assert "find it" in text_of(seen[-1][0]), "the request is kept word for word"
     events = [r.event for r in world.records if isinstance(r, Emitted)]
     assert len(events) == 3 and all(isinstance(one, Compressed) for one in events)
+    lines = [(one.parent, one.lineage) for one in events]
+    assert lines[0][0] == "" and [after for _, after in lines[:-1]] == [b for b, _ in lines[1:]]
+    assert len({line for _, line in lines}) == 3 and lineage(seen[-1]) == lines[-1][1]
 
 
 def test_a_replay_sees_the_same_and_asks_nobody() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.questions import Approval, Question
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from agent_core.tools.contract import ToolContext
-from tests.fakes.mcp_server import Http, arguments
+from agent_core.tools.send import Kept
+from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, ModelServer, Say
 
 
@@ -143,6 +145,17 @@ def test_structure_alone_is_told_as_json(tmp_path: Path) -> None:
     assert '{"a":[1]}' in results.output(result, "s", tmp_path, "k", None).text
     result = CallToolResult(content=[])
     assert "(nothing)" in results.output(result, "s", tmp_path, "k", None).text
+
+
+def test_a_picture_is_for_the_model_too_whatever_it_is_called(tmp_path: Path) -> None:
+    pixel, words = b64encode(PIXEL).decode(), b64encode(b"no picture").decode()
+    named = ((pixel, "image/jpeg"), (words, "image/png"), (pixel, "audio/wav"))
+    blocks = [ImageContent(type="image", data=data, mime_type=mime) for data, mime in named]
+    kept = Kept(tmp_path / "kept")
+    made = results.output(CallToolResult(content=[*blocks]), "s", tmp_path, "k", kept.keep)
+    assert [one.mime for one in made.pictures] == ["image/png", "image/png"]
+    assert [kept.read(one.ref) for one in made.pictures] == [PIXEL, PIXEL]
+    assert len(made.files) == 3, "people are given all three"
 
 
 async def test_the_older_transport_and_a_failing_tool(sse: Http, tmp_path: Path) -> None:

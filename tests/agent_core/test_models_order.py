@@ -69,7 +69,13 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
         out.append(assistant(*parts))
         answered = draw(st.permutations(ids))[: draw(st.integers(0, len(ids)))]
         results: list[Part] = [
-            ToolResult(call_id=name, name="look", content=draw(words), error=draw(st.booleans()))
+            ToolResult(
+                call_id=name,
+                name="look",
+                content=draw(words),
+                error=draw(st.booleans()),
+                pictures=tuple(draw(st.lists(shown, max_size=2))),
+            )
             for name in answered
         ]
         if results and draw(st.booleans()):

@@ -6,6 +6,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -348,6 +349,52 @@ async def test_a_park_waits_for_the_working_branch_and_no_tool_is_in_flight() ->
     got = await scope.parallel({"asks": asks, "works": works})
     assert got == {"asks": "yes", "works": "note ok"}
     assert crew.did["note"] == 1
+
+
+async def test_a_branch_begins_when_those_it_comes_after_have_ended() -> None:
+    """One that waits for another keeps no turn from parking; after the answer all go on."""
+    disk, crew, order = Disk(), Crew(), list[str]()
+
+    async def note(branch: Scope, name: str) -> str:
+        order.append(name)
+        return await crew.use(branch, name, "effect")
+
+    async def asks(branch: Scope) -> str:
+        return (await branch.ask(ASK)).text
+
+    branches = {
+        "last": partial(note, name="last"), "b": partial(note, name="b"),
+        "asks": asks, "a": partial(note, name="a"),
+    }  # fmt: skip
+    after = {"last": ("b", "asks"), "b": ("a",)}
+    turn, scope = make(disk, crew)
+    with pytest.raises(Parked):
+        await scope.parallel(branches, after)
+    assert order == ["a", "b"] and turn.waiting == ("asks/ask",)
+    turn, scope = make(disk, crew)
+    answer(turn, "asks/ask")
+    got = await scope.parallel(branches, after)
+    assert list(got.items()) == [
+        ("last", "last ok"), ("b", "b ok"), ("asks", "yes"), ("a", "a ok"),
+    ]  # fmt: skip
+    assert order == ["a", "b", "a", "b", "last"] and turn.branches == 1
+    assert [crew.did[name] for name in ("a", "b", "last")] == [1, 1, 1]
+
+
+async def test_what_comes_after_a_failure_does_not_begin() -> None:
+    _, scope = make(Disk(), Crew())
+    begun: list[str] = []
+
+    async def fails(branch: Scope) -> str:
+        raise ToolFailed("no")
+
+    async def later(branch: Scope) -> str:
+        begun.append("later")
+        return ""
+
+    with pytest.raises(ToolFailed):
+        await scope.parallel({"c": later, "b": later, "a": fails}, {"b": ("a",), "c": ("b",)})
+    assert not begun
 
 
 async def test_two_questions_park_once_and_are_answered_in_any_order() -> None:

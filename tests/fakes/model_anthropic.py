@@ -82,6 +82,12 @@ class Anthropic(Dialect):
                 require(picture(f"data:{source['media_type']};base64,{source['data']}"), "empty")
             if block["type"] == "thinking":
                 require(block["signature"], "thinking needs its signature")
+            if block["type"] == "tool_result" and isinstance(block["content"], list):
+                require(block["content"], "a result's content must not be empty")
+                require(not block.get("is_error"), "a failure must be text")
+                for part in block["content"]:
+                    require(part["type"] in ("text", "image"), f"{part['type']} in a result")
+                    require(part["type"] == "image" or part["text"].strip(), "a blank text")
             if block["type"] == "tool_use":
                 require(isinstance(block["input"], dict), "input must be an object")
         return [block["id"] for block in blocks if block["type"] == "tool_use"]

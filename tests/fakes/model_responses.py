@@ -59,6 +59,10 @@ class Responses(Dialect):
             if kind == "function_call_output":
                 require(item["call_id"] in waiting, f"input[{index}]: no call {item['call_id']}")
                 waiting.remove(item["call_id"])
+                for part in item["output"] if isinstance(item["output"], list) else ():
+                    require(part["type"] in ("input_text", "input_image"), "bad part of a result")
+                    if part["type"] == "input_image":
+                        require(picture(part["image_url"]), "an empty image")
                 continue
             if kind == "function_call":
                 require(isinstance(item["arguments"], str), "arguments must be text")

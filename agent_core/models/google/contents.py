@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent_core.context.pictures import unseen
+from agent_core.context.pictures import parted, unseen
 from agent_core.messages import (
     Message,
     Part,
@@ -58,14 +58,14 @@ def contents(request: Request, provider: str) -> list[Json]:
             given |= {part.call_id: part for part in message.parts if isinstance(part, ToolResult)}
             continue
         if asked:
-            page("user").extend(_result(call, given.get(call.id)) for call in asked)
+            page("user").extend(_results(asked, given, request.pictures))
         role = "model" if message.role == "assistant" else "user"
         if role == "model" and not pages:
             page("user").append({"text": CONTINUED})
         asked = calls_of(message)
         page(role).extend(_parts(message, provider, request))
     if asked:
-        page("user").extend(_result(call, given.get(call.id)) for call in asked)
+        page("user").extend(_results(asked, given, request.pictures))
     if not pages or pages[-1][0] == "model":
         page("user").append({"text": GO_ON if pages else CONTINUED})
     return [{"role": role, "parts": parts or [{"text": GO_ON}]} for role, parts in pages]
@@ -114,7 +114,7 @@ def _part(part: Part, shown: Mapping[str, str]) -> Json | None:
             data = shown.get(part.ref)
             if data is None:
                 return {"text": unseen(part)}
-            return {"inline_data": {"mime_type": part.mime, "data": base64.b64decode(data)}}
+            return _picture(part, data)
         case ToolCall():
             call = {"id": part.id, "name": part.name, "args": _object(part.arguments)}
             return {"function_call": call}
@@ -122,8 +122,25 @@ def _part(part: Part, shown: Mapping[str, str]) -> Json | None:
             return None
 
 
-def _result(call: ToolCall, result: ToolResult | None) -> Json:
-    content, failed = (result.content, result.error) if result else (UNANSWERED, True)
+def _picture(picture: Picture, data: str) -> Json:
+    return {"inline_data": {"mime_type": picture.mime, "data": base64.b64decode(data)}}
+
+
+def _results(
+    asked: tuple[ToolCall, ...], given: Mapping[str, ToolResult], shown: Mapping[str, str]
+) -> list[Json]:
+    """The results of `asked`, and behind them the pictures that they show."""
+    out: list[Json] = []
+    pictures: list[Json] = []
+    for call in asked:
+        result = given.get(call.id)
+        content, seen = parted(result, shown) if result else (UNANSWERED, ())
+        out.append(_result(call, content, result is None or result.error))
+        pictures += [_picture(*one) for one in seen]
+    return [*out, *pictures]
+
+
+def _result(call: ToolCall, content: str, failed: bool) -> Json:
     said = {"error" if failed else "output": content}
     return {"function_response": {"id": call.id, "name": call.name, "response": said}}
 
