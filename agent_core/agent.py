@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loa
     from agent_core.policy import Mode, Verdict
     from agent_core.questions import Answer, Question
     from agent_core.tools.contract import Tool
-    from agent_core.tools.hooks import PostHook, PreHook
+    from agent_core.tools.hooks import PostHook, PreHook, VerifyHook
     from agent_core.tools.toolbox import Prepared, Toolbox
 
 OnQuestion: TypeAlias = "Callable[[Question], Answer | str | Awaitable[Answer | str]]"
@@ -45,7 +45,7 @@ class Agent:
     `journal`: a folder; with it a task that was cut off goes on under the same `task_id`.
     `plans`: a request for several steps gets a plan that is worked off and checked step by step.
     `callbacks`: see CALLBACKS; sync or async, an exception in one is logged and ends nothing.
-    `pre_tool_call`, `post_tool_call`: see `agent_core.tools.hooks`. `mode` ask: what changes
+    `pre_tool_call`, `post_tool_call`, `verify_step`: see `agent_core.tools.hooks`. `mode` ask: what changes
     anything is asked for; auto: only what is risky is.
     """
 
@@ -60,6 +60,7 @@ class Agent:
     callbacks: "dict[str, Callback]" = field(default_factory=dict)
     history: "tuple[Message, ...]" = ()
     pre_tool_call: "PreHook | None" = None
+    verify_step: "VerifyHook | None" = None
     post_tool_call: "PostHook | None" = None
     mode: "Mode" = "auto"
     state: AgentState = field(init=False, default=AgentState.IDLE)

@@ -10,7 +10,6 @@ What it reports is what a real turn did; the planning, the policy and the checks
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NotRequired, TypedDict
 
@@ -18,6 +17,7 @@ from agent_core import ambient
 from agent_core.agent import Agent
 from agent_core.errors import Misuse
 from agent_core.library.account import Account, Done, Planned, Verification, counted
+from agent_core.library.entries import Entries, Entry
 from agent_core.library.registering import Function, registered
 from agent_core.messages import Message, Text, text_of
 from agent_core.policy import Mode
@@ -25,7 +25,6 @@ from agent_core.tools.contract import Access
 
 log = logging.getLogger("turnkeeper.agentic")
 
-MAX_HISTORY = 100
 GATHERED = 5
 """Messages that the report of what was gathered shows; the model gets all of them."""
 INACTIVE = "The loop is not active: call activate() first."
@@ -55,17 +54,6 @@ class Report(TypedDict):
     context: NotRequired[Context]
 
 
-class Entry(TypedDict):
-    """A turn in the history."""
-
-    timestamp: float
-    plan: list[Planned]
-    results: list[Done]
-    verification: Verification
-    success: bool
-    execution_time: float
-
-
 class Stats(TypedDict):
     """All turns of the history together; times in seconds, `success_rate` from 0 to 1."""
 
@@ -79,14 +67,15 @@ class Stats(TypedDict):
 
 
 class AgenticLoop:
-    """`agent` does the work. `debug`: the report shows what was gathered, the log each phase."""
+    """`agent` does the work. `debug`: the report shows what was gathered, the log each phase. Where
+    the agent keeps a journal, the history of what was done is there too, and is read at the start."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.active = False
         self.debug = False
         self.current_plan: list[Planned] | None = None
-        self._history: deque[Entry] = deque(maxlen=MAX_HISTORY)
+        self._history = Entries(agent.journal)
 
     def activate(self) -> bool:
         """Take requests from now on; True if that is new."""
@@ -164,7 +153,7 @@ class AgenticLoop:
             results=account.results,
             verification=verification,
         )
-        self._keep(report, context["timestamp"])
+        await asyncio.to_thread(self._history.add, _entry(report, context["timestamp"]))
         if self.debug:
             report["context"] = context
         return report
@@ -195,21 +184,20 @@ class AgenticLoop:
             timestamp=ambient.now(),
         )
 
-    def _keep(self, report: Report, at: float) -> None:
-        self._history.append(
-            Entry(
-                timestamp=at,
-                plan=report["plan"],
-                results=report["results"],
-                verification=report["verification"],
-                success=report["success"],
-                execution_time=report["verification"]["total_execution_time"],
-            )
-        )
-
     def _tell(self, phase: str, what: object) -> None:
         if self.debug:
             log.info("agentic", extra={"phase": phase, "what": what})
+
+
+def _entry(report: Report, at: float) -> Entry:
+    return Entry(
+        timestamp=at,
+        plan=report["plan"],
+        results=report["results"],
+        verification=report["verification"],
+        success=report["success"],
+        execution_time=report["verification"]["total_execution_time"],
+    )
 
 
 def _message(said: Said) -> Message:

@@ -89,6 +89,7 @@ class Task:
             live=self.live,
             hooks=Hooks(
                 pre=(agent.pre_tool_call,) if agent.pre_tool_call else (),
+                verify=(agent.verify_step,) if agent.verify_step else (),
                 post=(agent.post_tool_call,) if agent.post_tool_call else (),
             ),
         )

@@ -9,7 +9,7 @@ from agent_core.context.compression import Flush
 from agent_core.context.room import Room
 from agent_core.events import OutputAdded
 from agent_core.memory.port import Memory
-from agent_core.messages import Message, Picture, user
+from agent_core.messages import Message, Picture, ToolCall, user
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.orchestration.plan import Plan
 from agent_core.policy import Verdict
@@ -62,6 +62,8 @@ class Brief(Struct, frozen=True, kw_only=True):
     """What `text` ends with that nobody said: what is remembered."""
     pictures: tuple[Picture, ...] = ()
     """What the person showed with it."""
+    direct: ToolCall | None = None
+    """The call that the turn begins with, before any model is asked."""
 
     def asked(self) -> Message:
         """What the model is asked first."""

@@ -69,6 +69,25 @@ class Plan(Struct, frozen=True, kw_only=True):
         return tuple(step for step in self.steps if step.state in states)
 
 
+def alongside(plan: Plan) -> dict[str, frozenset[str]]:
+    """The steps that can be worked on at once from now on, in the plan's order: those that are
+    ready, and those that wait for some of these but not for all; by id, with all that each waits
+    for."""
+    over = {step.id for step in plan.of("done", "skipped")}
+    ready = {step.id for step in plan.ready}
+    behind: dict[str, frozenset[str]] = {one: frozenset() for one in ready}
+    grown = -1
+    while grown != len(behind):
+        grown = len(behind)
+        for step in plan.of("pending"):
+            needs = frozenset(step.needs) - over
+            if step.id not in behind and needs <= behind.keys():
+                waits = needs.union(*(behind[need] for need in needs))
+                if not waits >= ready:
+                    behind[step.id] = waits
+    return {step.id: behind[step.id] for step in plan.steps if step.id in behind}
+
+
 def moved(plan: Plan, step_id: str, state: StepState, note: str = "") -> Plan:
     """`plan` with one step in another state."""
     steps = tuple(

@@ -5,6 +5,7 @@ import asyncio
 import re
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct
 
@@ -16,12 +17,14 @@ from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.plan import Step
 from agent_core.scope import Scope
 from agent_core.tools import paths
+from agent_core.tools.hooks import DoneStep, verdict
 
 LIMIT = 60.0
 REPORT, SHOWN, CALLS = 4_000, 600, 12
 """Characters of the report and of a call's result, and the calls, that the judge sees."""
 WHY = 200
 NOT_CHECKED = "not checked"
+_WORD = cast(type[str | None], str | None)
 
 JUDGE = """\
 You check whether one step of a plan reached its expected outcome. Judge by the evidence: what \
@@ -51,6 +54,17 @@ async def verify(scope: Scope, step: Step, ended: Result, brief: Brief, hands: H
         look = partial(asyncio.to_thread, _missing, Path(brief.workspace), step.files)
         if missing := await scope.once("files", look, kind=str):
             return Finding(ok=False, why=missing)
+    if hands.hooks.verify:
+        done = DoneStep(
+            id=step.id,
+            description=step.description,
+            outcome=step.outcome,
+            report=ended.text,
+            workspace=Path(brief.workspace),
+        )
+        said = await scope.once("hooks", partial(verdict, hands.hooks, done), kind=_WORD)
+        if said is not None:
+            return Finding(ok=not said, why=" ".join(said.split())[:WHY])
     if not step.outcome:
         limited = ended.finish == "limit"
         return Finding(ok=not limited, why="It took all its rounds." if limited else "")

@@ -1,9 +1,11 @@
-"""Hooks of the operator: a word before a tool call, and one on its result.
+"""Hooks of the operator: a word before a tool call, one on its result, one on a step of a plan.
 
 `pre_tool_call(call)` returns None to let the call be, or a text: the call is refused and the model
 reads it. `post_tool_call(call, result)` returns None, or the text that takes the result's place.
-Both may be plain or async functions and get SECONDS. A pre hook that fails or is late refuses the
-call; a post hook that does changes nothing, and the log says so.
+`verify_step(step)` returns None to have the step judged by the model, "" if it reached its outcome,
+or why it did not; what can be checked without it (files, exit codes) is checked before.
+All may be plain or async functions and get SECONDS. A pre hook that fails or is late refuses the
+call; another one that does changes nothing, and the log says so.
 """
 
 import asyncio
@@ -26,7 +28,7 @@ log = logging.getLogger("turnkeeper.hooks")
 
 SETTING = "HOOKS"
 SECONDS = 5.0
-PRE, POST = "pre_tool_call", "post_tool_call"
+PRE, POST, VERIFY = "pre_tool_call", "post_tool_call", "verify_step"
 FAILED = (
     "the check before tool calls that the operator has set up did not work, so this call was "
     "not run. Tell the person; the log of the gateway says more"
@@ -42,9 +44,20 @@ class HookedCall(Struct, frozen=True, kw_only=True):
     workspace: Path
 
 
+class DoneStep(Struct, frozen=True, kw_only=True):
+    """A step of a plan that has ended, as hooks see it; `report` is what the agent says of it."""
+
+    id: str
+    description: str
+    outcome: str
+    report: str
+    workspace: Path
+
+
 Word: TypeAlias = str | None
 PreHook: TypeAlias = Callable[[HookedCall], Word | Awaitable[Word]]
 PostHook: TypeAlias = Callable[[HookedCall, str], Word | Awaitable[Word]]
+VerifyHook: TypeAlias = Callable[[DoneStep], Word | Awaitable[Word]]
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
@@ -52,6 +65,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
 
     pre: tuple[PreHook, ...] = ()
     post: tuple[PostHook, ...] = ()
+    verify: tuple[VerifyHook, ...] = ()
 
     @property
     def slack(self) -> float:
@@ -87,22 +101,37 @@ class Hooks(Struct, frozen=True, kw_only=True):
         return text
 
 
+async def verdict(hooks: Hooks, step: DoneStep) -> str | None:
+    """Why the step failed, "" if it did not, None if no hook says; the first that does decides."""
+    for hook in hooks.verify:
+        try:
+            said = await _ask(lambda hook=hook: hook(step))  # type: ignore[misc]
+        except Exception:  # the border: the step is judged as if there were no such hook
+            log.exception("hook_failed", extra={"hook": _name(hook), "step": step.id})
+            continue
+        if said is not None:
+            return said
+    return None
+
+
 def load(entries: Iterable[str]) -> Hooks:
-    """The hooks that `package.module:function` name; the function's name says which of the two
-    kinds it is. Raises SettingsError."""
-    pre: list[PreHook] = []
-    post: list[PostHook] = []
+    """The hooks that `package.module:function` name; the function's name says which of the kinds
+    it is. Raises SettingsError."""
+    found: dict[str, list[Callable[..., object]]] = {PRE: [], POST: [], VERIFY: []}
     for entry in entries:
         module, colon, name = entry.partition(":")
-        if not (module and colon and name.startswith((PRE, POST))):
-            mend = f"write package.module:{PRE} or :{POST} (more may follow in the name)."
+        kind = next((one for one in found if name.startswith(one)), "")
+        if not (module and colon and kind):
+            mend = (
+                f"write package.module:{PRE}, :{POST} or :{VERIFY} (more may follow in the name)."
+            )
             raise SettingsError(SETTING, entry, mend)
-        hook = _imported(entry, module, name)
-        if name.startswith(PRE):
-            pre.append(cast(PreHook, hook))
-        else:
-            post.append(cast(PostHook, hook))
-    return Hooks(pre=tuple(pre), post=tuple(post))
+        found[kind].append(_imported(entry, module, name))
+    return Hooks(
+        pre=cast(tuple[PreHook, ...], tuple(found[PRE])),
+        post=cast(tuple[PostHook, ...], tuple(found[POST])),
+        verify=cast(tuple[VerifyHook, ...], tuple(found[VERIFY])),
+    )
 
 
 def _imported(entry: str, module: str, name: str) -> Callable[..., object]:
@@ -113,11 +142,11 @@ def _imported(entry: str, module: str, name: str) -> Callable[..., object]:
         raise SettingsError(SETTING, entry, mend) from error
     if not callable(hook):
         raise SettingsError(SETTING, entry, f"{module} has no function {name}.")
-    takes = 1 if name.startswith(PRE) else 2
+    words = "the step" if name.startswith(VERIFY) else "the call"
+    words, takes = (f"{words} and its result", 2) if name.startswith(POST) else (words, 1)
     try:
         inspect.signature(hook).bind(*range(takes))
     except TypeError:
-        words = "the call" if takes == 1 else "the call and its result"
         raise SettingsError(SETTING, entry, f"must take {words}.") from None
     return cast(Callable[..., object], hook)
 

@@ -2,7 +2,7 @@
 
 from agent_core.messages import text_of
 from agent_core.models.port import Request
-from agent_core.orchestration import orchestrator
+from agent_core.orchestration import planned
 from agent_core.orchestration.routes.classifier import classify
 from agent_core.orchestration.verify import Finding
 from agent_core.tools.files import file_tools
@@ -75,7 +75,7 @@ async def verify(course: Course, on: bool) -> None:
     async def believed(*_: object) -> Finding:
         return Finding(ok=True)
 
-    with switched_off(on, orchestrator, verify=believed):
+    with switched_off(on, planned, verify=believed):
         await course.turn(claims_it, REPORT, file_tools(), route="planned")
     course.run.right = (course.folder / "report.md").exists()
 

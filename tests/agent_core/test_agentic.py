@@ -11,7 +11,8 @@ import pytest
 
 from agent_core import Agent, AgenticLoop, AgentState, tool
 from agent_core.errors import Misuse
-from agent_core.library.agentic import INACTIVE, MAX_HISTORY
+from agent_core.library.agentic import INACTIVE
+from agent_core.library.entries import MAX_HISTORY, NAME, Entries
 from agent_core.messages import user
 from agent_core.questions import Approval
 from agent_core.tools.ask import ask_tool
@@ -209,6 +210,32 @@ async def test_a_hundred_turns_are_kept_and_counted(server: ModelServer) -> None
     assert loop.execution_history[0]["success"] is False, "the first one made room"
     assert loop.get_execution_stats()["failed_executions"] == 1
     await loop.agent.close()
+
+
+async def test_with_a_journal_the_history_outlives_the_process(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    first = loop_of(server, journal=tmp_path)
+    server.script(Call("lookup", '{"word": "a"}'), Say("A."))
+    await first.aprocess_request("Look a up.")
+    await first.agent.close()
+    (entry,) = first.execution_history
+    with (tmp_path / NAME).open("ab") as file:
+        file.write(b'\n{"timestamp": 5, "pl')  # a crash cut it off
+    second = loop_of(server, journal=tmp_path)
+    assert second.execution_history == [entry]
+    assert second.get_execution_stats()["tools"] == {"lookup": 1, "answer": 1}
+    await second.aprocess_request("And now?")
+    await second.agent.close()
+    assert loop_of(server, journal=tmp_path).execution_history == second.execution_history
+    assert len(second.execution_history) == 2
+    many = Entries(tmp_path)
+    for n in range(3 * MAX_HISTORY):
+        many.add({**entry, "timestamp": float(n)})
+    assert [one["timestamp"] for one in Entries(tmp_path)] == [
+        float(n) for n in range(2 * MAX_HISTORY, 3 * MAX_HISTORY)
+    ]
+    assert len((tmp_path / NAME).read_bytes().splitlines()) < 2 * MAX_HISTORY + 3
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from agent_core.settings import Endpoint, SettingsError
 from agent_core.tools import hooks
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.contract import Tool
-from agent_core.tools.hooks import FAILED, HookedCall, Hooks, PostHook, PreHook
+from agent_core.tools.hooks import FAILED, DoneStep, HookedCall, Hooks, PostHook, PreHook
 from tests.fakes.model_server import Call, Calls, ModelServer, Say
 
 
@@ -236,3 +236,49 @@ def test_entries_are_told_apart_by_their_names(
     names = ("pre_tool_call", "post_tool_call", "pre_tool_call_of_ops")
     loaded = hooks.load(f"rules_of_test:{name}" for name in names)
     assert [len(loaded.pre), len(loaded.post)] == [2, 1]
+
+
+PLAN = """{"steps": [{"id": "a", "description": "count", "outcome": "a number"},
+{"id": "b", "description": "tell", "outcome": "told", "needs": ["a"]}]}"""
+LONG = "First count the words in the book, then tell me how many there are, and then stop."
+
+
+@pytest.mark.parametrize("how", ["says", "silent", "fails"])
+async def test_a_step_is_judged_by_the_hook_and_by_the_model_where_it_says_nothing(
+    server: ModelServer, tmp_path: Path, how: str
+) -> None:
+    """A replay asks it no more; one that fails leaves the word to the model."""
+    seen: list[tuple[str, str]] = []
+
+    def verify_step(step: DoneStep) -> str | None:
+        seen.append((step.id, step.report))
+        if how == "fails":
+            raise RuntimeError("mine")
+        first = step.id == "a" and len(seen) == 1
+        return None if how == "silent" else "no number in it" if first else ""
+
+    good = Say('{"ok": true}')
+    steps = [Say(PLAN), Say("many"), *([] if how == "says" else [good])]
+    if how == "says":
+        again = PLAN.replace('"a"', '"c"')
+        steps += [Say(again), Say("five"), Say("told"), Say("There are five.")]
+    else:
+        steps += [Say("told"), good, Say("There are five.")]
+    server.script(*steps)
+    endpoint = Endpoint(provider="openai", base_url=f"{await server.start()}/v1", api_key="k")
+    agent = Agent(
+        model=Named(endpoint), journal=tmp_path / "journal", workspace=tmp_path,
+        verify_step=verify_step,
+    )  # fmt: skip
+    async with agent:
+        result = await agent.run_conversation(LONG, task_id="t")
+        assert result.final_response == "There are five."
+        count = len(seen)
+        await agent.run_conversation(LONG, task_id="t")
+    assert len(seen) == count, "a replay does not ask again"
+    if how == "says":
+        assert seen == [("a", "many"), ("c", "five"), ("b", "told")]
+        told = "".join(str(m["content"]) for m in server.requests[2].body["messages"])
+        assert "The step a failed: no number in it" in told
+    else:
+        assert [name for name, _ in seen] == ["a", "b"]

@@ -9,6 +9,7 @@ from agent_core.orchestration.plan import (
     Plan,
     Step,
     active_context,
+    alongside,
     checklist,
     moved,
     problem,
@@ -39,6 +40,18 @@ def test_steps_are_ready_when_what_they_need_is_over() -> None:
     assert ids(one.ready) == ""
     assert ids(moved(one, "b", "skipped").ready) == "c", "who skips a step lets the next ones begin"
     assert ids(moved(one, "b", "failed", "why").ready) == ""
+
+
+def test_who_needs_only_some_of_what_runs_need_not_wait_for_the_rest() -> None:
+    def behind(one: Plan) -> dict[str, str]:
+        return {name: " ".join(sorted(waits)) for name, waits in alongside(one).items()}
+
+    assert behind(plan("a", "b a", "c b")) == {"a": ""}, "one after the other"
+    assert behind(plan("a", "b", "c a b")) == {"a": "", "b": ""}, "it needs all of them"
+    one = plan("a", "c a", "b", "d c", "e d b", "f")
+    assert behind(one) == {"a": "", "c": "a", "b": "", "d": "a c", "e": "a b c d", "f": ""}
+    assert behind(moved(one, "f", "done")) == {"a": "", "c": "a", "b": "", "d": "a c"}
+    assert behind(moved(one, "a", "failed")) == {"b": "", "f": ""}
 
 
 def test_what_cannot_be_worked_off_is_said_in_words() -> None:

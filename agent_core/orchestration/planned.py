@@ -1,0 +1,316 @@
+"""A plan under way: its steps worked off, checked, planned again where one fails, and answered for.
+
+Messages are only ever appended: each call begins with the whole of one before it, also where
+steps run at once (each sees what was there when the first of them began, and what it builds on).
+"""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.context import todo
+from agent_core.context.compression import Window
+from agent_core.context.transcript import settled
+from agent_core.errors import BudgetExceeded, Cut, ModelFailed, TimedOut
+from agent_core.events import (
+    ErrorMet,
+    ParallelBegan,
+    ParallelEnded,
+    ParallelTaskEnded,
+    PlanMade,
+    StageEntered,
+    StepBegan,
+    StepEnded,
+    TodoChanged,
+)
+from agent_core.messages import Message, text_of, user
+from agent_core.orchestration.asides import silent, spoken
+from agent_core.orchestration.brief import Brief, Hands, Result, Spell
+from agent_core.orchestration.edits import apply
+from agent_core.orchestration.executor import asking, react, think
+from agent_core.orchestration.plan import (
+    Plan,
+    Step,
+    active_context,
+    alongside,
+    checklist,
+    moved,
+)
+from agent_core.orchestration.planner import after_failure, after_wish, redraft
+from agent_core.orchestration.verify import Finding, verify
+from agent_core.questions import PlanReview
+from agent_core.scope import Scope
+
+MAX_REVIEWS = 10
+"""Times that a person may have the plan changed before it runs."""
+
+WORK = """\
+{context}
+
+Now do this step and nothing else:
+{id}: {description}{outcome}
+
+End with a short report of what came out: later steps build on it, the person does not read it."""
+OUTCOME = "\nExpected outcome: {outcome}"
+FINISH = """\
+[Finishing]
+{checklist}
+
+The plan is at its end. Write the answer to the request for the person now, from what the steps \
+gave; say plainly what failed or was left out. Call no tool, do not describe the plan."""
+
+
+class _Done(Struct, frozen=True, kw_only=True):
+    """A step that is over. `finding` None: a person skipped it."""
+
+    spell: Spell
+    finding: Finding | None
+
+    @property
+    def state(self) -> Literal["done", "failed", "skipped"]:
+        if self.finding is None:
+            return "skipped"
+        return "done" if self.finding.ok else "failed"
+
+    @property
+    def note(self) -> str:
+        return self.finding.why if self.finding is not None else ""
+
+
+class _Wave(Struct, frozen=True, kw_only=True):
+    """Steps that are worked on at once: the plan as they began, by id what each waits for, and
+    those that are over. `among`: they are shown to run at once."""
+
+    plan: Plan
+    behind: dict[str, frozenset[str]]
+    done: dict[str, _Done]
+    among: bool
+
+
+class Planned:
+    """A planned turn under way. `told`: what was said before it, and the thread, which is what
+    it adds to the transcript."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        brief: Brief,
+        hands: Hands,
+        told: tuple[tuple[Message, ...], tuple[Message, ...]],
+        window: Window,
+    ) -> None:
+        self._scope = scope
+        self._brief = brief
+        self._hands = hands
+        self._quiet = silent(hands)
+        self._history, self._thread = told
+        self._window = window
+        self._looks = self._taken = self._replans = 0
+
+    async def run(self, plan: Plan) -> Result:
+        """Work `plan` off, with re-plans where a step fails, and write the answer."""
+        self._tell(plan)
+        if self._brief.review:
+            reviewed = await self._reviewed(plan)
+            if reviewed is None:
+                return Result(text="", messages=self._thread)
+            plan = reviewed
+        plan = await self._amended(plan)
+        while plan.ready:
+            name = "+".join(step.branch for step in plan.ready)
+            done = await self._wave(plan, name)
+            for step_id, one in done.items():
+                self._thread = (*self._thread, *settled(one.spell.messages))
+                plan = moved(plan, step_id, one.state, one.note)
+            self._scope.emit(TodoChanged(text=checklist(plan)), f"todo:{name}")
+            if any(one.spell.finish == "spent" for one in done.values()):
+                return await self._finish(self._given_up(plan))
+            if any(one.spell.finish == "error" for one in done.values()):
+                return Result(text="", messages=self._thread, finish="error")
+            plan = await self._amended(plan)
+            if {s.id for s in plan.of("failed")} & done.keys():
+                made = await self._again(plan)
+                if made is None:
+                    return await self._finish(self._given_up(plan))
+                plan = await self._amended(made)
+        self._scope.emit(StageEntered(name="finalizing"), "finalizing")
+        return await self._finish(plan)
+
+    @property
+    def _seen(self) -> tuple[Message, ...]:
+        """What the model sees of all that was said."""
+        return self._window.see((*self._history, *self._thread))
+
+    async def _fit(self, name: str) -> None:
+        """Summarise the older part of it where it is too long."""
+        said = (*self._history, *self._thread)
+        await self._window.fit(self._scope.child(name), said, asking(self._brief, self._hands))
+
+    async def _reviewed(self, plan: Plan) -> Plan | None:
+        """The plan as a person wants it, None if they do not."""
+        for n in range(1, MAX_REVIEWS + 1):
+            steps = tuple(step.description for step in plan.steps)
+            answer = await self._scope.ask(PlanReview(title=plan.title, steps=steps), f"review-{n}")
+            plan = await self._amended(plan)
+            if answer.allowed:
+                return plan
+            if answer.choice != "edit":
+                return None
+            thread = (*self._seen, after_wish(plan, answer.text))
+            name = f"review-{n}"
+            drafted = await redraft(self._scope.child(name), self._brief, self._hands, thread, plan)
+            self._thread = (*self._thread, *drafted.messages)
+            if drafted.plan is not None:
+                plan = drafted.plan
+            self._tell(plan, name)
+        return None
+
+    async def _amended(self, plan: Plan) -> Plan:
+        """`plan` with what people changed of it since the last look."""
+        self._looks += 1
+        edits = await self._scope.amendments(f"edits-{self._looks}")
+        fresh, self._taken = edits[self._taken :], len(edits)
+        workspace, turn = Path(self._brief.workspace), self._scope.turn_id
+        read = partial(asyncio.to_thread, todo.ticks, workspace, turn)
+        ids = await self._scope.once(f"todo-read-{self._looks}", read, kind=list[str])
+        after = todo.ticked(apply(plan, fresh), ids)
+        if after != plan:
+            self._tell(after, f"edited-{self._looks}")
+        put = partial(asyncio.to_thread, todo.write, workspace, turn, after)
+        await self._scope.once(f"todo-put-{self._looks}", put, kind=bool)
+        return after
+
+    async def _wave(self, plan: Plan, name: str) -> dict[str, _Done]:
+        """Work on all steps that are ready at once, and on those that need only some of them, each
+        as soon as it can begin. Those that were begun, in the plan's order."""
+        behind, done = alongside(plan), dict[str, _Done]()
+        steps = {step.id: step for step in plan.steps if step.id in behind}
+        ready = tuple(step.id for step in plan.ready)
+        for step_id in ready:
+            plan = self._begun(plan, steps[step_id], self._scope)
+        await self._fit(f"fit-{name}")
+        if len(ready) > 1:
+            self._scope.emit(ParallelBegan(steps=ready), f"parallel:{name}")
+        await self._scope.show()
+        wave = _Wave(plan=plan, behind=behind, done=done, among=len(ready) > 1)
+        branches = {s.branch: partial(self._in_turn, wave, s) for s in steps.values()}
+        after = {steps[n].branch: [steps[m].branch for m in behind[n]] for n in steps}
+        await self._scope.parallel(branches, after)
+        ended = tuple(step_id for step_id in steps if step_id in done)
+        if wave.among:
+            self._scope.emit(ParallelEnded(steps=ended), f"parallel-end:{name}")
+        return {step_id: done[step_id] for step_id in ended}
+
+    def _begun(self, plan: Plan, step: Step, scope: Scope) -> Plan:
+        scope.emit(StepBegan(id=step.id, description=step.description), f"step:{step.branch}")
+        return moved(plan, step.id, "running")
+
+    async def _in_turn(self, wave: "_Wave", step: Step, scope: Scope) -> None:
+        """Do a step of a wave, where it still is to be done when all it needs is over. What it
+        sees depends on these steps alone."""
+        plan, seen = wave.plan, self._seen
+        if behind := wave.behind[step.id]:
+            if not await scope.once("begins", partial(self._goes_on, wave, behind), kind=bool):
+                return
+            known = [(n, wave.done[n]) for n in wave.behind if n in behind]
+            for step_id, one in known:
+                plan = moved(plan, step_id, one.state, one.note)
+            told = (m for _, one in known for m in settled(one.spell.messages))
+            seen = self._window.see((*self._history, *self._thread, *told))
+            plan = self._begun(plan, step, scope)
+            await scope.show()
+        wave.done[step.id] = await self._step(step, plan, seen, scope)
+        if wave.among:
+            scope.emit(ParallelTaskEnded(id=step.id))
+            await scope.show()
+
+    def _goes_on(self, wave: "_Wave", behind: frozenset[str]) -> bool:
+        """Nothing has happened that the plan has to be looked at for: no failure, no wish."""
+        well = all(one.state != "failed" for one in wave.done.values())
+        return well and behind <= wave.done.keys() and not self._scope.amended(self._taken)
+
+    async def _step(self, step: Step, plan: Plan, seen: tuple[Message, ...], scope: Scope) -> _Done:
+        """Do one step and check it."""
+        outcome = OUTCOME.format(outcome=step.outcome) if step.outcome else ""
+        text = WORK.format(
+            context=active_context(plan), id=step.id, description=step.description, outcome=outcome
+        )
+        rounds = self._brief.step_rounds
+        brief = replace(self._brief, text=text, pictures=(), plans=False, max_rounds=rounds)
+        spell = await react(scope, brief, self._quiet, seen)
+        await scope.show()  # what it found stands before it is judged
+        done = _Done(spell=spell, finding=await self._found(step, spell, brief, scope))
+        scope.emit(StepEnded(id=step.id, state=done.state, note=done.note))
+        return done
+
+    async def _found(self, step: Step, spell: Spell, brief: Brief, scope: Scope) -> Finding | None:
+        match spell.finish:
+            case "cut":
+                return None
+            case "error":
+                return Finding(ok=False)
+            case "stuck" | "spent":
+                return Finding(ok=False, why=spell.why)
+            case _:
+                try:
+                    check = scope.child("check")
+                    return await verify(check, step, ended(spell), brief, self._hands)
+                except Cut:
+                    return None
+
+    async def _again(self, plan: Plan) -> Plan | None:
+        """A new plan for what is left, None if there is none or no more may be made."""
+        self._replans += 1
+        n = self._replans
+        if n > self._brief.max_replans:
+            return None
+        self._scope.emit(StageEntered(name="replanning"), f"replanning-{n}")
+        thread = (*self._seen, after_failure(plan))
+        drafted = await redraft(
+            self._scope.child(f"replan-{n}"), self._brief, self._hands, thread, plan
+        )
+        self._thread = (*self._thread, *drafted.messages)
+        if drafted.plan is not None:
+            self._tell(drafted.plan)
+        return drafted.plan
+
+    def _given_up(self, plan: Plan) -> Plan:
+        """`plan` without what has not begun."""
+        for step in plan.of("pending"):
+            self._scope.emit(StepEnded(id=step.id, state="skipped"), f"dropped:{step.id}")
+            plan = moved(plan, step.id, "skipped")
+        self._scope.emit(StageEntered(name="giving_up"), "giving_up")
+        return plan
+
+    def _tell(self, plan: Plan, name: str = "") -> None:
+        n = plan.revision
+        made = PlanMade(title=plan.title, steps=plan.steps, revision=n)
+        self._scope.emit(made, f"plan-{name or n}")
+        self._scope.emit(TodoChanged(text=checklist(plan)), f"todo-{name or n}")
+
+    async def _finish(self, plan: Plan) -> Result:
+        """Write the answer: the only words of the turn that stream into it."""
+        await self._scope.show()
+        await self._fit("fit-final")
+        ask = user(FINISH.format(checklist=checklist(plan)))
+        messages = (*self._thread, ask)
+        scope = self._scope.child("final")
+        try:
+            reply = await think(scope, self._brief, self._hands, (*self._seen, ask), "none")
+        except (ModelFailed, TimedOut, BudgetExceeded) as error:
+            scope.emit(ErrorMet(text=str(error)))
+            return Result(text="", messages=messages, finish="error")
+        text = text_of(Message(role="assistant", parts=reply.parts))
+        return Result(text=text, messages=(*messages, spoken(reply)))
+
+
+def ended(spell: Spell) -> Result:
+    """What a turn ends with whose loop went so."""
+    finish: Literal["stop", "limit", "error"] = "stop"
+    if spell.finish in ("limit", "spent", "error"):
+        finish = "error" if spell.finish == "error" else "limit"
+    return Result(text=spell.text, messages=spell.messages, finish=finish)

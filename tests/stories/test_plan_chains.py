@@ -1,0 +1,176 @@
+"""Steps begin when what they need is over, not when the others that began with them are: over
+Telegram with the real gateway and model SDK, and re-run with a kill at every point."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent_core.messages import Message, Text, ToolCall
+from gateway.views import PlanView
+from tests.fakes.lives import count_points, killed_at
+from tests.fakes.model_server import Call, Json, Say
+from tests.fakes.world import Ledger, Life, _view
+from tests.stories.rig import PERSON, Rig, living, quick
+from tests.stories.test_plan_kills import PlannedAgent, purpose, story, written
+from tests.stories.test_plan_story import ASK, GOOD, asked, hold, pass_on, plan, step_of
+
+WHICH = {"question": "which?", "kind": "decision", "options": ["all", "some"]}
+STEPS = plan(
+    "hosts: List the hosts", "limits: Ask for limits", "prices < hosts: Look prices up",
+    "sums < prices: Add them up", "table < sums limits: Write it",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+def answer(body: Json) -> Say | Call:
+    """Each step comes out, but limits asks a person first."""
+    step = step_of(body)
+    if step == "limits" and body["messages"][-1]["role"] == "user":
+        return Call("ask_user", json.dumps(WHICH))
+    if step.startswith("["):
+        return {"[Planning]": STEPS, "[Finishing]": Say("There you are.")}[step]
+    return GOOD if step == "check" else Say(f"{step} came out")
+
+
+async def test_a_chain_goes_on_while_another_step_waits_for_a_person(rig: Rig) -> None:
+    """Also over a crash; what needs both waits for both, and sees what both gave."""
+    await rig.start()
+    rig.model.script(*[answer] * 50)
+    rig.telegram.say(PERSON, ASK)
+    card = await rig.card()
+    await rig.shows("☑ Add them up")
+    assert "◐ Ask for limits" in rig.said()[0] and "☐ Write it" in rig.said()[0]
+    await rig.crash()
+    await rig.start()
+    rig.press(card, "all")
+    await rig.shows("There you are.")
+    await rig.quiet()
+    assert "5/5" in rig.said()[0]
+    told = Counter(asked(rig))
+    steps = ("hosts", "limits", "prices", "sums", "table")
+    assert [told[step] for step in steps] == [1, 2, 1, 1, 1]
+    seen = {step_of(r.body): r.body["messages"] for r in rig.model.requests}
+    assert _gave(seen["sums"]) == ["hosts", "prices"], "only what it builds on"
+    assert _gave(seen["table"]) == ["hosts", "limits", "prices", "sums"], "in the plan's order"
+
+
+def _gave(messages: list[Json]) -> list[str]:
+    said = [str(one.get("content")) for one in messages if one["role"] == "assistant"]
+    return [one.split()[0] for one in said if one.endswith("came out")]
+
+
+async def test_a_wish_is_heard_before_the_next_step_of_a_chain(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(*[answer] * 50)
+    await hold(rig, ASK)
+    pass_on(rig)
+    await rig.until(lambda: len(rig.model.requests) == 3)
+    await rig.shows("Look prices up")
+    rig.telegram.say(PERSON, "/todo drop 3")
+    await rig.until(lambda: "Look prices up" not in rig.said()[0])
+    assert rig.model.gate is not None
+    rig.model.gate.set()
+    rig.model.gate = None
+    rig.press(await rig.card(), "some")
+    await rig.shows("There you are.")
+    await rig.quiet()
+    assert "prices" not in asked(rig) and "4/4" in rig.said()[0]
+
+
+async def test_after_a_failure_no_step_of_another_chain_begins(rig: Rig) -> None:
+    """The plan is made anew first; what was under way ends."""
+    await rig.start()
+
+    def bad(body: Json) -> Say | Call:
+        step, last = step_of(body), body["messages"][-1]
+        if step == "hosts" and last["role"] == "user":
+            return Call("ask_user", json.dumps(WHICH))
+        if step == "check" and "Ask for limits" in str(last["content"]):
+            return Say('{"ok": false, "why": "no host"}')
+        if step == "[Planning again]":
+            return plan("again: Try again")
+        return Say("limits came out") if step == "limits" else answer(body)
+
+    rig.model.script(*[bad] * 50)
+    rig.telegram.say(PERSON, ASK)
+    await rig.shows("✕ Ask for limits")
+    rig.press(await rig.card(), "all")
+    await rig.shows("There you are.")
+    await rig.quiet()
+    assert "✕ Ask for limits (no host)" in rig.said()[0] and "☑ Try again" in rig.said()[0]
+    assert "☑ List the hosts" in rig.said()[0]
+    assert not {"prices", "sums", "table"} & set(asked(rig))
+
+
+# ---- a kill at every point ------------------------------------------------------------------
+
+CHAINS = {
+    "s1": ("note", ()),
+    "s2": ("deploy", ()),
+    "s3": ("look", ("s1",)),
+    "s4": ("add", ("s3",)),
+    "s5": ("look add", ("s4", "s2")),
+}
+
+
+class ChainedAgent(PlannedAgent):
+    """Two chains, one of which waits for an approval, and a step that needs both."""
+
+    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
+        match purpose(messages).split("/"):
+            case ["plan"]:
+                return [Text(text=written(CHAINS))]
+            case ["check", _]:
+                return [Text(text='{"ok": true}')]
+            case [step, "0"] if step in CHAINS:
+                word = CHAINS[step][0]
+                return [ToolCall(id=step, name=word, arguments=json.dumps({"text": word}))]
+        return super()._script(messages)
+
+
+def prepare(life: Life) -> None:
+    life.agent = ChainedAgent(life.ledger, life.points, life.folder)
+
+
+def check(folder: Path, label: str) -> None:
+    ledger = Ledger(folder / "ledger.jsonl")
+    screen = {
+        line["id"]: _view(json.dumps(line["view"]).encode())
+        for line in ledger.all()
+        if line["what"] in ("send", "edit")
+    }
+    shown = [view for view in screen.values() if isinstance(view, PlanView)]
+    marks = {step.id: step.state for step in shown[-1].steps}
+    assert marks == dict.fromkeys(CHAINS, "done"), f"{label}: {marks}"
+    tools = Counter(line["text"] for line in ledger.all("tool"))
+    assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
+    thoughts = Counter(line["of"] for line in ledger.all("thought"))
+    again = {of for of, count in thoughts.items() if count > 1}
+    assert len(again) <= 2 and max(thoughts.values()) <= 2, f"{label}: {thoughts}"
+    order = [line["of"].partition("/")[0] for line in ledger.all("thought")]
+    firsts = {step: order.index(step) for step in CHAINS}
+    assert firsts["s1"] < firsts["s3"] < firsts["s4"] < firsts["s5"], f"{label}: {order}"
+    last = max(n for n, step in enumerate(order) if step in ("s2", "s4"))
+    assert last < firsts["s5"], f"{label}: {order}"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 5])
+def test_a_kill_at_every_point_of_two_chains(every: int) -> None:
+    points = count_points(story, prepare)
+    assert points["count"] > 80, points
+    chosen = range(1, points["count"] + 1, every)
+    killed = 0
+    for k in chosen:
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, check, label, prepare)
+    assert killed >= len(chosen) * 0.9
