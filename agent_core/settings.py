@@ -32,6 +32,7 @@ from agent_core.models.providers import (
     split_keys,
 )
 from agent_core.orchestration.settings import AgentSettings
+from agent_core.skills.images.settings import ImageSettings
 from agent_core.tools.finding.toolsets import Toolsets
 from agent_core.tools.web.settings import WebSettings
 
@@ -108,6 +109,7 @@ class ModelSettings(BaseModel):
     context: ContextSettings = ContextSettings()
     memory: MemorySettings = MemorySettings()
     agent: AgentSettings = AgentSettings()
+    images: ImageSettings = ImageSettings()
 
     @classmethod
     def read(cls, env: Mapping[str, str] | None = None) -> "ModelSettings":
@@ -132,6 +134,7 @@ class ModelSettings(BaseModel):
             context=ContextSettings.read(env),
             memory=MemorySettings.read(env),
             agent=AgentSettings.read(env),
+            images=ImageSettings.read(env),
         )
 
     @property

@@ -61,6 +61,9 @@ class Agent(Protocol):
     def missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""
 
+    def lacking(self, mode: str) -> str:
+        """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
+
     def hands(self, circumstances: Circumstances) -> Hands:
         """Models, tools and policy for a turn."""
 

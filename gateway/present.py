@@ -21,7 +21,6 @@ from agent_core.journal import (
     Emitted,
     Finished,
     Noted,
-    Outcome,
     Record,
     Replied,
     Steered,
@@ -31,6 +30,8 @@ from agent_core.journal import (
 )
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
+from agent_core.skills.contract import CALLS
+from gateway.delivery.lines import ENDS, begun, marked, moved
 from gateway.memory.present import saved
 from gateway.messages import button_token
 from gateway.plans.present import Course, PlanEvent, amended, ended, planned, shown
@@ -51,26 +52,15 @@ from gateway.views import (
     ProposalLine,
     Reply,
     Said,
-    ToolLine,
     View,
 )
 
-SUMMARY = 120
-OUTPUT = 2_000
 HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
-_SHOWN = frozenset({"ask_user", "memory", "schedule_job"})
+_SHOWN = frozenset({"ask_user", "memory", "schedule_job", "todo"})
 """Tools whose card, or whose notice, is all there is to see."""
 _SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
 """An output that says nothing but success."""
-_LINE: dict[Outcome, LineState] = {
-    "ok": "done",
-    "failed": "failed",
-    "timed_out": "failed",
-    "unknown": "unknown",
-    "cancelled": "stopped",
-    "denied": "denied",
-}
 _APPROVED: dict[Choice, Key] = {
     "conversation": "approved_conversation",
     "always": "approved_always",
@@ -106,10 +96,10 @@ class Fold:
             case Replied():
                 return self._replied(Message(role="assistant", parts=record.reply.parts))
             case ToolStarted():
-                return self._line(record.call.id, "running")
+                return self._began(record.call)
             case ToolFinished():
                 output = self._output(record)
-                changed = self._line(record.call_id, _LINE[record.outcome], output)
+                changed = self._line(record.call_id, ENDS[record.outcome], output)
                 return (*changed, *self._given(record))
             case Asked():
                 return self._asked(record)
@@ -174,12 +164,17 @@ class Fold:
         if not calls and not (called and text_of(message)):
             return ()
         activity = self._activity()
-        lines = tuple(
-            ToolLine(call_id=call.id, tool=call.name, summary=_summary(call), state="running")
-            for call in calls
-        )
+        lines = tuple(map(begun, calls))
         words = text_of(message) or activity.words
         return self._set("activity", with_(activity, lines=(*activity.lines, *lines), words=words))
+
+    def _began(self, call: ToolCall) -> tuple[str, ...]:
+        """A call that no model wrote, but a skill, has no line before it begins."""
+        activity = self._activity()
+        known = any(line.call_id == call.id for line in activity.lines)
+        if known or not call.id.startswith(CALLS):
+            return self._line(call.id, "running")
+        return self._set("activity", with_(activity, lines=(*activity.lines, begun(call))))
 
     def _output(self, record: ToolFinished) -> str:
         """What a call gave, for people: nothing that its state or its card says already."""
@@ -191,10 +186,7 @@ class Fold:
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()
-        lines = tuple(
-            with_(line, state=state, output=_cut(output)) if line.call_id == call_id else line
-            for line in activity.lines
-        )
+        lines = marked(activity.lines, call_id, state, output)
         if lines == activity.lines:
             return ()
         return self._set("activity", with_(activity, lines=lines))
@@ -313,7 +305,7 @@ class Fold:
 
     def _resumed(self) -> tuple[str, ...]:
         activity = self._activity()
-        lines = _moved(activity.lines, {"waiting"}, "running")
+        lines = moved(activity.lines, {"waiting"}, "running")
         same = lines == activity.lines
         return () if same else self._set("activity", with_(activity, lines=lines))
 
@@ -351,7 +343,7 @@ class Fold:
     def _seal(self, state: LineState) -> tuple[str, ...]:
         """No line stays running when the turn has ended."""
         activity = self._activity()
-        lines = _moved(activity.lines, {"running", "waiting"}, state)
+        lines = moved(activity.lines, {"running", "waiting"}, state)
         shape = self.shapes.get("activity")
         if shape is None:
             return ()
@@ -359,10 +351,6 @@ class Fold:
             self.shapes["activity"] = replace(shape, final=True)
             return ()
         return self._set("activity", with_(activity, lines=lines), True)
-
-
-def _moved(lines: tuple[ToolLine, ...], old: set[str], new: LineState) -> tuple[ToolLine, ...]:
-    return tuple(with_(line, state=new) if line.state in old else line for line in lines)
 
 
 def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
@@ -381,19 +369,3 @@ def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
         case _:
             key = _APPROVED.get(answer.choice, "approved")
             return "answered", say(key, language, name=name, when=when)
-
-
-def _summary(call: ToolCall) -> str:
-    """The call in one line: its first argument's value, or all of them."""
-    try:
-        arguments = msgspec.json.decode(call.arguments or "{}")
-    except msgspec.DecodeError:
-        arguments = call.arguments
-    if isinstance(arguments, dict):
-        arguments = next((value for value in arguments.values() if isinstance(value, str)), "")
-    line = str(arguments).strip().replace("\n", " ⏎ ")
-    return line if len(line) <= SUMMARY else line[: SUMMARY - 1] + "…"
-
-
-def _cut(output: str) -> str:
-    return output if len(output) <= OUTPUT else f"{output[:OUTPUT]}\n… (+{len(output) - OUTPUT})"

@@ -89,7 +89,7 @@ ENGLISH: dict[Key, str] = {
     "mode_usage": "Write /mode ask (I ask before every change and every command) or /mode auto "
     "(only before something risky). For what you write while I work: /mode queue (it waits), /mode steer (I "
     "take it into account at once) or /mode interrupt (I stop and turn to it). For what I am here: /mode "
-    "general, browser, swe, data, mcp or sandboxed; /mode task ends that.",
+    "research, image, slide, app, general, browser, swe, data, mcp or sandboxed; /mode task ends that.",
     "profile_is": "Profile: {profile}. /mode task ends that.",
     "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
     "approval_of": "approval of {calls}",
@@ -250,7 +250,8 @@ GERMAN: dict[Key, str] = {
     "mode_usage": "Schreiben Sie /mode ask (ich frage vor jeder Änderung und jedem Befehl) oder "
     "/mode auto (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: /mode queue (es "
     "wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). Wofür ich hier "
-    "da bin: /mode general, browser, swe, data, mcp oder sandboxed; /mode task beendet das.",
+    "da bin: /mode research, image, slide, app, general, browser, swe, data, mcp oder sandboxed; /mode "
+    "task beendet das.",
     "profile_is": "Profil: {profile}. /mode task beendet das.",
     "profile_needs": "Es braucht {tools}; das ist hier nicht eingerichtet, also geht es ohne.",
     "approval_of": "Erlaubnis für {calls}",

@@ -1,9 +1,13 @@
 """The ReAct loop: reason, act, wait, complete. Plain code over a scope."""
 
+from functools import partial
 from typing import Literal
+
+from msgspec.structs import replace
 
 from agent_core.context.budget import Budget
 from agent_core.context.compression import Asking, Window
+from agent_core.context.prompt import prefix_hash
 from agent_core.context.stuck import VARY, Watch
 from agent_core.errors import BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet
@@ -19,7 +23,8 @@ from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, Spell
 from agent_core.orchestration.plan import Plan, title
 from agent_core.scope import Scope
-from agent_core.tools import planning
+from agent_core.skills.built_in.task_planning import planned
+from agent_core.skills.direct import unasked
 from agent_core.tools.finding.tools import meant
 from agent_core.tools.turn.terminate import ending
 
@@ -45,7 +50,10 @@ async def react(
             hands.toolbox.shelf.refresh()
         try:
             seen = await window.fit(turn_round, (*history, *new), asking(brief, hands))
-            reply = await think(turn_round, brief, hands, seen)
+            if brief.direct is not None and n == 1 and not past:
+                reply = await turn_round.model(partial(unasked, brief.direct), apart=True)
+            else:
+                reply = await think(turn_round, brief, hands, seen)
         except (Cut, CallsExceeded) as error:
             how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
             return Spell(text="", messages=tuple(new), finish=how, why=str(error))
@@ -62,7 +70,7 @@ async def react(
         new.append(Message(role="tool", parts=results))
         if last := ending(calls, results, text_of(answer)):
             return Spell(text=text_of(last[0]), messages=(*new, *last))
-        if steps := planning.planned(calls, results):
+        if brief.plans and (steps := planned(calls, results)):
             plan = Plan(title=title(brief.said or brief.text), steps=steps)
             return Spell(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(text_of(answer), hands.toolbox.lasting(calls), results)
@@ -126,9 +134,10 @@ async def think(
         cache_key=brief.cache_key,
     )
     last = choice == "none"
+    prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
     async def call(on_delta: OnDelta) -> Reply:
-        return meant(await hands.complete(brief.model, request, on_delta))
+        return replace(meant(await hands.complete(brief.model, request, on_delta)), prefix=prefix)
 
     return await scope.model(call, limit=brief.limit, ends=_has_no_calls, apart=last)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.orchestration.routes.classifier import DIRECT, MODES
+from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
 from agent_core.questions import Answer, Approval
 from gateway.access import Access, Role, refusal
@@ -102,9 +102,9 @@ async def _mode(call: Call) -> str:
         return say("not_allowed", call.language)
     elif word in ("queue", "steer", "interrupt"):
         settings = replace(settings, arrival=word)
-    elif (mode := MODES.get(word.lower())) in DIRECT:
-        return say("mode_no_skill", call.language, mode=mode)
-    elif mode is not None or word.lower() in PROFILES:
+    elif why := call.session.services.agent.lacking(MODES.get(word.lower(), "")):
+        return say("mode_no_skill", call.language, mode=word.lower(), why=why)
+    elif word.lower() in MODES or word.lower() in PROFILES:
         settings = _purpose(settings, word.lower())
     elif word:
         return say("mode_usage", call.language)

@@ -68,6 +68,8 @@ def amend(
     course = open_turn.fold.course
     if course is None or open_turn.closed:
         return "plan_none"
+    if course.listed:
+        return "plan_listed"
     after = edited(course.plan, edit)
     if not isinstance(after, Plan):
         return REFUSED[after]

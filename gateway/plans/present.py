@@ -21,9 +21,11 @@ MOST_BUTTONS = 3
 
 class Course(Struct, frozen=True, kw_only=True):
     """A plan under way. `asking`: the id of the question whether it shall run, "" if none is
-    open; `outcome`: a word on what was decided."""
+    open; `outcome`: a word on what was decided; `listed`: the agent's own list, with nothing in it
+    that a person could skip or try again."""
 
     plan: Plan
+    listed: bool = False
     state: PlanState = "running"
     asking: str = ""
     outcome: str = ""
@@ -33,7 +35,8 @@ def planned(course: Course | None, event: PlanEvent) -> Course | None:
     """`course` after `event`; None while there is no plan."""
     if isinstance(event, PlanMade):
         plan = Plan(title=event.title, steps=event.steps, revision=event.revision)
-        return replace(course, plan=plan) if course is not None else Course(plan=plan)
+        course = course or Course(plan=plan)
+        return replace(course, plan=plan, listed=event.listed)
     if course is None:
         return None
     match event:
@@ -68,7 +71,7 @@ def ended(course: Course, state: Literal["done", "failed", "stopped"]) -> Course
 
 def shown(course: Course, turn: str, language: str) -> PlanView:
     """What people see of it."""
-    runs = course.state == "running" and not course.asking
+    runs = course.state == "running" and not course.asking and not course.listed
     steps = tuple(
         PlanStep(
             id=step.id,
@@ -105,6 +108,9 @@ def _review(course: Course, language: str) -> tuple[Button, ...]:
 
 def _buttons(course: Course, turn: str, language: str) -> tuple[Button, ...]:
     """While it runs, and what can be tried again afterwards."""
+    stop = Button(label=say("plan_stop", language), token=plan_token(turn, "stop"), style="bad")
+    if course.listed:
+        return (stop,) if course.state == "running" else ()
     numbered = [(str(n), step) for n, step in enumerate(course.plan.steps, 1)]
     failed = [(n, step.id) for n, step in numbered if step.state == "failed"]
     retry = tuple(
@@ -119,5 +125,4 @@ def _buttons(course: Course, turn: str, language: str) -> tuple[Button, ...]:
         for n, step in running[:MOST_BUTTONS]
     )
     edit = Button(label=say("plan_edit", language), token=plan_token(turn, "edit"))
-    stop = Button(label=say("plan_stop", language), token=plan_token(turn, "stop"), style="bad")
     return (*skip, *retry, edit, stop)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 PlanKey = Literal[
-    "plan_go", "plan_edit", "plan_cancel", "plan_skip", "plan_skip_which", "plan_retry", "plan_stop", "plan_none",
+    "plan_go", "plan_edit", "plan_cancel", "plan_listed", "plan_skip", "plan_skip_which", "plan_retry", "plan_stop", "plan_none",
     "plan_no_step", "plan_begun", "plan_not_over", "plan_circle", "plan_too_many", "plan_over",
     "plan_again", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
     "command_todo", "command_plan", "step_of", "mode_is", "mode_no_skill",
@@ -13,6 +13,7 @@ ENGLISH: dict[PlanKey, str] = {
     "plan_go": "Go",
     "plan_edit": "Edit",
     "plan_cancel": "Cancel",
+    "plan_listed": "This is the agent's own list. Write what you want changed.",
     "plan_skip": "Skip {n}",
     "plan_skip_which": "Skip a step",
     "plan_retry": "Retry {n}",
@@ -44,6 +45,7 @@ GERMAN: dict[PlanKey, str] = {
     "plan_go": "Los",
     "plan_edit": "Ändern",
     "plan_cancel": "Abbrechen",
+    "plan_listed": "Das ist die eigene Liste des Agenten. Schreiben Sie, was anders sein soll.",
     "plan_skip": "{n} überspringen",
     "plan_skip_which": "Schritt überspringen",
     "plan_retry": "{n} nochmal",

@@ -143,7 +143,7 @@ class Commits:
         done, spent = open_turn.done, None
         open_turn.done = ()
         for record in records:
-            if isinstance(record, Replied):
+            if isinstance(record, Replied) and record.reply.model:  # a model was asked
                 spent = counted(self.row.spent, open_turn.id, record.reply.usage)
                 self.row = replace(self.row, spent=spent)
             if isinstance(record, Steered):

@@ -14,6 +14,7 @@ from aiohttp import web
 from tests.fakes.model_anthropic import Anthropic
 from tests.fakes.model_dialect import BadRequest, Dialect
 from tests.fakes.model_gemini import Gemini
+from tests.fakes.model_images import Images
 from tests.fakes.model_openai import OpenAI
 from tests.fakes.model_responses import Responses
 from tests.fakes.model_steps import (
@@ -87,6 +88,7 @@ class ModelServer:
         self.spoken = "buy some milk"
         self.deaf = 0
         """The status with which audio is refused, 0: it is transcribed."""
+        self.images = Images()
         self._answers = 0
         self._runner: web.AppRunner | None = None
 
@@ -101,6 +103,7 @@ class ModelServer:
         app.router.add_post("/v1/messages", self._anthropic)
         app.router.add_post("/v1beta/models/{call}", self._gemini)
         app.router.add_post("/v1/audio/transcriptions", self._transcriptions)
+        app.router.add_post("/v1/images/generations", self.images.answer)
         app.router.add_get("/v1/models", self._models)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
         await self._runner.setup()

@@ -3,11 +3,15 @@ one that has grown long."""
 
 import json
 import re
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from agent_core.context.narrate import events_of
+from agent_core.events import Compressed, UsageCounted
+from agent_core.journal import decode
 from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Calls, Fail, Json, Say
@@ -233,6 +237,38 @@ async def until_long(rig: Rig, summary: Step) -> int:
             rig.model.steps.clear()
             return n
     raise AssertionError("it was never too long")
+
+
+def told_by(rig: Rig) -> list[UsageCounted | Compressed]:
+    """What the journals tell of requests and summaries, in order."""
+    (store,) = rig.home.glob("*.db")
+    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as db:
+        bodies = [body for (body,) in db.execute("SELECT body FROM records ORDER BY turn, n")]
+    events = (event for body in bodies for event in events_of(decode(body)))
+    return [one for one in events if isinstance(one, UsageCounted | Compressed)]
+
+
+async def test_what_requests_begin_with_has_a_name_that_changes_with_it_alone(rig: Rig) -> None:
+    """From turn to turn and over a restart it stays; after a summary and in another profile it is
+    another one."""
+    await rig.start(**SHORT)
+    n = await until_long(rig, Say("They spoke of words."))
+    events = told_by(rig)
+    (at,) = (n for n, one in enumerate(events) if isinstance(one, Compressed))
+    summary = events[at]
+    assert isinstance(summary, Compressed) and summary.parent == "" and len(summary.lineage) == 12
+    before = {one.prefix for one in events[:at] if isinstance(one, UsageCounted) and one.prefix}
+    after = {one.prefix for one in events[at:] if isinstance(one, UsageCounted)}
+    assert n > 1 and len(before) == len(after) == 1 and before.isdisjoint(after)
+    await rig.stop()
+    await rig.start(**SHORT)
+    await ask(rig, "short one", "short answer")
+    rig.telegram.say(PERSON, "/mode swe")
+    await rig.shows("swe")
+    await ask(rig, "another", "another answer")
+    last, other = (one.prefix for one in told_by(rig)[-2:] if isinstance(one, UsageCounted))
+    assert {last} == after and other not in before | after
+    await rig.quiet()
 
 
 async def test_a_long_conversation_goes_on_from_a_summary(rig: Rig) -> None:

@@ -60,7 +60,5 @@ async def test_a_mode_that_was_chosen_is_not_asked_about(rig: Rig) -> None:
     rig.telegram.say(PERSON, "hello")
     await rig.shows("a table")
     assert not any(asked_about(r.body) for r in rig.model.requests)
-    rig.telegram.say(PERSON, "/mode image")
-    await rig.shows("There is no skill here for image")
     rig.telegram.say(PERSON, "/mode writing")
     await rig.quiet()

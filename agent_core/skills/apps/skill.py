@@ -1,0 +1,174 @@
+"""The skill app_builder: planned on MAX, written file by file on PRO, installed and started where
+commands run. There is no live preview."""
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from agent_core.messages import ToolResult
+from agent_core.skills.apps.frameworks import FRAMEWORKS, STACKS, Framework, beginning
+from agent_core.skills.apps.tools import INSTALL, NO_PREVIEW, START, folder_of, placed
+from agent_core.skills.built_in.fences import code_in
+from agent_core.skills.calling import Wanted, good
+from agent_core.skills.context import SkillContext
+from agent_core.skills.contract import Schema, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.files import slug
+
+MOST_FILES = 15
+SAID = 1_500
+"""Characters of what a command gave that are handed on."""
+
+PLAN = """\
+Plan a small web app for this request:
+{description}
+
+{framework}
+Name every file that is still to be written, at most {most}, with its path in the project and what \
+is in it. These are there already and need no plan: {ready}."""
+CHOOSE = "Choose the framework that fits best of: {known}. static needs no packages."
+GIVEN = "The framework is {framework}."
+BEGIN = """\
+An app is made in these steps: {steps}
+The request: {description}
+{about}
+The plan: {plan}
+
+These files are there already:
+{ready}
+
+"""
+WRITE = "Write the file {path} ({purpose}), whole and ready to run, in one block of code."
+
+_PLAN: Schema = fields(
+    {
+        "name": text("Short, of small letters.", 40),
+        "framework": {"type": "string", "enum": list(FRAMEWORKS)},
+        "summary": text("What the app does, in two sentences.", 1_000),
+        "files": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_FILES,
+            "items": fields({"path": text("", 200), "purpose": text("", 1_000)}),
+        },
+    }
+)
+
+
+class _File(Struct, frozen=True):
+    path: str
+    purpose: str
+
+
+class _Plan(Struct, frozen=True):
+    """As MAX made it; it fits the schema."""
+
+    name: str
+    framework: Framework
+    summary: str
+    files: tuple[_File, ...]
+
+
+def app_skill() -> ToolSkill:
+    """app_builder."""
+    return ToolSkill(
+        metadata=SkillMetadata(
+            id="app_builder",
+            description="Build a small web app in the workspace: React, Next.js, Vue, Express, "
+            "FastAPI, Flask, or plain HTML. Without a live preview.",
+            category="automation",
+            parameters=fields(
+                {"description": text("What the app is and does.")},
+                {"framework": {"type": "string", "enum": list(FRAMEWORKS)}},
+            ),
+            output_schema=fields(
+                {
+                    "project": text("Its folder."),
+                    "framework": text(""),
+                    "summary": text(""),
+                    "files": {"type": "array", "items": {"type": "string"}},
+                    "installed": {"type": "string"},
+                    "started": {"type": "string"},
+                    "preview": text(""),
+                }
+            ),
+        ),
+        run=_run,
+        tools=("write_file", INSTALL, START),
+    )
+
+
+async def _run(context: SkillContext, params: Values) -> Values:
+    wish = str(params["description"])
+    plan = await _planned(context, wish, cast(str, params.get("framework", "")))
+    project, ready = folder_of(plan.name), beginning(slug(plan.name, "app"), plan.framework)
+    files = ready | await _written(context, wish, plan, ready)
+    calls: tuple[Wanted, ...] = tuple(
+        ("write_file", {"path": placed(project, path), "content": content})
+        for path, content in files.items()
+    )
+    for result in await context.tools(calls):
+        good(result)
+    installed, started = await _running(context, project)
+    return {
+        "project": project,
+        "framework": plan.framework,
+        "summary": plan.summary,
+        "files": list(files),
+        "installed": installed,
+        "started": started,
+        "preview": NO_PREVIEW,
+    }
+
+
+async def _planned(context: SkillContext, wish: str, framework: str) -> _Plan:
+    """What is to be written: thought out on MAX."""
+    named = GIVEN.format(framework=framework)
+    choose = named if framework else CHOOSE.format(known=", ".join(FRAMEWORKS))
+    stack = STACKS.get(cast(Framework, framework))
+    ready = ", ".join(stack.files("app")) if stack is not None else "the package's manifest"
+    ask = PLAN.format(
+        description=wish, framework=choose, most=MOST_FILES, ready=ready or "no files"
+    )
+    made = await context.think_as("max", ask, _PLAN)
+    plan = msgspec.convert(made, _Plan)
+    return msgspec.structs.replace(plan, framework=framework) if framework else plan
+
+
+async def _written(
+    context: SkillContext, wish: str, plan: _Plan, ready: Mapping[str, str]
+) -> dict[str, str]:
+    """The content of each file: written on PRO, each one after all those before it."""
+    ask = BEGIN.format(
+        steps="plan, write each file, install, start",
+        description=wish,
+        about=STACKS[plan.framework].about,
+        plan=msgspec.json.encode(plan).decode(),
+        ready="\n".join(f"{path}:\n{content}" for path, content in ready.items()) or "none",
+    )
+    made: dict[str, str] = {}
+    for file in plan.files:
+        if file.path not in ready and file.path not in made:
+            ask += WRITE.format(path=file.path, purpose=file.purpose)
+            made[file.path] = code_in(await context.think("pro", ask))
+            ask = ""
+    return made
+
+
+async def _running(context: SkillContext, project: str) -> tuple[str, str]:
+    """How it went to install and to start it. Neither takes the files back that are there."""
+    (installed,) = await context.tools(((INSTALL, {"project": project}),))
+    if installed.error or _failed(installed):
+        return _told(installed), "Not started, because its packages are not installed."
+    (started,) = await context.tools(((START, {"project": project}),))
+    return _told(installed), _told(started)
+
+
+def _failed(result: ToolResult) -> bool:
+    last = result.content.rstrip().rpartition("\n")[2]
+    return last.startswith(("[exit code", "[stopped")) and last != "[exit code 0]"
+
+
+def _told(result: ToolResult) -> str:
+    return result.content[-SAID:]

@@ -1,0 +1,207 @@
+"""The tools create_app_project, app_write_file, app_install_packages and app_start_server.
+
+They are turn tools over write_file, run_command and check_command: what they do is judged, asked for
+and journaled as those calls, with their diffs, their sandbox and their background.
+"""
+
+import asyncio
+import os
+import re
+import shlex
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.sandboxes.port import Sandbox
+from agent_core.scope import Scope
+from agent_core.skills.apps.frameworks import (
+    MANIFEST,
+    STACKS,
+    Framework,
+    Manifest,
+    Stack,
+    beginning,
+)
+from agent_core.skills.calling import Wanted, called, good
+from agent_core.skills.contract import Values
+from agent_core.skills.files import slug
+from agent_core.tools import paths
+from agent_core.tools.contract import Tool, ToolContext, TurnCallable
+
+CREATE, WRITE = "create_app_project", "app_write_file"
+INSTALL, START = "app_install_packages", "app_start_server"
+FOLDER = "apps"
+INSTALL_SECONDS, LOOK_SECONDS = 300, 3
+NO_NETWORK = (
+    "Not installed: the sandbox that commands run in has no network. Say so to the person; the files "
+    "are there, and the packages can be installed wherever they take the app."
+)
+NO_PREVIEW = (
+    "There is no live preview: the address is inside of the place where commands run, people "
+    "cannot open it from the chat."
+)
+_PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
+_HANDLE = re.compile(r"background as (\S+),")
+
+
+class Create(BaseModel):
+    """Arguments of create_app_project."""
+
+    name: str = Field(min_length=1, max_length=60)
+    framework: Framework
+
+
+class WriteFile(BaseModel):
+    """Arguments of app_write_file."""
+
+    project: str = Field(min_length=1, max_length=100, description="Such as apps/shop")
+    path: str = Field(min_length=1, max_length=200, description="In the project.")
+    content: str
+
+
+class Install(BaseModel):
+    """Arguments of app_install_packages."""
+
+    project: str = Field(min_length=1, max_length=100)
+    packages: list[str] = Field(default=[], max_length=30, description="Besides the project's own.")
+
+
+class Start(BaseModel):
+    """Arguments of app_start_server."""
+
+    project: str = Field(min_length=1, max_length=100)
+    port: int = Field(default=0, ge=0, le=65_535)
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What a project's manifest says, or what is wrong with it."""
+
+    manifest: Manifest | None = None
+    why: str = ""
+
+
+def app_tools(sandbox: Sandbox) -> tuple[Tool, ...]:
+    """The four tools; commands run in `sandbox`."""
+    return (
+        _tool(CREATE, "Begin an app's project in the workspace.", Create, _create),
+        _tool(WRITE, "Write a file of an app's project.", WriteFile, _write),
+        _tool(
+            INSTALL,
+            "Install an app's packages, and more of them; needs a network where commands run.",
+            Install,
+            partial(_install, sandbox.isolated),
+        ),
+        _tool(
+            START,
+            "Start an app's server in the background and look at what it says. No live preview.",
+            Start,
+            _start,
+        ),
+    )
+
+
+def folder_of(name: str) -> str:
+    """The folder of the project that is called so."""
+    return f"{FOLDER}/{slug(name, 'app')}"
+
+
+def placed(project: str, path: str) -> str:
+    """The path in the workspace of the project's file `path`; raises ToolFailed where it is not
+    below the project."""
+    whole = os.path.normpath(f"{project}/{path}")
+    if not whole.startswith(f"{os.path.normpath(project)}/"):
+        raise ToolFailed(f"{path} is not in {project}.")
+    return whole
+
+
+async def _create(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
+    wanted = Create.model_validate(arguments, from_attributes=True)
+    project, stack = folder_of(wanted.name), STACKS[wanted.framework]
+    files = beginning(slug(wanted.name, "app"), wanted.framework)
+    calls: tuple[Wanted, ...] = tuple(
+        ("write_file", {"path": f"{project}/{path}", "content": content})
+        for path, content in files.items()
+    )
+    for result in await called(scope.child("files"), brief, hands, calls):
+        good(result)
+    return f"Began {project}: {', '.join(files)}. {stack.about}"
+
+
+async def _write(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
+    wanted = WriteFile.model_validate(arguments, from_attributes=True)
+    file: Values = {"path": placed(wanted.project, wanted.path), "content": wanted.content}
+    (result,) = await called(scope.child("file"), brief, hands, (("write_file", file),))
+    return good(result)
+
+
+async def _install(
+    isolated: bool, arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands
+) -> str:
+    wanted = Install.model_validate(arguments, from_attributes=True)
+    stack = await _stack(scope, brief, wanted.project)
+    for name in wanted.packages:
+        if not _PACKAGE.fullmatch(name):
+            raise ToolFailed(f"{name!r} is no name of a package.")
+    if not stack.install:
+        return "It needs no packages."
+    if await scope.once("isolated", lambda: isolated, kind=bool):
+        raise ToolFailed(NO_NETWORK)
+    line = stack.install.format(packages=" ".join(map(shlex.quote, wanted.packages))).strip()
+    run = {"command": _inside(wanted.project, line), "timeout": INSTALL_SECONDS}
+    (result,) = await called(scope.child("install"), brief, hands, (("run_command", run),))
+    return good(result)
+
+
+async def _start(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
+    wanted = Start.model_validate(arguments, from_attributes=True)
+    stack = await _stack(scope, brief, wanted.project)
+    port = wanted.port or stack.port
+    command = _inside(wanted.project, stack.start.format(port=port))
+    run = {"command": command, "background": True}
+    (began,) = await called(scope.child("start"), brief, hands, (("run_command", run),))
+    handle = _HANDLE.search(good(began))
+    look = {"handle": handle[1] if handle else "", "action": "wait", "seconds": LOOK_SECONDS}
+    (seen,) = await called(scope.child("look"), brief, hands, (("check_command", look),))
+    where = f"It should listen on 127.0.0.1:{port}. {NO_PREVIEW}"
+    return "\n".join((began.content, seen.content, where))
+
+
+async def _stack(scope: Scope, brief: Brief, project: str) -> Stack:
+    look = partial(asyncio.to_thread, _look, Path(brief.workspace), project)
+    known = await scope.once("manifest", look, kind=Known)
+    if known.manifest is None:
+        raise ToolFailed(known.why)
+    return STACKS[known.manifest.framework]
+
+
+def _look(workspace: Path, project: str) -> Known:
+    path = f"{project}/{MANIFEST}"
+    try:
+        with paths.open_read(workspace, path) as file:
+            return Known(manifest=msgspec.json.decode(file.read(10_000), type=Manifest))
+    except (ToolFailed, msgspec.DecodeError):
+        return Known(why=f"{project} is no app's project: begin it with {CREATE}.")
+
+
+def _inside(project: str, line: str) -> str:
+    return f"cd {shlex.quote(project)} && {line}"
+
+
+def _tool(name: str, about: str, arguments: type[BaseModel], over: TurnCallable) -> Tool:
+    return Tool(
+        name=name,
+        description=about,
+        arguments=arguments,
+        repetition="idempotent",
+        access="read",
+        call=_never,
+        over=over,
+    )
+
+
+async def _never(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("An app is made over its call's scope, never alone.")

@@ -1,0 +1,43 @@
+"""The skills that come with the agent, and the tools that they are made of."""
+
+from pathlib import Path
+
+from agent_core.sandboxes.port import Sandbox
+from agent_core.settings import ModelSettings
+from agent_core.skills.apps.skill import app_skill
+from agent_core.skills.apps.tools import app_tools
+from agent_core.skills.built_in.code_generation import code_skill
+from agent_core.skills.built_in.data_analysis import data_skill
+from agent_core.skills.built_in.task_planning import planning_skill
+from agent_core.skills.built_in.web_research import research_skill
+from agent_core.skills.images.painter import Painter
+from agent_core.skills.images.skill import image_skill
+from agent_core.skills.images.tool import image_tool
+from agent_core.skills.registry import Skills
+from agent_core.skills.slides.skill import slide_skill
+from agent_core.skills.slides.tool import slides_tool
+from agent_core.skills.tools import skill_tools
+from agent_core.tools.contract import Tool
+from agent_core.tools.send import Kept
+
+
+def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
+    """All skills; `folder` holds those that an operator added."""
+    skills = (
+        image_skill(Painter(settings)),
+        slide_skill(),
+        app_skill(),
+        code_skill(),
+        data_skill(),
+        research_skill(),
+        planning_skill(),
+    )
+    return Skills(skills, folder)
+
+
+def tools_of(
+    skills: Skills, settings: ModelSettings, sandbox: Sandbox, kept: Kept
+) -> tuple[Tool, ...]:
+    """The tools over `skills`, and those that the skills that come with the agent call."""
+    made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(sandbox))
+    return (*skill_tools(skills), *made)

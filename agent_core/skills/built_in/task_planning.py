@@ -1,0 +1,68 @@
+"""The skill task_planning: the planner's steps for a request, taken up by the tool of that name. The
+turn then works them off as a plan."""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import ToolCall, ToolResult
+from agent_core.orchestration.plan import Step
+from agent_core.orchestration.planner import draft
+from agent_core.skills.context import SkillContext
+from agent_core.skills.contract import Schema, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.tools import planning
+
+_STEP: Schema = {"type": "object", "required": ["id", "description"]}
+
+
+def planning_skill() -> ToolSkill:
+    """task_planning."""
+    return ToolSkill(
+        metadata=SkillMetadata(
+            id=planning.NAME,
+            description="Divide a request into steps; they are then worked off one by one. Call "
+            "it alone.",
+            category="automation",
+            parameters=fields({"task": text("The whole request.")}),
+            output_schema=fields({"steps": {"type": "array", "minItems": 2, "items": _STEP}}),
+        ),
+        run=_run,
+        tools=(planning.NAME,),
+    )
+
+
+async def _run(context: SkillContext, params: Values) -> Values:
+    brief = replace(context.brief, text=str(params["task"]), said="", pictures=())
+    drafted = await draft(context.step("draft"), brief, context.hands, ())
+    if drafted.plan is None or len(drafted.plan.steps) < 2:
+        raise ToolFailed("It takes no plan. Do it at once.")
+    steps = [
+        {"id": s.id, "description": s.description, "outcome": s.outcome, "needs": list(s.needs)}
+        for s in drafted.plan.steps
+    ]
+    await context.tool(planning.NAME, {"steps": steps})
+    return {"steps": steps}
+
+
+class _Invoked(Struct):
+    skill_id: str = ""
+
+
+class _Made(Struct):
+    steps: tuple[Step, ...]
+
+
+def planned(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
+    """The steps of a plan that the tool or the skill made in this round, () if neither did."""
+    known, given = tuple(calls), {one.call_id: one for one in results if not one.error}
+    if steps := planning.planned(known, given.values()):
+        return steps
+    for call in known:
+        if call.name == "invoke_skill" and call.id in given:
+            asked = msgspec.json.decode(call.arguments, type=_Invoked)
+            if asked.skill_id == planning.NAME:
+                return msgspec.json.decode(given[call.id].content, type=_Made).steps
+    return ()

@@ -1,0 +1,43 @@
+"""Calls of tools that no model wrote: what a skill does goes the way of the model's own calls, so
+policy, approvals, hooks and journal hold for it."""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import ToolCall, ToolResult
+from agent_core.orchestration.acting import act
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.scope import Scope
+from agent_core.skills.contract import CALLS, Values
+
+Wanted: TypeAlias = tuple[str, Values]
+"""A tool's name and its arguments."""
+COUNTED = "skill-call"
+
+
+async def called(
+    scope: Scope, brief: Brief, hands: Hands, wanted: Sequence[Wanted]
+) -> tuple[ToolResult, ...]:
+    """What the calls gave, in their order; those that need a person stand on one card. `scope` is
+    the batch's own."""
+    n = await scope.nth(COUNTED)
+    calls = tuple(
+        ToolCall(
+            id=f"{CALLS}{n}-{k}-{re.sub(r'[^A-Za-z0-9]', '', scope.turn_id)[-8:]}",
+            name=name,
+            arguments=msgspec.json.encode(arguments).decode(),
+        )
+        for k, (name, arguments) in enumerate(wanted, 1)
+    )
+    return await act(scope, brief, hands, calls)
+
+
+def good(result: ToolResult) -> str:
+    """What the call gave; raises ToolFailed where it failed or was denied."""
+    if result.error:
+        raise ToolFailed(result.content)
+    return result.content

@@ -1,0 +1,142 @@
+"""Skills without code: folders with a SKILL.md, whose words the model follows by itself.
+
+A SKILL.md begins with its name and description between two lines of `---`; what comes after is the
+instructions. Other files of the folder may be read by their names.
+"""
+
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.skills.context import SkillContext
+from agent_core.skills.contract import Schema, SkillMetadata, Values, fields
+from agent_core.tools import paths
+
+FILE = "SKILL.md"
+MOST_FOLDERS = 200
+MOST_FILES = 50
+LONG = 20_000
+"""Characters of instructions, or of a file, that are shown."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_HEAD = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.DOTALL)
+_FIELD = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
+
+_PARAMETERS: Schema = fields(
+    {}, {"file": {"type": "string", "description": "A file of the skill, in place of its words."}}
+)
+_OUTPUT: Schema = fields({"text": {"type": "string"}}, {"files": {"type": "array"}})
+
+
+class FolderSkill(Struct, frozen=True, kw_only=True):
+    """A skill as its folder was read. `why`: what is wrong with it, and what to do."""
+
+    name: str
+    description: str = ""
+    version: str = "1.0.0"
+    words: str = ""
+    files: tuple[str, ...] = ()
+    folder: str
+    why: str = ""
+
+    @property
+    def metadata(self) -> SkillMetadata:
+        """What it says of itself."""
+        return SkillMetadata(
+            id=self.name,
+            version=self.version,
+            description=self.description,
+            category="instructions",
+            parameters=_PARAMETERS,
+            output_schema=_OUTPUT,
+        )
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """None: it calls nothing by itself."""
+        return ()
+
+    def missing(self) -> str:
+        """What is wrong with its folder."""
+        return self.why
+
+    async def execute(self, context: SkillContext, params: Values) -> Values:
+        """Its instructions, or one of its files."""
+        name = params.get("file")
+        if not name:
+            return {"text": self.words, "files": list(self.files)}
+        if name not in self.files:
+            known = ", ".join(self.files) or "none"
+            raise ToolFailed(f"The skill has no file {name!r}. Its files: {known}.")
+        return {"text": await context.read(lambda: _content(Path(self.folder), str(name)))}
+
+
+def found(folder: Path) -> tuple[FolderSkill, ...]:
+    """The skills below `folder`, by name. Blocks."""
+    try:
+        inner = sorted(one for one in folder.iterdir() if (one / FILE).is_file())
+    except OSError:
+        return ()
+    return tuple(map(_read, inner[:MOST_FOLDERS]))
+
+
+def _read(folder: Path) -> FolderSkill:
+    try:
+        text = (folder / FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return _broken(folder, f"its {FILE} cannot be read ({error})")
+    head = _HEAD.match(text.lstrip("\ufeff"))
+    if head is None:
+        return _broken(folder, f"its {FILE} does not begin with name and description between ---")
+    said = _fields(head[1])
+    name, about = said.get("name", folder.name), said.get("description", "")
+    if not _NAME.fullmatch(name):
+        return _broken(folder, "its name may have small letters, digits, - and _ only")
+    if not about:
+        return _broken(folder, f"its {FILE} has no description")
+    return FolderSkill(
+        name=name,
+        description=about[:1_000],
+        version=said.get("version", "1.0.0"),
+        words=_cut(text.lstrip("\ufeff")[head.end() :].strip()),
+        files=_files(folder),
+        folder=str(folder),
+    )
+
+
+def _broken(folder: Path, why: str) -> FolderSkill:
+    mend = f"The folder {folder.name} is no skill: {why}. An operator has to mend it."
+    return FolderSkill(name=folder.name, folder=str(folder), why=mend)
+
+
+def _fields(head: str) -> dict[str, str]:
+    """The fields of the front matter that are texts; lines that are moved in go on with one."""
+    said: dict[str, str] = {}
+    name = ""
+    for line in head.splitlines():
+        if field := _FIELD.fullmatch(line.rstrip()):
+            name, value = field[1].lower(), field[2].strip()
+            said[name] = "" if value in (">", "|", ">-", "|-") else value.strip("\"'")
+        elif name and line[:1].isspace():
+            said[name] = f"{said[name]} {line.strip()}".strip()
+    return said
+
+
+def _files(folder: Path) -> tuple[str, ...]:
+    """What else is in the folder; links are not followed."""
+    names = (
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name != FILE
+    )
+    return tuple(names)[:MOST_FILES]
+
+
+def _content(folder: Path, name: str) -> str:
+    with paths.open_read(folder, name) as file:
+        return _cut(file.read(4 * LONG).decode("utf-8", "replace"))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[:LONG]}\n[… cut]"

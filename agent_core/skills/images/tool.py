@@ -1,0 +1,64 @@
+"""The tool generate_image: a picture from words, into the workspace and to the person. It costs
+money, so a person is asked, and it is never made twice."""
+
+import asyncio
+
+from pydantic import BaseModel, Field
+
+from agent_core.context.pictures import kind
+from agent_core.errors import ModelFailed, ToolFailed
+from agent_core.messages import GivenFile, Output
+from agent_core.skills.files import free, slug, store
+from agent_core.skills.images.painter import Painter, Shape
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.send import Kept
+
+NAME = "generate_image"
+FOLDER = "images"
+LIMIT = 300.0
+_ENDS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+
+
+class Paint(BaseModel):
+    """Arguments of generate_image."""
+
+    prompt: str = Field(min_length=1, max_length=8_000)
+    shape: Shape = "square"
+    name: str = Field(default="", max_length=60, description="Of the file, without its end.")
+
+
+def image_tool(painter: Painter, kept: Kept) -> Tool:
+    """generate_image by `painter`."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
+        wanted = Paint.model_validate(arguments, from_attributes=True)
+        try:
+            picture = await painter.paint(wanted.prompt, wanted.shape)
+        except ModelFailed as error:
+            raise ToolFailed(f"No picture was made: {error}") from None
+        path, file = await asyncio.to_thread(_put, context, kept, wanted, picture)
+        said = f"Made {path} ({file.size:,} bytes) and given to the person."
+        return Output(text=said, files=(file,), changed=(path,))
+
+    return Tool(
+        name=NAME,
+        description="Make a picture from words; it is given to the person and kept in the "
+        "workspace. It costs money.",
+        arguments=Paint,
+        repetition="effect",
+        access="network",
+        call=call,
+        bind=lambda arguments, workspace: painter.name,
+        preview=lambda arguments, workspace: f"Made by {painter.name}." if painter.name else "",
+        limit=LIMIT,
+    )
+
+
+def _put(context: ToolContext, kept: Kept, wanted: Paint, picture: bytes) -> tuple[str, GivenFile]:
+    end = _ENDS.get(kind(picture[:12]))
+    if end is None:
+        raise ToolFailed("What the provider sent is no picture that can be shown.")
+    stem = slug(wanted.name or wanted.prompt, "picture")
+    path = free(context.workspace, f"{FOLDER}/{stem}", end)
+    store(context.workspace, path, picture)
+    return path, kept.keep(context.workspace, path)

@@ -1,0 +1,68 @@
+"""The skills that there are: those with code, and the folders that an operator put there."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.errors import ToolFailed
+from agent_core.scope import Scope
+from agent_core.skills.contract import Skill
+from agent_core.skills.folders import FolderSkill, found
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """What was found under an id: `code`, or a folder as it was then, or nothing."""
+
+    code: bool = False
+    folder: FolderSkill | None = None
+    known: tuple[str, ...] = ()
+
+
+class Skills:
+    """All skills, by id. `folder`: where those without code are, looked at when they are asked
+    for, so that one that is put there works at once."""
+
+    def __init__(self, skills: Iterable[Skill], folder: Path | None = None) -> None:
+        self._skills = {skill.metadata.id: skill for skill in skills}
+        self._folder = folder
+
+    def listed(self) -> tuple[Skill, ...]:
+        """All of them. Blocks."""
+        return (*self._skills.values(), *self._folders())
+
+    def missing(self, skill_id: str) -> str:
+        """Why the skill with code cannot be used here, "" if it can."""
+        skill = self._skills.get(skill_id)
+        return skill.missing() if skill is not None else f"There is no skill {skill_id}."
+
+    async def look_up(self, scope: Scope, skill_id: str) -> Skill:
+        """The skill, a folder as it was when the turn met it first; ToolFailed if it is not
+        there."""
+        look = partial(asyncio.to_thread, self._look, skill_id)
+        kept = await scope.once("skill", look, kind=Kept)
+        skill = self._skills.get(skill_id) if kept.code else kept.folder
+        if skill is None:
+            known = ", ".join(kept.known) or "none"
+            raise ToolFailed(f"There is no skill {skill_id!r}. Skills: {known}.")
+        return skill
+
+    def _look(self, skill_id: str) -> Kept:
+        if skill_id in self._skills:
+            return Kept(code=True)
+        folders = {skill.name: skill for skill in reversed(self._folders())}
+        if (folder := folders.get(skill_id)) is not None:
+            return Kept(folder=folder)
+        return Kept(known=(*self._skills, *sorted(folders)))
+
+    def _folders(self) -> tuple[FolderSkill, ...]:
+        inner = found(self._folder) if self._folder is not None else ()
+        return tuple(self._named(skill) for skill in inner)
+
+    def _named(self, skill: FolderSkill) -> FolderSkill:
+        if skill.why or skill.name not in self._skills:
+            return skill
+        return replace(skill, why=f"The name {skill.name} is taken. An operator has to change it.")

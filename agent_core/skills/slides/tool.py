@@ -1,0 +1,66 @@
+"""The tool generate_slides: a presentation as a PPTX file, into the workspace and to the person."""
+
+import asyncio
+from importlib.util import find_spec
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import GivenFile, Output
+from agent_core.skills.files import slug, store
+from agent_core.skills.slides.deck import Deck, outline, written
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.send import Kept
+
+NAME = "generate_slides"
+FOLDER = "slides"
+ABSENT = "python-pptx is not installed here. An operator installs it with the extra `slides`."
+
+
+class Present(Deck):
+    """Arguments of generate_slides."""
+
+    path: str = Field(default="", max_length=200, description="Ends with .pptx")
+
+
+def missing() -> str:
+    """Why no presentation can be made, "" if one can. Imports nothing."""
+    return "" if find_spec("pptx") is not None else ABSENT
+
+
+def slides_tool(kept: Kept) -> Tool:
+    """generate_slides over the copies `kept`."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
+        wanted = Present.model_validate(arguments, from_attributes=True)
+        path = wanted.path or f"{FOLDER}/{slug(wanted.title, 'slides')}.pptx"
+        if not path.endswith(".pptx"):
+            raise ToolFailed("The path has to end with .pptx.")
+        file = await asyncio.to_thread(_put, context.workspace, kept, path, wanted)
+        said = f"Wrote {path}: {len(wanted.slides) + 1} slides, given to the person."
+        return Output(text=said, files=(file,), changed=(path,))
+
+    return Tool(
+        name=NAME,
+        description="Write a presentation as a PPTX file and give it to the person.",
+        arguments=Present,
+        repetition="idempotent",
+        access="write",
+        call=call,
+        preview=_preview,
+        limit=60.0,
+    )
+
+
+def _put(workspace: Path, kept: Kept, path: str, deck: Deck) -> GivenFile:
+    try:
+        content = written(deck)
+    except ImportError:
+        raise ToolFailed(ABSENT) from None
+    store(workspace, path, content)
+    return kept.keep(workspace, path)
+
+
+def _preview(arguments: BaseModel, workspace: Path) -> str:
+    return outline(Present.model_validate(arguments, from_attributes=True))[:4_000]

@@ -1,0 +1,79 @@
+"""The tools invoke_skill and list_skills.
+
+invoke_skill is a turn tool (`Tool.over`): a skill's calls of models and tools are records of their
+own in its scope. It asks for no permission itself, since each call that it makes is judged alone.
+"""
+
+import asyncio
+
+import msgspec
+from pydantic import BaseModel, Field, JsonValue
+
+from agent_core.errors import ToolFailed
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.scope import Scope
+from agent_core.skills.context import Ground, SkillContext
+from agent_core.skills.contract import Skill, Values
+from agent_core.skills.registry import Skills
+from agent_core.tools.contract import Tool, ToolContext
+
+INVOKE, LIST = "invoke_skill", "list_skills"
+
+
+class Invoke(BaseModel):
+    """Arguments of invoke_skill."""
+
+    skill_id: str = Field(min_length=1, max_length=64)
+    params: dict[str, JsonValue] = {}
+
+
+class Nothing(BaseModel):
+    """list_skills has no arguments."""
+
+
+def skill_tools(skills: Skills) -> tuple[Tool, ...]:
+    """invoke_skill and list_skills over `skills`."""
+
+    async def invoke(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
+        wanted = Invoke.model_validate(arguments, from_attributes=True)
+        context = SkillContext(scope, Ground(brief=brief, hands=hands, skills=skills))
+        params: Values = dict(wanted.params)
+        output = await context.invoke_skill(wanted.skill_id, params)
+        return msgspec.json.encode(output).decode()
+
+    async def listed(arguments: BaseModel, context: ToolContext) -> str:
+        return "\n\n".join(map(_line, await asyncio.to_thread(skills.listed)))
+
+    return (
+        Tool(
+            name=INVOKE,
+            description="Carry out a skill: pictures, slides, an app, code, data analysis, web "
+            "research, a plan, and what operators added. list_skills says which there are and "
+            "what params they take. Files that it makes for the person are given to them.",
+            arguments=Invoke,
+            repetition="idempotent",
+            access="read",
+            call=_call,
+            over=invoke,
+        ),
+        Tool(
+            name=LIST,
+            description="The skills that invoke_skill can carry out, with their params.",
+            arguments=Nothing,
+            repetition="pure",
+            access="read",
+            call=listed,
+        ),
+    )
+
+
+def _line(skill: Skill) -> str:
+    about = skill.metadata
+    if why := skill.missing():
+        return f"{about.id}: cannot be used here. {why}"
+    params = msgspec.json.encode(about.parameters).decode()
+    return f"{about.id} ({about.category}, {about.version}): {about.description}\nparams: {params}"
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("A skill runs over its call's scope, never alone.")

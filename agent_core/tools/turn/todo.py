@@ -1,0 +1,82 @@
+"""The tool todo: a list that the agent keeps for itself while it works, seen by people as a checklist.
+
+It is no plan: nothing is worked off or checked by it. In a step of a plan, the plan is the list.
+"""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from agent_core.context.todo import write
+from agent_core.errors import ToolFailed
+from agent_core.events import PlanMade, TodoChanged
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.plan import MOST_STEPS, Plan, Step, checklist, title
+from agent_core.scope import Scope
+from agent_core.tools.contract import Tool, ToolContext
+
+NAME = "todo"
+WITHIN = "This is a step of a plan, and the plan is the list: do the step."
+EMPTY = "The list is empty."
+
+
+class Item(BaseModel):
+    """One thing to do."""
+
+    text: str = Field(min_length=1, max_length=300)
+    state: Literal["pending", "running", "done", "skipped"] = "pending"
+
+
+class Todo(BaseModel):
+    """Arguments of todo."""
+
+    items: list[Item] | None = Field(
+        default=None, max_length=MOST_STEPS, description="The whole list anew; none: read it."
+    )
+
+
+def todo_tool() -> Tool:
+    """todo; what it changes is only what people see of the turn, so nobody is asked."""
+    return Tool(
+        name=NAME,
+        description="Keep a list of what is to be done in this turn, which the person sees as a "
+        "checklist. Give the whole list each time, with what is done, or nothing to read it.",
+        arguments=Todo,
+        repetition="idempotent",
+        access="person",
+        call=_alone,
+        over=_over,
+        polls=True,
+    )
+
+
+async def _over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
+    wanted = Todo.model_validate(arguments, from_attributes=True)
+    if not brief.plans:
+        raise ToolFailed(WITHIN)
+    if wanted.items is None:
+        return await scope.once("list", partial(_shown, scope), kind=str)
+    steps = tuple(
+        Step(id=str(n), description=" ".join(item.text.split()), state=item.state)
+        for n, item in enumerate(wanted.items, 1)
+    )
+    plan = Plan(title=title(brief.said or brief.text), steps=steps)
+    told = checklist(plan) or EMPTY
+    scope.emit(PlanMade(title=plan.title, steps=plan.steps, listed=True))
+    scope.emit(TodoChanged(text=told))
+    put = partial(asyncio.to_thread, write, Path(brief.workspace), scope.turn_id, plan)
+    await scope.once("copy", put, kind=bool)
+    await scope.show()
+    return told
+
+
+def _shown(scope: Scope) -> str:
+    newest = scope.latest(TodoChanged)
+    return newest.text if newest is not None else EMPTY
+
+
+async def _alone(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("The list is a turn's: this tool runs over a turn's scope.")

@@ -1,0 +1,512 @@
+"""Skills alone: what they are held to, how they call models, tools and each other, folders without
+code, and what the built-in ones make. A scripted model, a journal in memory."""
+
+import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agent_core import Agent
+from agent_core.errors import AgentError, ModelFailed, ToolFailed
+from agent_core.events import SkillEnded
+from agent_core.journal import Emitted, Journal, Record, Replied, ToolFinished
+from agent_core.messages import Message, Text, text_of
+from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.drive import drive
+from agent_core.policy import Verdict
+from agent_core.sandboxes.background import Background
+from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.scope import Scope, Turn
+from agent_core.settings import ModelSettings, SettingsError
+from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, beginning
+from agent_core.skills.apps.tools import app_tools, placed
+from agent_core.skills.built_in.all import built_in
+from agent_core.skills.built_in.fences import beside, code_in
+from agent_core.skills.context import DEEPEST, Ground, SkillContext
+from agent_core.skills.contract import Schema, Skill, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.direct import direct
+from agent_core.skills.folders import LONG, found
+from agent_core.skills.images.painter import Painter
+from agent_core.skills.images.settings import ImageSettings
+from agent_core.skills.registry import Skills
+from agent_core.skills.slides import tool as slides
+from agent_core.skills.slides.deck import Deck, Page, outline, written
+from agent_core.skills.tools import skill_tools
+from agent_core.tools.contract import Tool
+from agent_core.tools.files import file_tools
+from agent_core.tools.shell import command_tools
+from agent_core.tools.toolbox import Toolbox
+from tests.agent_core.test_agent import provider
+from tests.agent_core.test_scope import Disk
+from tests.fakes.model_server import Call, ModelServer, Say
+
+WHAT = fields({"what": text("")})
+DONE = fields({"done": {"type": "string"}})
+
+
+def skill(name: str, run: object, output: Schema = DONE, **more: object) -> ToolSkill:
+    about = SkillMetadata(
+        id=name, description=f"Does {name}.", category="code", parameters=WHAT, output_schema=output
+    )
+    return ToolSkill(metadata=about, run=run, **more)  # type: ignore[arg-type]
+
+
+class World:
+    """A turn whose model says what it is told to say, over a folder."""
+
+    def __init__(self, folder: Path, *skills: Skill, tools: tuple[Tool, ...] = ()) -> None:
+        self.requests: list[Request] = []
+        self.answers: list[str | Exception] = []
+        self.verdict = Verdict(ruling="allow", rule="t", reason="")
+        self.disk = Disk()
+        self.skills = Skills(skills, folder / "skills")
+        self.workspace = folder / "work"
+        self.brief = Brief(
+            text="t", system="s", model="pro", tools=(), workspace=str(self.workspace), reach=(),
+            cache_key="k",
+        )  # fmt: skip
+        box = Toolbox((*file_tools(), *skill_tools(self.skills), *tools))
+        self.hands = Hands(
+            complete=self.complete, toolbox=box, judge=lambda item: self.verdict,
+            live=lambda event: None,
+        )  # fmt: skip
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(parts=(Text(text=answer),), model=name, provider="p")
+
+    def live(self, event: object) -> None: ...
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        return ()
+
+    async def invoke(
+        self, skill_id: str, records: list[Record] | None = None, **params: object
+    ) -> Values:
+        """A life of the turn, after what `records` hold."""
+        disk = self.disk = Disk(records or ())
+        turn = Turn("turn-0001", Journal(list(disk.records), disk.write), self)
+
+        async def code(scope: Scope, past: tuple[Message, ...]) -> Values:
+            ground = Ground(brief=self.brief, hands=self.hands, skills=self.skills)
+            return await SkillContext(scope, ground).invoke_skill(skill_id, params)
+
+        try:
+            return await drive(turn, code)  # type: ignore[arg-type, return-value]
+        finally:
+            await turn.journal.barrier()
+
+    @property
+    def told(self) -> list[SkillEnded]:
+        """What people and programs are told of skills that ended."""
+        events = (r.event for r in self.disk.records if isinstance(r, Emitted))
+        return [event for event in events if isinstance(event, SkillEnded)]
+
+
+async def echo(context: SkillContext, params: Values) -> Values:
+    return {"done": params["what"]}
+
+
+# ---- the contract ----------------------------------------------------------------------------
+
+
+async def test_what_a_skill_gives_is_an_event(tmp_path: Path) -> None:
+    world = World(tmp_path, skill("echo", echo))
+    assert await world.invoke("echo", what="hi") == {"done": "hi"}
+    assert world.told == [SkillEnded(skill="echo", output='{"done":"hi"}')]
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"what": ""}, {"what": 3}, {"what": "x", "more": 1}], ids=str
+)
+async def test_params_have_to_fit(tmp_path: Path, params: Values) -> None:
+    world = World(tmp_path, skill("echo", echo))
+    with pytest.raises(ToolFailed, match='The params of echo do not fit.*Schema: {"type"'):
+        await world.invoke("echo", **params)
+    assert not world.told, "it never began"
+
+
+async def test_what_it_gives_has_to_fit(tmp_path: Path) -> None:
+    world = World(tmp_path, skill("echo", echo, fields({"other": {"type": "string"}})))
+    with pytest.raises(ToolFailed, match="What echo gave does not fit"):
+        await world.invoke("echo", what="hi")
+    (told,) = world.told
+    assert not told.ok and "does not fit" in told.output
+
+
+async def test_an_unknown_skill_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="There is no skill 'nope'. Skills: echo"):
+        await World(tmp_path, skill("echo", echo)).invoke("nope")
+
+
+async def test_an_unavailable_skill_says_why_and_is_listed_so(tmp_path: Path) -> None:
+    away = skill("away", echo, why_not=lambda: "Install it.")
+    lame = skill("lame", echo, tools=("no_such_tool",))
+    world = World(tmp_path, away, lame)
+    with pytest.raises(ToolFailed, match="away cannot be used here. Install it."):
+        await world.invoke("away", what="x")
+    with pytest.raises(ToolFailed, match="It needs the tool no_such_tool"):
+        await world.invoke("lame", what="x")
+    assert world.skills.missing("away") == "Install it."
+    assert "no_such" in world.skills.missing("no_such")
+
+
+async def test_skills_work_for_each_other_but_not_without_end(tmp_path: Path) -> None:
+    async def deeper(context: SkillContext, params: Values) -> Values:
+        depth = int(str(params["what"])) + 1
+        if depth == DEEPEST and params["what"] != "9":
+            return {"done": "bottom"}
+        return await context.invoke_skill("deeper", {"what": str(min(depth, 9))})
+
+    world = World(tmp_path, skill("deeper", deeper))
+    assert await world.invoke("deeper", what="0") == {"done": "bottom"}
+    assert len(world.told) == DEEPEST
+    with pytest.raises(ToolFailed, match="within each other are the most"):
+        await world.invoke("deeper", what="3")
+
+
+async def test_the_example_of_the_docs_is_a_skill(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "skills.md").read_text()
+    made: dict[str, object] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], made)
+    world = World(tmp_path, made["haiku_skill"]())  # type: ignore[operator]
+    world.answers = ["An old silent pond"]
+    assert await world.invoke("haiku", about="frogs") == {"haiku": "An old silent pond"}
+
+
+async def test_a_skill_is_a_tool_of_the_library_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(context: SkillContext, params: Values) -> Values:
+        await context.tool("write_file", {"path": "a.txt", "content": "x"})
+        return {"done": await context.think("pro", "go")}
+
+    monkeypatch.chdir(tmp_path)
+    server = ModelServer()
+    server.url = await server.start()  # type: ignore[attr-defined]
+    call = Call("invoke_skill", json.dumps({"skill_id": "s", "params": {"what": "x"}}))
+    server.script(call, Say("gone"), Say("Done."))
+    tools = [*file_tools(), *skill_tools(Skills([skill("s", run)]))]
+    agent = Agent(
+        model=provider(server), tools=tools, on_question=lambda asked: "once", workspace=tmp_path
+    )
+    async with agent:
+        events = [event async for event in agent.stream("Work.")]
+    await server.close()
+    assert SkillEnded(skill="s", output='{"done":"gone"}') in events
+    assert (tmp_path / "a.txt").read_text() == "x"
+
+
+# ---- models and tools ------------------------------------------------------------------------
+
+
+async def test_a_skill_thinks_in_one_thread_for_each_tier(tmp_path: Path) -> None:
+    async def run(context: SkillContext, params: Values) -> Values:
+        said = [await context.think("max", "one"), await context.think("pro", "two")]
+        return {"done": "".join((*said, await context.think("pro", "three")))}
+
+    world = World(tmp_path, skill("s", run))
+    world.answers = ["1", "2", "3"]
+    assert await world.invoke("s", what="x") == {"done": "123"}
+    first, second, third = world.requests
+    assert [r.model for r in world.requests] == ["max", "pro", "pro"]
+    assert [text_of(m) for m in third.messages] == ["two", "2", "three"]
+    assert third.messages[: len(second.messages)] == second.messages and first.messages != second
+    world.brief, world.answers = replace(world.brief, model="p/chosen"), ["1", "2", "3"]
+    await world.invoke("s", what="x")
+    assert {r.model for r in world.requests[3:]} == {"p/chosen"}, "who chose a model gets it"
+
+
+async def test_an_answer_that_does_not_fit_is_asked_for_once_more(tmp_path: Path) -> None:
+    async def run(context: SkillContext, params: Values) -> Values:
+        return await context.think_as("pro", "go", DONE)
+
+    world = World(tmp_path, skill("s", run))
+    world.answers = ['{"done": 1}', 'Here: {"done": "yes"}']
+    assert await world.invoke("s", what="x") == {"done": "yes"}
+    assert "done: 1 is not of type 'string'" in text_of(world.requests[1].messages[-1])
+    world.answers = ["no", "no"]
+    with pytest.raises(ToolFailed, match="no answer that can be used"):
+        await world.invoke("s", what="x")
+    world.answers = [ModelFailed("down")]
+    with pytest.raises(AgentError, match="down"):
+        await world.invoke("s", what="x")
+    assert [told.ok for told in world.told] == [False]
+
+
+async def test_its_calls_of_tools_are_judged_like_any_other(tmp_path: Path) -> None:
+    async def run(context: SkillContext, params: Values) -> Values:
+        return {"done": await context.tool("write_file", {"path": "a.txt", "content": "x"})}
+
+    world = World(tmp_path, skill("s", run))
+    world.verdict = Verdict(ruling="deny", rule="t", reason="not here")
+    with pytest.raises(ToolFailed, match="Denied: not here"):
+        await world.invoke("s", what="x")
+    assert not world.workspace.exists()
+    world.brief = replace(world.brief, reach=(("read_*",),))
+    with pytest.raises(ToolFailed, match="There is no tool 'write_file'"):
+        await world.invoke("s", what="x")
+
+
+async def test_cut_off_anywhere_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    async def inner(context: SkillContext, params: Values) -> Values:
+        return {"done": await context.think("max", "inner")}
+
+    async def outer(context: SkillContext, params: Values) -> Values:
+        await context.think("pro", "a")
+        await context.tool("write_file", {"path": "a.txt", "content": "x"})
+        await context.invoke_skill("inner", {"what": "y"})
+        return {"done": await context.think("pro", "b")}
+
+    def fresh(n: int) -> World:
+        return World(tmp_path / str(n), skill("outer", outer), skill("inner", inner))
+
+    whole = fresh(0)
+    whole.answers = ["1", "2", "3"]
+    assert await whole.invoke("outer", what="x") == {"done": "3"}
+    records = whole.disk.records
+    for cut in range(len(records) + 1):
+        known = records[:cut]
+        world = fresh(cut + 1)
+        done = sum(isinstance(one, Replied) for one in known)
+        world.answers = ["1", "2", "3"][done:]  # type: ignore[assignment]
+        assert await world.invoke("outer", list(known), what="x") == {"done": "3"}
+        assert world.answers == [], f"after {cut}: no answer is asked for twice"
+        written = any(isinstance(one, ToolFinished) for one in known)
+        assert (world.workspace / "a.txt").exists() is not written
+        assert world.disk.keys() == whole.disk.keys(), f"after {cut}: the same records"
+
+
+# ---- folders ---------------------------------------------------------------------------------
+
+
+def put(folder: Path, name: str, content: str) -> Path:
+    path = folder / "skills" / name / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    return path.parent
+
+
+GOOD = (
+    "---\nname: {name}\ndescription: >\n  What it\n  is for.\nmetadata:\n  x: y\n---\n\nDo this.\n"
+)
+
+
+async def test_a_folder_gives_its_words_and_its_files_and_no_others(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    folder = put(tmp_path, "a", GOOD.format(name="letters"))
+    (folder / "more").mkdir()
+    (folder / "more" / "b.txt").write_text("b" * (LONG + 5))
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    assert await world.invoke("letters") == {"text": "Do this.", "files": ["more/b.txt"]}
+    read = await world.invoke("letters", file="more/b.txt")
+    assert read == {"text": "b" * LONG + "\n[… cut]"}
+    for name in ("link.txt", "../../secret.txt", "SKILL.md"):
+        with pytest.raises(ToolFailed, match="has no file"):
+            await world.invoke("letters", file=name)
+    (one,) = found(tmp_path / "skills")
+    assert one.description == "What it is for." and not one.missing()
+
+
+async def test_a_turn_keeps_to_the_folder_as_it_was(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    folder = put(tmp_path, "a", GOOD.format(name="letters"))
+    await world.invoke("letters")
+    (folder / "SKILL.md").write_text(GOOD.format(name="letters").replace("Do this", "Do that"))
+    again = await world.invoke("letters", list(world.disk.records))
+    assert again["text"] == "Do this."
+    assert (await world.invoke("letters"))["text"] == "Do that."
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("Do this.", "does not begin with name and description"),
+        ("---\nname: x\n---\nDo.", "has no description"),
+        ("---\nname: X Y\ndescription: d\n---\nDo.", "small letters"),
+        ("---\nname: echo\ndescription: d\n---\nDo.", "The name echo is taken"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
+)
+async def test_a_broken_folder_is_listed_with_why(
+    tmp_path: Path, content: str | bytes, why: str
+) -> None:
+    world = World(tmp_path, skill("echo", echo))
+    folder = put(tmp_path, "odd", "")
+    (folder / "SKILL.md").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert why in world.skills.listed()[-1].missing()
+    assert await world.invoke("echo", what="hi") == {"done": "hi"}
+
+
+def test_no_folder_is_no_skill(tmp_path: Path) -> None:
+    assert found(tmp_path / "nowhere") == ()
+
+
+# ---- the built-in ones -----------------------------------------------------------------------
+
+
+def test_all_seven_are_there_and_their_schemas_are_of_objects() -> None:
+    skills = built_in(ModelSettings()).listed()
+    assert {one.metadata.id for one in skills} == {
+        "image_generation", "code_generation", "web_research", "data_analysis",
+        "slide_generation", "app_builder", "task_planning",
+    }  # fmt: skip
+    for one in skills:
+        for schema in (one.metadata.parameters, one.metadata.output_schema):
+            assert schema["type"] == "object" and schema["additionalProperties"] is False
+
+
+async def test_slides_without_their_library_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slides, "find_spec", lambda name: None)
+    settings = ModelSettings()
+    assert "python-pptx is not installed" in built_in(settings).missing("slide_generation")
+
+
+def test_signs_that_no_file_may_hold_do_not_break_a_presentation() -> None:
+    deck = Deck(title="a\x00b", slides=[Page(title="c\x1bd", points=["e\vf", "", "ü 🐝"])])
+    names = zipfile.ZipFile(BytesIO(written(deck))).namelist()
+    assert "ppt/slides/slide2.xml" in names
+    assert "1. c" in outline(deck)
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "why"),
+    [
+        ({}, "", "Set OPENAI_API_KEY or GEMINI_API_KEY"),
+        ({"OPENAI_API_KEY": "k" * 20}, "openai/gpt-image-2.5-flare", ""),
+        ({"GEMINI_API_KEY": "k" * 20}, "gemini/gemini-2.5-flash-image", ""),
+        ({"OPENAI_API_KEY": "k" * 20, "IMAGE_PROVIDER": "gemini"}, None, "set GEMINI_API_KEY"),
+        ({"OPENAI_API_KEY": "k" * 20, "IMAGE_MODEL": "own"}, "openai/own", ""),
+    ],
+)
+def test_who_makes_pictures_follows_from_the_settings(
+    env: dict[str, str], name: str | None, why: str
+) -> None:
+    painter = Painter(ModelSettings.read(env))
+    assert why in painter.missing() and bool(painter.missing()) == bool(why)
+    assert name is None or painter.name == name
+
+
+def test_a_wrong_provider_is_told_at_the_start() -> None:
+    with pytest.raises(SettingsError, match="openai or gemini"):
+        ImageSettings.read({"IMAGE_PROVIDER": "paint"})
+
+
+def test_a_mode_begins_with_what_was_said() -> None:
+    def params(mode: str, said: str, group: bool = False) -> object:
+        call = direct(mode, said, group)
+        return call and json.loads(call.arguments)["params"]
+
+    assert params("image", " a barn ") == {"prompt": "a barn"}
+    assert params("slide", "[Ann] bees", group=True) == {"topic": "bees"}
+    assert params("app", "[x] bees") == {"description": "[x] bees"}
+    assert params("data", "bees") is None and params("image", " ") is None
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_framework_begins_with_files_that_can_be_read(framework: str) -> None:
+    files = beginning("shop", framework)  # type: ignore[arg-type]
+    assert json.loads(files[MANIFEST])["framework"] == framework
+    if "package.json" in files:
+        assert json.loads(files["package.json"])["name"] == "shop"
+    stack = STACKS[framework]  # type: ignore[index]
+    assert "{" not in stack.start.format(port=1) and "127.0.0.1" in (stack.start + stack.about)
+
+
+@given(st.text(max_size=30))
+def test_a_file_of_an_app_stays_in_its_project(path: str) -> None:
+    try:
+        assert placed("apps/shop", path).startswith("apps/shop/")
+    except ToolFailed:
+        pass
+
+
+def test_a_file_above_its_project_is_refused() -> None:
+    for path in ("../other/a", "/etc/passwd/../../x", ".", "a/../../shopping/b"):
+        if not path.startswith("/"):
+            with pytest.raises(ToolFailed, match="is not in"):
+                placed("apps/shop", path)
+
+
+def caller(name: str, arguments: Values) -> ToolSkill:
+    """A skill that makes one call."""
+
+    async def run(context: SkillContext, params: Values) -> Values:
+        return {"done": await context.tool(name, arguments)}
+
+    return skill("caller", run)
+
+
+async def test_an_app_is_begun_written_and_looked_at_where_commands_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        STACKS, "static", replace(STACKS["static"], start="echo up on {port}; exit 3")
+    )
+    background, sandbox = Background(), PlainSubprocess()
+    more = (*app_tools(sandbox), *command_tools(sandbox, background))
+
+    async def call(tool: str, **arguments: object) -> str:
+        world = World(tmp_path, caller(tool, arguments), tools=more)
+        return str((await world.invoke("caller", what="x"))["done"])
+
+    assert "Began apps/my-shop" in await call(
+        "create_app_project", name="My Shop", framework="static"
+    )
+    page = {"project": "apps/my-shop", "path": "index.html", "content": "<p>hi</p>"}
+    await call("app_write_file", **page)
+    assert (tmp_path / "work" / "apps" / "my-shop" / "index.html").read_text() == "<p>hi</p>"
+    with pytest.raises(ToolFailed, match="is not in apps/my-shop"):
+        await call("app_write_file", **(page | {"path": "../x"}))
+    assert "no packages" in await call("app_install_packages", project="apps/my-shop")
+    said = await call("app_start_server", project="apps/my-shop", port=4321)
+    assert "up on 4321" in said and "[exit code 3]" in said and "no live preview" in said
+    with pytest.raises(ToolFailed, match="begin it with create_app_project"):
+        await call("app_start_server", project="apps/none")
+    await background.close()
+
+
+async def test_packages_are_not_tried_where_there_is_no_network(tmp_path: Path) -> None:
+    more = app_tools(BwrapSandbox())
+
+    async def install(*packages: str) -> str:
+        asked = {"project": "apps/a", "packages": list(packages)}
+        world = World(tmp_path, caller("app_install_packages", asked), tools=more)
+        return str((await world.invoke("caller", what="x"))["done"])
+
+    for path, content in beginning("a", "Flask").items():
+        file = tmp_path / "work" / "apps" / "a" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    with pytest.raises(ToolFailed, match="has no network"):
+        await install()
+    for odd in ("--index-url=x", "a b", "a;b", "$(x)"):
+        with pytest.raises(ToolFailed, match="no name of a package"):
+            await install(odd)
+
+
+def test_code_is_what_stands_in_the_longest_block() -> None:
+    said = "Here:\n```sh\nls\n```\nand\n```python\nprint('```')\nx = 1\n```\nDone."
+    assert code_in(said) == "print('```')\nx = 1\n"
+    assert beside(said) == "Here:\n\nand\n\nDone."
+    assert code_in("plain") == "plain\n"
+
+
+async def test_code_is_written_where_it_is_wanted(tmp_path: Path) -> None:
+    world = World(tmp_path, *built_in(ModelSettings()).listed())
+    world.answers = ["```python\nx = 1\n```\nRun it."]
+    made = await world.invoke("code_generation", task="one", path="one.py")
+    assert made == {"code": "x = 1\n", "explanation": "Run it.", "path": "one.py"}
+    assert (world.workspace / "one.py").read_text() == "x = 1\n"
