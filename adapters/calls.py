@@ -34,24 +34,27 @@ def visible(text: str) -> str:
 
 def laid_out(arguments: str) -> str:
     """All of a call's arguments, "" without any: as readable JSON, to which only blanks are added,
-    or the bare command of a call that has nothing else and hides nothing."""
+    or the bare command of a call that has nothing else and hides nothing; code stands below what
+    else there is."""
     try:
-        command = _command(arguments)
-        text = command or msgspec.json.format(arguments, indent=2)
+        text = _bare(arguments) or msgspec.json.format(arguments, indent=2)
     except msgspec.DecodeError:
         text = arguments.strip()
     return "" if text == "{}" else visible(text)
 
 
-def _command(arguments: str) -> str:
-    """The command if it is the only argument and nothing of it would be lost on people."""
-    if arguments.count('"command"') != 1:
+def _bare(arguments: str) -> str:
+    """The command, or the code, if nothing of the call would be lost on people."""
+    named = [name for name in ("command", "code") if arguments.count(f'"{name}"') == 1]
+    known = msgspec.json.decode(arguments) if len(named) == 1 else None
+    if not isinstance(known, dict) or named[0] not in known:
         return ""
-    known = msgspec.json.decode(arguments)
-    if not isinstance(known, dict) or list(known) != ["command"]:
+    shown = known.pop(named[0])
+    twice = any(arguments.count(f'"{name}"') != 1 for name in known)
+    if not isinstance(shown, str) or not shown.strip() or twice or (known and "command" in named):
         return ""
-    command = known["command"]
-    if not isinstance(command, str) or command != command.strip():
+    plain = all(one.isprintable() or one == "\n" for one in shown)
+    if not plain or (shown != shown.strip() and "command" in named):
         return ""
-    plain = all(one.isprintable() or one == "\n" for one in command)
-    return command if plain else ""
+    rest = msgspec.json.encode(known).decode() if known else ""
+    return f"{rest}\n{shown}".strip("\n")

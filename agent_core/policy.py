@@ -9,8 +9,9 @@ from pydantic import BaseModel
 from agent_core.questions import Risk
 from agent_core.sandboxes.secrets import named
 from agent_core.tools import paths
+from agent_core.tools.code.looking import looking
 from agent_core.tools.contract import Tool
-from agent_core.tools.shell_words import NotUnderstood, understand
+from agent_core.tools.shell_words import NotUnderstood, Understood, understand
 
 Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
@@ -169,7 +170,7 @@ def _too_long(tool: Tool, arguments: BaseModel) -> _Line | None:
 def _shell(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
     command = _command(arguments)
     behind = " It runs on in the background." if _runs_on(arguments) else ""
-    known = understand(command)
+    known = _known(arguments)
     dangerous = isinstance(known, NotUnderstood) and bool(_DANGER.search(command))
     if not tool.isolated:
         reason = "Nothing isolates this command from the machine that the gateway runs on."
@@ -213,14 +214,26 @@ def _always(tool: Tool, arguments: BaseModel, digest: str) -> str:
     if tool.rule is not None:
         words = tool.rule(arguments)
         return words if len(words) <= MAX_RULE else ""
-    words = _command(arguments) if tool.access == "shell" else arguments.model_dump_json()
+    code = "code" in type(arguments).model_fields
+    words = arguments.model_dump_json() if tool.access != "shell" or code else _command(arguments)
     if len(words) > MAX_RULE:
         return ""
-    unknown = tool.access == "shell" and isinstance(understand(words), NotUnderstood)
+    unknown = tool.access == "shell" and isinstance(_known(arguments), NotUnderstood)
     behind = " · in the background" if tool.access == "shell" and _runs_on(arguments) else ""
-    if unknown and re.search(r"[./*?]", words):
+    if unknown and (code or re.search(r"[./*?]", words)):
         return f"= {words}{behind} · as of {digest[:16]}"
     return f"= {words}{behind}"
+
+
+def _known(arguments: BaseModel) -> Understood | NotUnderstood:
+    """What is known of a call's command. Code is never understood. A command for a shell that
+    stays is, if it is run beside it: what it means there depends on what was said before."""
+    command, fields = _command(arguments), type(arguments).model_fields
+    if "code" in fields:
+        return NotUnderstood(reason="it is a program")
+    if "restart" in fields and not looking(command):
+        return NotUnderstood(reason="it goes on where the commands before it left off")
+    return understand(command)
 
 
 def _command(arguments: BaseModel) -> str:

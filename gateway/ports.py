@@ -136,6 +136,15 @@ class Growing(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Printed(Struct, frozen=True, kw_only=True):
+    """Live output of a command or a program of the turn, as far as it is new. It is not kept:
+    its end stands in the call's result."""
+
+    turn: str
+    call_id: str
+    text: str
+
+
 class Summary(Struct, frozen=True, kw_only=True):
     """A conversation in a list. `state` is what goes on in it now."""
 
@@ -194,7 +203,7 @@ Recent: TypeAlias = Callable[[str, int], Awaitable[Sequence[Summary]]]
 """The newest so many conversations whose address begins so. StoreFailed if they cannot be read."""
 
 
-Live: TypeAlias = Shown | Growing | Changed
+Live: TypeAlias = Shown | Growing | Printed | Changed
 
 
 class Desk(Protocol):
@@ -217,8 +226,8 @@ class Desk(Protocol):
         whose title and views together hold each of the `words`."""
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
-        """What changes from now on. Growing text may be skipped over, views never are: a reader
-        that falls behind gets an end of the iterator and asks `views` again."""
+        """What changes from now on. Growing text and output may be skipped over, views never
+        are: a reader that falls behind gets an end of the iterator and asks `views` again."""
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
         """The commands that the sender's role may give."""

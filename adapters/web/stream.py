@@ -1,7 +1,8 @@
 """The live side of the API: one conversation's changes as server-sent events.
 
 Views carry their `rev` as the event's id: none is lost or sent twice, whatever the reader's last
-one was. Growing text, the standing (state and waiting messages) and private words have no id.
+one was. Growing text, the output of what runs, the standing (state and waiting messages) and
+private words have no id.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 from adapters.web.render import draw
 from gateway import clock
-from gateway.ports import Changed, Desk, Growing, Live, Shown, Waiting
+from gateway.ports import Changed, Desk, Growing, Live, Printed, Shown, Waiting
 
 PAGE = 100
 HEARTBEAT = 15.0
@@ -133,6 +134,8 @@ class Stream:
                     await self._show(item)
                 case Growing():
                     await self._grow(item)
+                case Printed():
+                    await self._event("terminal_output", item)
                 case Told():
                     await self._event("told", item)
                 case "behind":

@@ -15,6 +15,8 @@ PLAIN = Profile(name="", prompt="", shown=COMMON, max_messages=0)
 
 _ALWAYS = ("ask_user", "send_file", "task_planning", "find_tools", "call_tool", "terminate")
 _FILES = ("read_file", "write_file", "list_files", "str_replace_editor")
+_DATA = ("normal_python_execute", "visualization_preparation", "data_visualization")
+_SANDBOXED = ("sandbox_shell", "sandbox_files", "sandbox_vision")
 
 PROFILES: dict[str, Profile] = {
     profile.name: profile
@@ -23,25 +25,27 @@ PROFILES: dict[str, Profile] = {
             name="general",
             prompt="You take on any task by yourself: choose the tools, work in small steps, look "
             "at each result before the next step, and end with terminate or with your answer.",
-            shown=(*COMMON, "terminate"),
+            shown=(*COMMON, "terminate", "python_execute", "str_replace_editor", "browser_use"),
+            needs=("python_execute",),
             max_steps=20,
         ),
         Profile(
             name="browser",
-            prompt="You work in a web browser. After each action look at the page before the next "
-            "one. Never give a password or payment data that the person did not give you for "
+            prompt="You work in a web browser. Each result shows the page as it is now, with numbers "
+            "for what can be used: look at it before the next action. Never give a password or payment data that the person did not give you for "
             "this very page.",
-            tools=("@files", "@web", "@talk", "@find", "browser_*"),
-            shown=(*_ALWAYS, "browser_*", "read_page", "web_search", "read_file", "write_file"),
+            tools=("@files", "@web", "@talk", "@find", "browser_*", "analyze_image"),
+            shown=(*_ALWAYS, "browser_use", "browser_get_stream_url", "read_page", "web_search")
+            + ("read_file", "write_file"),
             needs=("browser_*",),
             max_steps=20,
         ),
         Profile(
             name="swe",
             prompt="You are a software engineer in a code base. Read before you change, change as "
-            "little as is needed, run the tests after each change, and show what they say. Use "
-            "str_replace_editor for edits.",
-            tools=("@files", "@shell", "@talk", "@find", "@servers", "bash", "python_execute"),
+            "little as is needed, run the tests after each change, and show what they say. Work in "
+            "bash, which stays where you left it. Use str_replace_editor for edits.",
+            tools=("@files", "@shell", "@code", "@talk", "@find", "@servers"),
             shown=(*_ALWAYS, *_FILES, "rollback", "run_command", "check_command", "bash"),
             needs=("bash",),
             max_steps=30,
@@ -50,10 +54,13 @@ PROFILES: dict[str, Profile] = {
             name="data",
             prompt="You analyse data. Look at its columns and at a few rows first, compute with "
             "code and never in your head, draw charts into files and send them, and end with a "
-            "report: the question, what was done, the findings, what is uncertain.",
-            tools=("@files", "@shell", "@web", "@talk", "@find", "python_execute", "*_chart*"),
-            shown=(*_ALWAYS, *_FILES, "run_command", "python_execute", "*_chart*"),
-            needs=("python_execute",),
+            "report: the question, what was done, the findings, what is uncertain. For a whole "
+            "question about files, call_tool invoke_skill with skill_id data_analysis and params "
+            "question and files does all of that at once.",
+            tools=("@files", "@shell", "@code", "@charts", "@web", "@talk", "@find")
+            + ("invoke_skill", "list_skills"),
+            shown=(*_ALWAYS, *_FILES, "run_command", *_DATA),
+            needs=_DATA,
             max_steps=20,
         ),
         Profile(
@@ -71,8 +78,8 @@ PROFILES: dict[str, Profile] = {
             prompt="You work in an isolated computer of your own: do all work in there, and send "
             "what shall be kept.",
             tools=("@talk", "@find", "@web", "sandbox_*"),
-            shown=(*_ALWAYS, "sandbox_*", "web_search"),
-            needs=("sandbox_*",),
+            shown=(*_ALWAYS, *_SANDBOXED, "sandbox_browser*", "web_search"),
+            needs=_SANDBOXED,
             max_steps=20,
         ),
     )

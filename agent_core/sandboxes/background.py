@@ -1,4 +1,5 @@
-"""Commands that run on after the call that started them: by workspace and handle, in memory only.
+"""What runs on after the call that started it, in memory only: commands, by workspace and handle,
+and the shells that stay.
 
 None outlives the gateway's process, so nothing of it is kept on disk: after a restart a handle is
 unknown. Handles are random, so that an old one never names a new command.
@@ -11,6 +12,7 @@ from pathlib import Path
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.port import NOTHING, Done, Running, Sandbox
+from agent_core.sandboxes.shells import Shells
 
 MOST = 4
 """Commands that run at once in one workspace."""
@@ -77,6 +79,7 @@ class Background:
 
     def __init__(self) -> None:
         self._commands: dict[Path, dict[str, Command]] = {}
+        self.shells = Shells()
 
     async def start(
         self,
@@ -111,7 +114,9 @@ class Background:
         return self._commands.get(workspace, {}).get(handle)
 
     def halt(self, workspace: Path | None = None) -> int:
-        """End what runs in this workspace, or everywhere; how many were not being ended yet."""
+        """End what runs in this workspace, or everywhere, its shell too; how many commands were
+        not being ended yet."""
+        self.shells.halt(workspace)
         alive = [one for one in self._in(workspace) if one.alive and not one.stopped]
         for command in alive:
             command.stop()
@@ -119,6 +124,7 @@ class Background:
 
     async def close(self) -> None:
         """End everything, and see it gone."""
+        await self.shells.close()
         self.halt()
         for command in list(self._in(None)):
             await command.wait(DEATH)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes import process
-from agent_core.sandboxes.port import NOTHING, Done, Running, Sandbox
+from agent_core.sandboxes import process, session
+from agent_core.sandboxes.languages import found
+from agent_core.sandboxes.port import NOTHING, Done, Language, Running, Sandbox
 from agent_core.tools.paths import OWN
 
 NOBODY = 65534
@@ -74,6 +75,15 @@ class BwrapSandbox:
         """As the port says."""
         return await process.begin(await self._enter(command, cwd, limit, env), limit)
 
+    @property
+    def programs(self) -> Mapping[Language, str]:
+        """Those of this machine: /usr is the same inside."""
+        return found(_ENV["PATH"])
+
+    async def open_shell(self, cwd: Path, limit: float) -> session.Session:
+        """As the port says."""
+        return await session.begin(lambda line: self._enter(line, cwd, limit, NOTHING))
+
     async def _enter(
         self, command: str, cwd: Path, limit: float, env: Mapping[str, str]
     ) -> process.Start:
@@ -109,6 +119,19 @@ class PlainSubprocess:
     ) -> Running:
         """As the port says; a process that leaves its group can outlive the gateway."""
         return await process.begin(self._enter(command, cwd, limit, env), limit)
+
+    @property
+    def programs(self) -> Mapping[Language, str]:
+        """Those of this machine."""
+        return found(_ENV["PATH"])
+
+    async def open_shell(self, cwd: Path, limit: float) -> session.Session:
+        """As the port says."""
+
+        async def enter(line: str) -> process.Start:
+            return self._enter(line, cwd, limit, NOTHING)
+
+        return await session.begin(enter)
 
     def _enter(
         self, command: str, cwd: Path, limit: float, more: Mapping[str, str]

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
+if TYPE_CHECKING:  # a session is made of what is said here
+    from agent_core.sandboxes.session import Session
+
 NOTHING: Mapping[str, str] = {}
+Language = Literal["python", "javascript", "typescript", "bash"]
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -70,3 +74,11 @@ class Sandbox(Protocol):
     ) -> Running:
         """As `run`, but without waiting: it runs on for at most `limit` seconds, never longer
         than the gateway's process lives."""
+
+    @property
+    def programs(self) -> Mapping[Language, str]:
+        """The languages that code can be run in, each with the words before a file's path."""
+
+    async def open_shell(self, cwd: Path, limit: float) -> "Session":
+        """A bash in the workspace that stays; ToolFailed without bash. What it runs may take
+        `limit` seconds of computing. It dies with the gateway's process."""

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE, STDOUT
-from typing import cast
+from typing import Protocol, cast
 
 from msgspec import Struct
 
@@ -35,12 +35,29 @@ class Start(Struct, frozen=True, kw_only=True):
     cwd: Path
 
 
-class _Output:
-    """What a process writes: a head, a tail, and a count of the rest."""
+class Sink(Protocol):
+    """Takes what a process writes."""
 
-    def __init__(self, live: Callable[[str], None] | None) -> None:
+    @property
+    def total(self) -> int:
+        """Bytes so far; beyond FLOOD the process is stopped."""
+
+    def add(self, data: bytes) -> None:
+        """More of it."""
+
+    def text(self) -> str:
+        """What was kept of it."""
+
+    def ended(self) -> None:
+        """The process is dead; a little may still come."""
+
+
+class Output:
+    """What a process writes: a head, a tail, and a count of the rest. `half`: bytes of each."""
+
+    def __init__(self, half: int, live: Callable[[str], None] | None = None) -> None:
         self.total = 0
-        self._half = HALF if live else HALF_BEHIND
+        self._half = half
         self._head = bytearray()
         self._tail = bytearray()
         self._live = live
@@ -60,6 +77,13 @@ class _Output:
             self._left -= len(text)
             self._live(text if self._left else f"{text}\n[more is not shown while it runs]\n")
 
+    def show(self, live: Callable[[str], None]) -> None:
+        """What comes from now on is shown to `live` too."""
+        self._live = live
+
+    def ended(self) -> None:
+        """Nothing depends on it."""
+
     def text(self) -> str:
         """All, or its beginning and end with the count of what is missing."""
         tail = bytes(self._tail[-self._half :])
@@ -75,7 +99,7 @@ class Child(asyncio.SubprocessProtocol):
     """A process under way. Follows the process itself, not its pipes: a grandchild may hold
     those open for ever. Needs no task: its end is a callback, its limit a timer."""
 
-    def __init__(self, output: _Output, limit: float) -> None:
+    def __init__(self, output: Sink, limit: float) -> None:
         loop = asyncio.get_running_loop()
         self.timed_out = False
         self._limit = limit
@@ -102,6 +126,7 @@ class Child(asyncio.SubprocessProtocol):
         if self._transport is not None and (held := self._transport.get_pipe_transport(0)):
             held.close()
         _settle(self._exited)
+        self._output.ended()
         self._after(DRAIN, self.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -164,7 +189,12 @@ class Child(asyncio.SubprocessProtocol):
 
 async def begin(start: Start, limit: float, live: Callable[[str], None] | None = None) -> Child:
     """Start it; it runs to its end or to `limit` seconds, then its group is dead."""
-    child = Child(_Output(live), limit)
+    return await attach(start, limit, Output(HALF if live else HALF_BEHIND, live))
+
+
+async def attach(start: Start, limit: float, sink: Sink, *inherited: int) -> Child:
+    """As `begin`, with a sink of its own, and with these open files besides."""
+    child = Child(sink, limit)
     try:
         await asyncio.get_running_loop().subprocess_exec(
             lambda: child,
@@ -175,6 +205,7 @@ async def begin(start: Start, limit: float, live: Callable[[str], None] | None =
             env=start.env,
             cwd=start.cwd,
             start_new_session=True,
+            pass_fds=inherited,
         )
     except BaseException:
         child.close()

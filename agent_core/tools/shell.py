@@ -76,7 +76,7 @@ def shell_tool(
             )
         most = min(wanted.timeout, limit)
         done = await sandbox.run(wanted.command, context.workspace, most, context.output, env)
-        return _report(done, most)
+        return report(done, most)
 
     return Tool(
         name="run_command",
@@ -186,7 +186,7 @@ def _digest(name: str, workspace: Path) -> str:
 def _state(handle: str, command: Command) -> str:
     """All of an ended command's output, the newest of one that runs."""
     if (done := command.done) is not None:
-        return _report(done, command.limit, command.stopped)
+        return report(done, command.limit, command.stopped)
     output = command.output()
     left = len(output) - MAX_TAIL
     cut = f"[… {left} characters before this]\n" if left > 0 else ""
@@ -194,7 +194,8 @@ def _state(handle: str, command: Command) -> str:
     return f"{head}\n{cut}{output[-MAX_TAIL:] or '(no output yet)'}"
 
 
-def _report(done: Done, limit: float, stopped: bool = False) -> str:
+def report(done: Done, limit: float, stopped: bool = False) -> str:
+    """What a command wrote, and how it ended, for the model."""
     end = f"[exit code {done.exit_code}]"
     if done.timed_out:
         end = f"[stopped after {limit:g} s]"

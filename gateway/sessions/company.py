@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
 from gateway.messages import Sender
-from gateway.ports import Growing
+from gateway.ports import Growing, Printed
 from gateway.sessions.turns import OpenTurn
 from gateway.spending.ledger import Payer
 from gateway.store.rows import ConversationSettings
@@ -72,4 +72,7 @@ class Circumstances:
         return self._open.row.sender, self._open.row.role
 
     def output(self, event: OutputAdded) -> None:
-        return None
+        session, row = self._session, self._open.row
+        if row.firing is None:  # a report is delivered whole
+            printed = Printed(turn=row.id, call_id=event.call_id, text=event.text)
+            session.services.feed.publish(session.conversation.id, printed)

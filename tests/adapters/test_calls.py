@@ -13,9 +13,18 @@ def test_a_command_alone_is_shown_bare() -> None:
     assert laid_out('{"command": "cd a &&\\n  make \\"b\\""}') == 'cd a &&\n  make "b"'
 
 
+def test_code_stands_below_what_else_there_is() -> None:
+    code = '{"language":"python","code":"for a in b:\\n    print(a)\\n"}'
+    assert laid_out(code) == '{"language":"python"}\nfor a in b:\n    print(a)'
+    assert laid_out('{"code":"  a = 1"}') == "  a = 1"
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
+        ('{"code":"a","l":1,"l":2}', '{\n  "code": "a",\n  "l": 1,\n  "l": 2\n}'),
+        ('{"code":"a\\u001bb"}', '{\n  "code": "a\\u001bb"\n}'),
+        ('{"code":" "}', '{\n  "code": " "\n}'),
         ('{"command":"ls","timeout":1.0}', '{\n  "command": "ls",\n  "timeout": 1.0\n}'),
         ('{"command":["ls"]}', '{\n  "command": [\n    "ls"\n  ]\n}'),
         ('{"command":"ls","command":"rm"}', '{\n  "command": "ls",\n  "command": "rm"\n}'),
@@ -26,7 +35,20 @@ def test_a_command_alone_is_shown_bare() -> None:
         ("{}", ""),
         ("no JSON\u200b ", "no JSON\\u200b"),
     ],
-    ids=["more", "a list", "twice", "a blank", "a control", "turned", "a tag", "nothing", "broken"],
+    ids=[
+        "code, twice",
+        "code, a control",
+        "no code",
+        "more",
+        "a list",
+        "twice",
+        "a blank",
+        "a control",
+        "turned",
+        "a tag",
+        "nothing",
+        "broken",
+    ],
 )
 def test_all_else_is_shown_as_json(arguments: str, shown: str) -> None:
     assert laid_out(arguments) == shown

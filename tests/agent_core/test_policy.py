@@ -8,6 +8,9 @@ from agent_core.questions import Decision, Input
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.tools.ask import Ask, ask_tool, question
+from agent_core.tools.code.bash import Bash, Command, bash_tool
+from agent_core.tools.code.execute import Python, code_tools
+from agent_core.tools.code.sandboxed import File, file_tool
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.files import List, Read, Write, file_tools
 from agent_core.tools.shell import Run, shell_tool
@@ -23,6 +26,12 @@ FETCH = Tool(
     name="fetch", description="", arguments=Read, repetition="pure", access="network", call=never
 )
 SHELL, OPEN = shell_tool(BwrapSandbox(), Background()), shell_tool(PlainSubprocess(), Background())
+BASH = bash_tool(Bash(BwrapSandbox(), Background().shells, 60))
+OPEN_BASH = bash_tool(Bash(PlainSubprocess(), Background().shells, 60))
+CODE, OPEN_CODE = (
+    next(tool for tool in code_tools(tier) if tool.name == "python_execute")
+    for tier in (BwrapSandbox(), PlainSubprocess())
+)
 READ, WRITE, LIST = file_tools()
 FILE = Write(path="a", content="x")
 
@@ -45,6 +54,22 @@ def judge(
         (SHELL, Run(command="python x.py"), "ask", "ask", "ask"),
         (OPEN, Run(command="ls -la"), "ask", "ask", "ask"),
         (OPEN, Run(command="python x.py"), "ask", "ask", "ask"),
+        (BASH, Command(command="ls -la"), "ask", "allow", "ask"),
+        (BASH, Command(command="cd a && cat b"), "ask", "allow", "ask"),
+        (BASH, Command(command="pytest"), "ask", "ask", "ask"),
+        (BASH, Command(command="ls", restart=True), "ask", "allow", "ask"),
+        (BASH, Command(restart=True), "allow", "allow", "ask"),
+        (BASH, Command(command="f() { ls; }"), "ask", "ask", "ask"),
+        (OPEN_BASH, Command(command="ls"), "ask", "ask", "ask"),
+        (BASH, Command(command="ls", timeout=61), "deny", "deny", "deny"),
+        (CODE, Python(code="print(1)"), "ask", "ask", "ask"),
+        (CODE, Python(code="date"), "ask", "ask", "ask"),
+        (CODE, Python(code="ls -la"), "ask", "ask", "ask"),
+        (OPEN_CODE, Python(code="print(1)"), "ask", "ask", "ask"),
+        (file_tool(), File(action="read", path="a"), "allow", "allow", "ask"),
+        (file_tool(), File(action="write", path="a", content=""), "ask", "allow", "ask"),
+        (file_tool(), File(action="delete", path="a"), "ask", "allow", "ask"),
+        (file_tool(), File(action="delete", path="../a"), "deny", "deny", "deny"),
         (FETCH, Read(path="https://x"), "ask", "ask", "ask"),
         (READ, Read(path="../x"), "deny", "deny", "deny"),
         (READ, Read(path=".env"), "deny", "deny", "deny"),
@@ -59,6 +84,24 @@ def test_the_table(
     assert judge(tool, arguments, "ask").ruling == in_ask
     assert judge(tool, arguments, "auto").ruling == in_auto
     assert judge(tool, arguments, "auto", ask_all=True).ruling == in_ask_all
+
+
+def test_a_rule_for_code_holds_for_that_code_only() -> None:
+    first = judge(CODE, Python(code="print(1)"))
+    assert first.risk == "medium" and "is a program" in first.reason
+    assert first.always.startswith('= {"code":"print(1)"')
+    rule = Grant(tool="python_execute", pattern=first.always, person="A", lasting=True)
+    assert judge(CODE, Python(code="print(1)"), "ask", rule).ruling == "allow"
+    assert judge(CODE, Python(code="print(2)"), "ask", rule).ruling == "ask"
+    assert "as of dddd" in first.always, "what it imports is part of it"
+    unisolated = judge(OPEN_CODE, Python(code="print(1)"), "auto", rule)
+    assert (unisolated.ruling, unisolated.risk, unisolated.always) == ("ask", "high", "")
+
+
+def test_no_rule_covers_a_shell_that_stays() -> None:
+    """What the same words do there depends on those before."""
+    verdict = judge(BASH, Command(command="make"))
+    assert (verdict.ruling, verdict.always) == ("ask", "") and "left off" in verdict.reason
 
 
 def test_no_isolation_is_said_and_no_grant_helps() -> None:

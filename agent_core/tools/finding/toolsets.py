@@ -21,8 +21,10 @@ T = TypeVar("T")
 BUILT_IN: dict[str, Patterns] = {
     "files": ("read_file", "write_file", "list_files", "str_replace_editor", "rollback"),
     "shell": ("run_command", "check_command"),
+    "code": ("execute_code", "python_execute", "normal_python_execute", "bash", "sandbox_file"),
+    "charts": ("visualization_preparation", "data_visualization"),
     "web": ("web_search", "read_page", "delegate_to_research"),
-    "talk": ("ask_user", "send_file", "task_planning", "memory", "terminate"),
+    "talk": ("ask_user", "send_file", "task_planning", "todo", "memory", "terminate"),
     "find": ("find_tools", "call_tool"),
     "servers": ("*__*",),
 }

@@ -1,0 +1,195 @@
+"""One shell that stays: it is told commands one after the other, and keeps what they leave behind.
+
+The shell reads its commands from a pipe that this process holds the other end of. What it writes
+comes in one stream, parted by marks that no command knows before: the end of each is told by the
+shell itself, after it, through a copy of its output that commands do not inherit.
+"""
+
+import asyncio
+import fcntl
+import os
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes import process
+from agent_core.sandboxes.port import NOTHING, Done
+from agent_core.sandboxes.process import DRAIN, HALF, Child, Output
+
+LONGEST = 60_000
+"""Bytes of a command, quoted: less than a pipe takes at once, so that to write never waits."""
+LIFE = 86_400.0
+"""Seconds after which the oldest shell ends."""
+_CLEAR = 64
+"""Above all numbers of open files that shells use by themselves."""
+
+Opener = Callable[[str], Awaitable[process.Start]]
+"""From the shell's command line to what is started."""
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """How a command went. `folder`: where the shell is now, as it calls it; "" if it ended with
+    the command."""
+
+    done: Done
+    folder: str
+
+
+class _Stream:
+    """What a shell writes, parted by the mark of the command under way."""
+
+    def __init__(self) -> None:
+        self._output = Output(HALF)
+        self._mark = b""
+        self._held = b""
+        self._over: asyncio.Future[Ran | None] | None = None
+
+    @property
+    def total(self) -> int:
+        """Bytes that the command wrote, or what runs behind wrote since the last one."""
+        return self._output.total
+
+    def begin(self, mark: bytes, live: Callable[[str], None]) -> "asyncio.Future[Ran | None]":
+        """A command begins; the future says how it went, None: the shell is dead."""
+        self._mark = mark
+        self._output.show(live)
+        self._over = asyncio.get_running_loop().create_future()
+        return self._over
+
+    def add(self, data: bytes) -> None:
+        """Keep what the command wrote; what may be the beginning of a mark waits for the rest."""
+        self._held += data
+        before, mark, after = self._held.partition(self._mark) if self._mark else (b"", b"", b"")
+        if mark and b"\0" in after:
+            said, _, rest = after.partition(b"\0")
+            self._pass(before)
+            self._end(said)
+            self._held = b""
+            self._pass(rest)
+            return
+        safe = len(before) if mark else self._unmarked()
+        self._pass(self._held[:safe])
+        self._held = self._held[safe:]
+
+    def _pass(self, data: bytes) -> None:
+        if data:
+            self._output.add(data)
+
+    def _unmarked(self) -> int:
+        """How many bytes surely belong to no mark."""
+        at = self._held.rfind(b"\0")
+        return at if at >= 0 and self._mark.startswith(self._held[at:]) else len(self._held)
+
+    def _end(self, said: bytes) -> None:
+        """The command is over; what comes from now on belongs to the next one."""
+        code, _, folder = said.decode("utf-8", "replace").partition(" ")
+        exit_code = int(code) if code.isdigit() else 1
+        done = Done(exit_code=exit_code, output=self.text(), timed_out=False)
+        self._mark, self._output = b"", Output(HALF)
+        if self._over is not None and not self._over.done():
+            self._over.set_result(Ran(done=done, folder=folder))
+
+    def text(self) -> str:
+        """What was kept."""
+        return self._output.text()
+
+    def ended(self) -> None:
+        """The shell is dead."""
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
+
+
+class Session:
+    """A shell under way. One command at a time: callers take turns."""
+
+    def __init__(self, child: Child, stream: _Stream, pipe: int) -> None:
+        self._child, self._stream, self._pipe = child, stream, pipe
+
+    @property
+    def alive(self) -> bool:
+        """It takes commands."""
+        return self._child.done is None
+
+    async def run(
+        self,
+        command: str,
+        limit: float,
+        live: Callable[[str], None],
+        env: Mapping[str, str] = NOTHING,
+    ) -> Ran:
+        """Run `command` in it, for at most `limit` seconds: then the shell is dead, and so it is
+        when the call is cancelled. `env` holds for this command."""
+        mark = ambient.token(16)
+        words = _words(command, mark, env)
+        if not self.alive:
+            return await self._gone()
+        over = self._stream.begin(b"\0%s " % mark.encode(), live)
+        try:
+            os.write(self._pipe, words)
+        except OSError:
+            self.close()  # it is dying; the stream says so
+        try:
+            async with ambient.limit(limit):
+                ran = await asyncio.shield(over)
+        except TimeoutError:
+            self._child.timed_out = True
+            ran = None
+        except BaseException:
+            self.close()
+            raise
+        return await self._gone() if ran is None else ran
+
+    async def _gone(self) -> Ran:
+        self._child.kill()
+        done = await self._child.wait(DRAIN) or self._child.ending()
+        self.close()
+        return Ran(done=done, folder="")
+
+    def close(self) -> None:
+        """End it, with all that it started."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        self._child.kill()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait at most `seconds` until it is gone."""
+        await self._child.wait(seconds)
+
+
+async def begin(enter: Opener) -> Session:
+    """Start a shell in what `enter` makes of its command line."""
+    reading, writing = os.pipe()
+    try:
+        high = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, _CLEAR)
+    finally:
+        os.close(reading)
+    try:
+        line = f"exec /bin/bash --noprofile --norc <&{high} {high}<&- 9>&1"
+        stream = _Stream()
+        child = await process.attach(await enter(line), LIFE, stream, high)
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(high)
+    return Session(child, stream, writing)
+
+
+def _words(command: str, mark: str, env: Mapping[str, str]) -> bytes:
+    """What the shell reads: the command, then the word that it is over."""
+    given = "".join(f"{name}={shlex.quote(value)} " for name, value in env.items())
+    said = "builtin printf '\\0%s %s %s\\0' " + mark + ' "$?" "$(builtin pwd -P 2>/dev/null)"'
+    text = f"{given}eval {shlex.quote(command)} </dev/null 9>&-\n{said} >&9\n"
+    try:
+        words = text.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed("The command has half of a character pair; write it again.") from None
+    if "\0" in command:
+        raise ToolFailed("The command has a zero character, which no shell takes.")
+    if len(words) > LONGEST:
+        raise ToolFailed("The command is too long for a shell. Write it to a file and run that.")
+    return words

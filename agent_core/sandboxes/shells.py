@@ -1,0 +1,127 @@
+"""The shells that stay, one a workspace: opened when needed, ended when idle for long, in memory
+only. None outlives the gateway's process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agent_core import ambient
+from agent_core.sandboxes.port import Sandbox
+from agent_core.sandboxes.session import Session
+
+MOST = 16
+"""Shells of all workspaces together; the one that was idle longest makes room."""
+DEATH = 5.0
+"""Seconds that a killed shell gets to be gone."""
+REMEMBERED = 256
+"""Workspaces of which it is known why their last shell ended."""
+
+
+class Desk:
+    """The shell of one workspace, for who holds its turn. `top`: what it calls the workspace;
+    `folder`: where it is, likewise."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.session: Session | None = None
+        self.top = self.folder = ""
+        self.used = 0.0
+        self.waiting = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def alive(self) -> bool:
+        """There is a shell that takes commands."""
+        return self.session is not None and self.session.alive
+
+    def end(self) -> None:
+        """Kill the shell, with all that it started."""
+        self.rest()
+        if self.session is not None:
+            self.session.close()
+
+    def rest(self, timer: asyncio.TimerHandle | None = None) -> None:
+        """Take `timer` for the end of its idleness, in place of the one before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = timer
+
+
+class Shells:
+    """All shells of this process."""
+
+    def __init__(self) -> None:
+        self._desks: dict[Path, Desk] = {}
+        self._why: dict[Path, str] = {}
+
+    @asynccontextmanager
+    async def turn(self, workspace: Path, idle: float) -> AsyncIterator[Desk]:
+        """The workspace's desk, when those who came before are through; a shell that stands at it
+        afterwards is ended when nobody comes for `idle` seconds."""
+        desk = self._desks.setdefault(workspace, Desk())
+        desk.waiting += 1
+        try:
+            async with desk.turn:
+                desk.rest()
+                yield desk
+        finally:
+            desk.waiting -= 1
+            desk.used = ambient.monotonic()
+            if desk.alive:
+                loop = asyncio.get_running_loop()
+                why = f"it was idle for {idle / 60:g} minutes"
+                desk.rest(loop.call_later(idle, self.end, workspace, why))
+            elif not desk.waiting and self._desks.get(workspace) is desk:
+                del self._desks[workspace]
+
+    async def open(self, desk: Desk, sandbox: Sandbox, workspace: Path, limit: float) -> Session:
+        """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
+        self._make_room()
+        desk.session = session = await sandbox.open_shell(workspace, limit)
+        try:
+            at = await session.run("true", DEATH, lambda text: None)
+            desk.top = desk.folder = at.folder
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def why(self, workspace: Path) -> str:
+        """Why the last shell of the workspace ended, "" if that is not known; told once."""
+        return self._why.pop(workspace, "")
+
+    def end(self, workspace: Path, why: str) -> None:
+        """End the workspace's shell, if there is one, because of `why`."""
+        desk = self._desks.get(workspace)
+        if desk is None:
+            return
+        if desk.alive:
+            self.note(workspace, why)
+        desk.end()
+        if not desk.waiting:
+            del self._desks[workspace]
+
+    def note(self, workspace: Path, why: str) -> None:
+        """Remember why the workspace's shell ended, or will have."""
+        self._why[workspace] = why
+        while len(self._why) > REMEMBERED:
+            del self._why[next(iter(self._why))]
+
+    def halt(self, workspace: Path | None = None) -> None:
+        """End the shell of this workspace, or all: a person stopped what they do."""
+        for place in [workspace] if workspace is not None else list(self._desks):
+            self.end(place, "it was stopped")
+
+    async def close(self) -> None:
+        """End all of them, and see them gone."""
+        sessions = [desk.session for desk in self._desks.values() if desk.session is not None]
+        self.halt()
+        for session in sessions:
+            await session.wait(DEATH)
+
+    def _make_room(self) -> None:
+        alive = {place: desk for place, desk in self._desks.items() if desk.alive}
+        idle = sorted((desk.used, place) for place, desk in alive.items() if not desk.waiting)
+        for _, place in idle[: max(0, len(alive) - MOST + 1)]:
+            self.end(place, "others needed its place")

@@ -1,0 +1,182 @@
+"""The tool bash: a shell that stays from call to call, with its folder, variables and functions.
+
+It lives in memory. What is kept of it is its folder: a new shell begins there, and the model is
+told that it is a new one.
+"""
+
+import asyncio
+import os
+import shlex
+from pathlib import Path
+
+from msgspec.structs import replace
+from pydantic import BaseModel, Field
+
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.port import Sandbox
+from agent_core.sandboxes.secrets import NoSecrets, Secrets
+from agent_core.sandboxes.shells import Desk, Shells
+from agent_core.tools import shell
+from agent_core.tools.code.looking import looking
+from agent_core.tools.code.place import Place, recall, remember, within
+from agent_core.tools.contract import Tool, ToolContext
+
+IDLE = 1_800.0
+"""Seconds without a command after which a shell is ended."""
+_QUICK = 2.0
+"""Seconds that the shell gets to go to a folder."""
+_LOOK = "top=$(pwd -P); cd -- {folder} || exit\n{command}\n"
+_MOVED = 'code=$?; printf \'\\0%s\\0%s\' "$top" "$(pwd -P)"; exit $code'
+_RESTARTED = "The next command gets a new shell, in the workspace's folder."
+_OUTSIDE = (
+    "Not run: the shell is in {folder}, outside of the workspace, where a command that only looks "
+    "is not run without asking. Go back by cd, or write it as: bash -c '…'"
+)
+_ENDED = "The shell ended with this command; the next one gets a new shell."
+
+
+class Command(BaseModel):
+    """Arguments of bash."""
+
+    command: str = ""
+    timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
+    restart: bool = Field(default=False, description="Begin with a new shell.")
+
+
+class Bash:
+    """The shells of a sandbox, as tools use them. `limit`: seconds of a command at most."""
+
+    def __init__(
+        self, sandbox: Sandbox, shells: Shells, limit: int, secrets: Secrets | None = None
+    ) -> None:
+        self.sandbox, self.shells, self.limit = sandbox, shells, limit
+        self._secrets: Secrets = secrets or NoSecrets()
+
+    async def run(self, wanted: Command, context: ToolContext, desk: Desk) -> str:
+        """What the call gives; who calls has the desk's turn."""
+        place = await asyncio.to_thread(recall, context.workspace)
+        if wanted.restart:
+            desk.end()
+            self.shells.why(context.workspace)
+            place = await _keep(context, place, Place())
+        if not wanted.command.strip():
+            if wanted.restart:
+                return _RESTARTED
+            raise ToolFailed("Give a command, or restart.")
+        if self.sandbox.isolated and (verbs := looking(wanted.command)):
+            return await self._look(wanted, context, desk, "cd" in verbs)
+        news = "" if desk.alive else await self._open(context, desk, place)
+        return news + await self._tell(wanted, context, desk)
+
+    async def _look(self, wanted: Command, context: ToolContext, desk: Desk, moves: bool) -> str:
+        """Run what only looks around beside the shell, in its folder."""
+        if desk.alive and not within(desk.folder, desk.top):
+            raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
+        place = await asyncio.to_thread(recall, context.workspace)
+        words = _LOOK.format(folder=shlex.quote(place.folder), command=wanted.command)
+        live = _unseen if moves else context.output
+        most = min(wanted.timeout, self.limit)
+        words += _MOVED if moves else ""
+        done = await self.sandbox.run(words, context.workspace, most, live)
+        if moves and done.output.count("\0") >= 2:
+            output, top, folder = done.output.rsplit("\0", 2)
+            done = replace(done, output=output)
+            now = within(folder, top) or place.folder
+            await _keep(context, place, replace(place, folder=now))
+        return shell.report(done, most)
+
+    async def _open(self, context: ToolContext, desk: Desk, place: Place) -> str:
+        """A new shell, and what the model has to know of it."""
+        await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
+        why = self.shells.why(context.workspace) or "the gateway was started anew"
+        lost = place.folder != "." and not await _go(desk, place.folder)
+        now = "." if lost else place.folder
+        await _keep(context, place, Place(folder=now, opened=True))
+        if lost:
+            return f"[A new shell, in the workspace's folder: {place.folder} is gone.]\n"
+        if not place.opened:
+            return ""
+        return (
+            f"[A new shell, in {now}: the one before is gone ({why}), with its variables, "
+            "functions and background jobs.]\n"
+        )
+
+    async def _tell(self, wanted: Command, context: ToolContext, desk: Desk) -> str:
+        """Run the command in the shell."""
+        place = await asyncio.to_thread(recall, context.workspace)
+        if within(desk.folder, desk.top) not in ("", place.folder):
+            await _go(desk, place.folder)  # a look went there
+        assert desk.session is not None
+        env = self._secrets.given(context.workspace, wanted.command)
+        most = min(wanted.timeout, self.limit)
+        ran = await desk.session.run(wanted.command, most, context.output, env)
+        if not desk.alive:
+            self.shells.note(context.workspace, f"it ended with: {wanted.command[:80]}")
+            end = "" if ran.done.timed_out else f"\n[{_ENDED}]"
+            return shell.report(replace(ran.done, output=ran.done.output.rstrip() + end), most)
+        desk.folder = ran.folder
+        now = within(ran.folder, desk.top) or place.folder
+        await _keep(context, place, replace(place, folder=now))
+        return shell.report(ran.done, most)
+
+
+def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
+    """bash, or the same under another name and with another patience."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> str:
+        wanted = Command.model_validate(arguments, from_attributes=True)
+        async with bash.shells.turn(context.workspace, idle) as desk:
+            return await bash.run(wanted, context, desk)
+
+    return Tool(
+        name=name,
+        description="Run a command in a shell that stays: its folder, variables, functions and "
+        "background jobs are there at the next call. A command that takes longer than its timeout "
+        f"(at most {bash.limit} s) ends the shell. {bash.sandbox.about}",
+        arguments=Command,
+        repetition="effect",
+        access="shell",
+        call=call,
+        bind=bind,
+        limit=float(bash.limit),
+        isolated=bash.sandbox.isolated,
+        interactive=True,
+        rule=_no_rule,
+        looks=_only_restarts,
+    )
+
+
+def bind(arguments: BaseModel, workspace: Path) -> str:
+    """As run_command's, and the folder that the shell is in."""
+    wanted = Command.model_validate(arguments, from_attributes=True)
+    folder = recall(workspace).folder
+    at = f"cd -- {shlex.quote(folder)}; {wanted.command}"
+    return f"{folder}\n{shell.bind(shell.Run(command=at), workspace)}"
+
+
+def _no_rule(arguments: BaseModel) -> str:
+    """What the same words do in a shell that stays depends on those before: no 'always'."""
+    return ""
+
+
+def _only_restarts(arguments: BaseModel) -> bool:
+    return not Command.model_validate(arguments, from_attributes=True).command.strip()
+
+
+async def _go(desk: Desk, folder: str) -> bool:
+    """Take the shell to a folder of the workspace; False if it is not there."""
+    assert desk.session is not None
+    there = shlex.quote(os.path.join(desk.top, folder))
+    ran = await desk.session.run(f"builtin cd -- {there}", _QUICK, _unseen)
+    desk.folder = ran.folder or desk.folder
+    return not ran.done.exit_code
+
+
+async def _keep(context: ToolContext, before: Place, now: Place) -> Place:
+    if now != before:
+        await asyncio.to_thread(remember, context.workspace, now)
+    return now
+
+
+def _unseen(text: str) -> None:
+    return None

@@ -1,0 +1,177 @@
+"""visualization_preparation looks at a table and writes what a chart shall show;
+data_visualization draws it and gives the picture to people."""
+
+import asyncio
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import PIPE
+
+import msgspec
+from msgspec.structs import asdict
+from pydantic import BaseModel, Field
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.messages import Output
+from agent_core.tools import backups, files, paths
+from agent_core.tools.code.charts.chart import Chart, Drawing, Shape, drawing, proposed
+from agent_core.tools.code.charts.table import Table, describe, parse
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.send import Kept
+
+MOST_BYTES = 30_000_000
+"""Of a CSV file."""
+LIMIT = 60.0
+_NOT_THERE = (
+    "Charts cannot be drawn here: matplotlib is missing. Whoever runs this installs the extra "
+    "`charts` (pip install 'turnkeeper[charts]'). Until then give the numbers as a table."
+)
+_DRAW = Path(__file__).with_name("draw.py")
+
+
+class Prepare(BaseModel):
+    """Arguments of visualization_preparation."""
+
+    path: str = Field(description="A CSV file.")
+    kind: Shape | None = None
+    x: str = Field(default="", description="A column.")
+    y: list[str] = Field(default=[], description="Columns of numbers.")
+    title: str = ""
+
+
+class Visualize(BaseModel):
+    """Arguments of data_visualization."""
+
+    path: str = Field(description="What visualization_preparation wrote.")
+    caption: str = Field(default="", max_length=4_000)
+
+
+def chart_tools(kept: Kept) -> tuple[Tool, ...]:
+    """The two tools; pictures for people are copied to `kept`."""
+
+    async def draw(arguments: BaseModel, context: ToolContext) -> Output:
+        wanted = Visualize.model_validate(arguments, from_attributes=True)
+        if find_spec("matplotlib") is None:
+            raise ToolFailed(_NOT_THERE)
+        drawn = await asyncio.to_thread(_drawing, wanted.path, context.workspace)
+        data = await _drawn(drawn, context.workspace)
+        to = f"{wanted.path.removesuffix('.json').removesuffix('.chart')}.png"
+        await asyncio.to_thread(_put, to, data, context.workspace)
+        given = await asyncio.to_thread(kept.keep, context.workspace, to)
+        said = f"Drawn and given to the person: {to} ({len(data):,} bytes)."
+        return Output(text=said, files=(given,), caption=wanted.caption, changed=(to,))
+
+    return (
+        Tool(
+            name="visualization_preparation",
+            description="Look at a CSV file (columns, types, rows) and write what a chart of it "
+            "shows, as JSON beside it. Without kind, x and y it proposes them.",
+            arguments=Prepare,
+            repetition="idempotent",
+            access="write",
+            call=_prepare,
+        ),
+        Tool(
+            name="data_visualization",
+            description="Draw a chart that visualization_preparation wrote, as PNG, and give it to "
+            "the person.",
+            arguments=Visualize,
+            repetition="idempotent",
+            access="write",
+            call=draw,
+            bind=_bind,
+            limit=LIMIT + 15.0,
+        ),
+    )
+
+
+async def _prepare(arguments: BaseModel, context: ToolContext) -> Output:
+    wanted = Prepare.model_validate(arguments, from_attributes=True)
+    return await asyncio.to_thread(prepare, wanted, context.workspace)
+
+
+def prepare(wanted: Prepare, workspace: Path) -> Output:
+    """Look at the table, and write the chart where one is wanted or suits it."""
+    table = _table(wanted.path, workspace)
+    said, to = describe(table), f"{os.path.splitext(wanted.path)[0]}.chart.json"
+    chart = proposed(table, wanted.path, wanted.title) if wanted.kind is None else None
+    chart = Chart(
+        data=wanted.path,
+        kind=wanted.kind or (chart.kind if chart else "bar"),
+        x=wanted.x or (chart.x if chart else ""),
+        y=tuple(wanted.y) or (chart.y if chart else ()),
+        title=wanted.title,
+    )
+    try:
+        drawing(chart, table)
+    except ToolFailed as error:
+        raise ToolFailed(f"{said}\nNo chart was written: {error}") from None
+    text = msgspec.json.format(msgspec.json.encode(asdict(chart)), indent=2).decode()
+    files.write(files.Write(path=to, content=f"{text}\n"), workspace)
+    return Output(text=f"{said}\nThe chart is in {to}:\n{text}", changed=(to,))
+
+
+def _table(path: str, workspace: Path) -> Table:
+    with paths.open_read(workspace, path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ToolFailed(f"{path} has over {MOST_BYTES // 1_000_000} MB. Group the data first.")
+    return parse(data)
+
+
+def _drawing(path: str, workspace: Path) -> Drawing:
+    with paths.open_read(workspace, path) as file:
+        data = file.read(100_000)
+    try:
+        chart = msgspec.json.decode(data, type=Chart)
+    except msgspec.DecodeError as error:
+        raise ToolFailed(f"{path} is no chart: {error}.") from None
+    return drawing(chart, _table(chart.data, workspace))
+
+
+async def _drawn(drawn: Drawing, workspace: Path) -> bytes:
+    """The picture, by a process of its own. Fonts are looked for once a workspace."""
+    fonts = Path(os.path.realpath(workspace)) / paths.OWN / "matplotlib"
+    with paths.folder(workspace, fonts, create=True):
+        env = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLCONFIGDIR": str(fonts)}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", str(_DRAW), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env
+    )  # fmt: skip
+    try:
+        async with ambient.limit(LIMIT):
+            data, said = await process.communicate(msgspec.json.encode(drawn))
+    except TimeoutError:
+        raise ToolFailed(f"The chart took over {LIMIT:g} s. Show less in it.") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode or not data.startswith(b"\x89PNG"):
+        last = said.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
+        raise ToolFailed(f"The chart could not be drawn: {last[0][:300]}")
+    return data
+
+
+def _put(path: str, data: bytes, workspace: Path) -> None:
+    """The picture in the workspace; a file that was there is kept."""
+    real = paths.resolve(workspace, path, write=True)
+    old = backups.content(workspace, path)[0] if real.exists() else None
+    if old == data:
+        return
+    try:
+        backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
+        backups.store(workspace, real, data, 0o644)
+    except OSError as error:
+        raise paths.failed(path, error) from None
+
+
+def _bind(arguments: BaseModel, workspace: Path) -> str:
+    """What the chart says: it names the data that people are shown."""
+    wanted = Visualize.model_validate(arguments, from_attributes=True)
+    try:
+        with paths.open_read(workspace, wanted.path) as file:
+            return file.read(100_000).decode("utf-8", "replace")
+    except ToolFailed:
+        return ""

@@ -1,0 +1,142 @@
+"""Tools that run code: execute_code, python_execute, normal_python_execute.
+
+The code is written to a file in the workspace's own place, which a sandbox only reads, and is run
+from the workspace's folder as a command is. The file is removed afterwards: the journal has it.
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Literal, cast
+
+from pydantic import BaseModel, Field, create_model
+
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.port import Language, Sandbox
+from agent_core.tools import backups, paths, shell
+from agent_core.tools.contract import Tool, ToolContext
+
+_FOLDER = f"{paths.OWN}/code"
+_SUFFIX: dict[Language, str] = {
+    "python": "py", "javascript": "js", "typescript": "ts", "bash": "sh",
+}  # fmt: skip
+_AROUND: dict[Language, str] = {"python": "PYTHONPATH=. ", "javascript": "NODE_PATH=. "}
+"""So that modules of the workspace's folder are found though the code's file is not in it."""
+_IMPORTED = re.compile(r"^\s*(?:import|from)\s+([\w., ]+)", re.MULTILINE)
+
+
+class Code(BaseModel):
+    """Arguments of execute_code, but for the languages that there are."""
+
+    code: str = Field(min_length=1)
+    language: Language
+    timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
+
+
+class Python(BaseModel):
+    """Arguments of python_execute."""
+
+    code: str = Field(min_length=1, description="Only what is printed is seen.")
+    timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
+
+
+class TypedPython(Python):
+    """Arguments of normal_python_execute."""
+
+    code_type: Literal["process", "report", "others"] = "process"
+
+
+def code_tools(sandbox: Sandbox, limit: int = shell.MAX_LIMIT) -> tuple[Tool, ...]:
+    """The tools for the languages that `sandbox` has. `limit`: seconds that code may take."""
+    languages = tuple(sandbox.programs)
+    if not languages:
+        return ()
+    runner = _Runner(sandbox, limit)
+    known = cast("type[str]", Literal.__getitem__(languages))
+    arguments = create_model("Code", __base__=Code, language=(known, ...))
+    said = f"Run {', '.join(languages)} code in the workspace, in a fresh process"
+    tools = (runner.tool("execute_code", f"{said}.", arguments),)
+    if "python" not in languages:
+        return tools
+    return (
+        *tools,
+        runner.tool("python_execute", "Run Python code; what it prints is the result.", Python),
+        runner.tool(
+            "normal_python_execute",
+            "Run Python code of a data analysis: to process data, to write the report, or others. "
+            "Files go to the workspace; print what you need to see.",
+            TypedPython,
+        ),
+    )
+
+
+class _Runner:
+    def __init__(self, sandbox: Sandbox, limit: int) -> None:
+        self._sandbox, self._limit = sandbox, limit
+
+    def tool(self, name: str, description: str, arguments: type[BaseModel]) -> Tool:
+        return Tool(
+            name=name,
+            description=f"{description} At most {self._limit} s. {self._sandbox.about}",
+            arguments=arguments,
+            repetition="effect",
+            access="shell",
+            call=self._call,
+            bind=bind,
+            limit=float(self._limit),
+            isolated=self._sandbox.isolated,
+        )
+
+    async def _call(self, arguments: BaseModel, context: ToolContext) -> str:
+        wanted = meant(arguments)
+        name = f"{hashlib.sha256(context.key.encode()).hexdigest()[:12]}.{_SUFFIX[wanted.language]}"
+        real = Path(os.path.realpath(context.workspace)) / _FOLDER / name
+        await asyncio.to_thread(_write, context.workspace, real, wanted.code)
+        words = f"{self._sandbox.programs[wanted.language]} {shlex.quote(f'{_FOLDER}/{name}')}"
+        around = _AROUND.get(wanted.language, "")
+        most = min(wanted.timeout, self._limit)
+        try:
+            done = await self._sandbox.run(
+                f"{around}exec {words}", context.workspace, most, context.output
+            )
+        finally:
+            real.unlink(missing_ok=True)
+        return shell.report(done, most)
+
+
+def meant(arguments: BaseModel) -> Code:
+    """The code of a call; without a language it is Python."""
+    given = arguments.model_dump(include={"code", "language", "timeout"})
+    return Code.model_validate({"language": "python", **given})
+
+
+def bind(arguments: BaseModel, workspace: Path) -> str:
+    """As run_command's: the files that the code names, and the modules of the workspace that it
+    imports, as they are now."""
+    wanted = meant(arguments)
+    modules = [name.split()[0].replace(".", "/") for name in _names(wanted.code)]
+    imported = [f"{one}{end}" for one in modules for end in (".py", "/__init__.py")]
+    return shell.bind(shell.Run(command="\n".join((wanted.code, *imported))), workspace)
+
+
+def _names(code: str) -> list[str]:
+    found = (name for line in _IMPORTED.findall(code) for name in line.split(","))
+    return [name for name in found if name.strip()]
+
+
+def _write(workspace: Path, real: Path, code: str) -> None:
+    """Readable for whom the sandbox runs it as."""
+    try:
+        data = code.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed("The code has half of a character pair; write it again.") from None
+    try:
+        backups.store(workspace, real, data, 0o644)
+        for folder in (real.parent, real.parent.parent):
+            with paths.folder(workspace, folder) as descriptor:
+                os.fchmod(descriptor, 0o755)
+    except OSError as error:
+        raise paths.failed(_FOLDER, error) from None

@@ -1,0 +1,40 @@
+"""What is kept of a workspace's shell: the folder it is in, in the workspace's own place."""
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.tools import backups, paths
+
+_FILE = f"{paths.OWN}/shell.json"
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """`folder`: from the workspace's. `opened`: there was a shell, so another one is a new one."""
+
+    folder: str = "."
+    opened: bool = False
+
+
+def within(folder: str, top: str) -> str:
+    """`folder` from the workspace's, which is called `top` there; "" if it is outside."""
+    relative = os.path.relpath(folder, top) if folder and top else ".."
+    return "" if relative == ".." or relative.startswith("../") else relative
+
+
+def recall(workspace: Path) -> Place:
+    """What was kept."""
+    try:
+        with paths.open_read(workspace, _FILE) as file:
+            return msgspec.json.decode(file.read(10_000), type=Place)
+    except (ToolFailed, msgspec.DecodeError):
+        return Place()
+
+
+def remember(workspace: Path, place: Place) -> None:
+    """Keep it."""
+    real = Path(os.path.realpath(workspace)) / _FILE
+    backups.store(workspace, real, msgspec.json.encode(place), 0o600)

@@ -1,0 +1,147 @@
+"""Tools by the names that a separate computer has for them: sandbox_file, and those of the profile
+`sandboxed`. One tool for files, over what the file tools do; its shell is bash."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from agent_core.context import pictures
+from agent_core.errors import ToolFailed
+from agent_core.messages import Output, Picture
+from agent_core.tools import backups, files, paths
+from agent_core.tools.code.bash import Bash, bash_tool
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.send import Kept
+
+IDLE = 900.0
+"""Seconds without a command after which the shell of a separate computer is ended."""
+
+
+class File(BaseModel):
+    """Arguments of sandbox_file and sandbox_files."""
+
+    action: Literal["read", "write", "list", "delete"]
+    path: str = "."
+    content: str | None = Field(default=None, description="write: the whole file.")
+
+
+class See(BaseModel):
+    """Arguments of sandbox_vision."""
+
+    path: str
+
+
+def file_tool(name: str = "sandbox_file") -> Tool:
+    """sandbox_file, or the same under another name. To read and to list is no write."""
+    return Tool(
+        name=name,
+        description="Read, write, list or delete files of the workspace.",
+        arguments=File,
+        repetition="idempotent",
+        access="write",
+        call=_call,
+        preview=preview,
+        looks=looks,
+    )
+
+
+def sandboxed_tools(bash: Bash, kept: Kept) -> tuple[Tool, ...]:
+    """What the profile `sandboxed` works with, where something isolates it."""
+    if not bash.sandbox.isolated:
+        return ()
+    shells = (bash_tool(bash, "sandbox_shell", IDLE),) if "bash" in bash.sandbox.programs else ()
+    return (*shells, file_tool("sandbox_files"), vision_tool(kept))
+
+
+def vision_tool(kept: Kept) -> Tool:
+    """sandbox_vision; what the model is shown is copied to `kept`."""
+
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
+        wanted = See.model_validate(arguments, from_attributes=True)
+        picture = await asyncio.to_thread(_picture, wanted.path, context.workspace, kept)
+        said = f"{picture.path} ({picture.mime}, {picture.size:,} bytes) is shown to you."
+        return Output(text=said, pictures=(picture,))
+
+    return Tool(
+        name="sandbox_vision",
+        description="Look at a picture of the workspace yourself: PNG, JPEG, GIF or WebP.",
+        arguments=See,
+        repetition="idempotent",
+        access="read",
+        call=call,
+    )
+
+
+def _picture(path: str, workspace: Path, kept: Kept) -> Picture:
+    with paths.open_read(workspace, path) as file:
+        mime, size = pictures.kind(file.read(12)), os.fstat(file.fileno()).st_size
+    if not mime:
+        raise ToolFailed(f"{path} is no picture that can be shown: PNG, JPEG, GIF or WebP.")
+    if size > pictures.MOST_BYTES:
+        most = pictures.MOST_BYTES // 1_000_000
+        raise ToolFailed(f"{path} is larger than {most} MB. Make it smaller by a command.")
+    given = kept.keep(workspace, path)
+    return Picture(ref=given.ref, path=path, mime=mime, size=given.size)
+
+
+async def _call(arguments: BaseModel, context: ToolContext) -> str | Output:
+    wanted = File.model_validate(arguments, from_attributes=True)
+    work = {"read": read, "list": entries, "write": write, "delete": delete}[wanted.action]
+    said = await asyncio.to_thread(work, wanted, context.workspace)
+    return said if looks(arguments) else Output(text=said, changed=(wanted.path,))
+
+
+def looks(arguments: BaseModel) -> bool:
+    """True for what only reads."""
+    return File.model_validate(arguments, from_attributes=True).action in ("read", "list")
+
+
+def preview(arguments: BaseModel, workspace: Path) -> str:
+    """The diff that a call would make, for the approval card."""
+    wanted = File.model_validate(arguments, from_attributes=True)
+    if wanted.action == "write" and wanted.content is not None:
+        return files.preview(files.Write(path=wanted.path, content=wanted.content), workspace)
+    if wanted.action != "delete":
+        return ""
+    try:
+        return backups.diff(backups.content(workspace, wanted.path)[0], b"", wanted.path)
+    except ToolFailed:
+        return ""
+
+
+def read(wanted: File, workspace: Path) -> str:
+    """A file's first page."""
+    return files.read(files.Read(path=wanted.path), workspace)
+
+
+def entries(wanted: File, workspace: Path) -> str:
+    """A folder's entries."""
+    return files.entries(files.List(path=wanted.path), workspace)
+
+
+def write(wanted: File, workspace: Path) -> str:
+    """The whole file; what it was is kept."""
+    if wanted.content is None:
+        raise ToolFailed("write needs content.")
+    return files.write(files.Write(path=wanted.path, content=wanted.content), workspace)
+
+
+def delete(wanted: File, workspace: Path) -> str:
+    """Remove a file; what it was is kept, so that rollback brings it back."""
+    real = paths.resolve(workspace, wanted.path, write=True)
+    if not real.exists():
+        return f"There is no {wanted.path}; nothing to delete."
+    if real.is_dir():
+        raise ToolFailed(f"{wanted.path} is a folder. Delete its files, or use a command.")
+    old, _ = backups.content(workspace, wanted.path)
+    relative = real.relative_to(os.path.realpath(workspace))
+    try:
+        backups.keep(workspace, relative, old)
+        with paths.folder(workspace, real.parent) as parent:
+            os.unlink(real.name, dir_fd=parent)
+    except OSError as error:
+        raise paths.failed(wanted.path, error) from None
+    return f"Deleted {relative} ({len(old):,} bytes). rollback brings it back."

@@ -1,0 +1,261 @@
+"""bash: a shell that stays, what is kept of it, its ends, and that nothing is left of it."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes import shells
+from agent_core.sandboxes.background import Background
+from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.sandboxes.port import Sandbox
+from agent_core.sandboxes.session import _Stream
+from agent_core.tools.code.bash import Bash, Command, bash_tool, bind
+from agent_core.tools.contract import ToolContext
+from tests.agent_core.test_background import a_mark, alive, gone, there
+
+needs_bwrap = pytest.mark.skipif(
+    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
+    reason="needs the package bubblewrap",
+)
+ISOLATED = pytest.param(BwrapSandbox(), marks=needs_bwrap)
+both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
+
+
+class Lent:
+    """Whoever names TOKEN is given it."""
+
+    def given(self, workspace: Path, command: str) -> dict[str, str]:
+        return {"TOKEN": "it's $hush"} if "TOKEN" in command else {}
+
+    def hide(self, text: str) -> str:
+        return text
+
+
+class Desk:
+    """The tool over one workspace, in one life of the gateway after another."""
+
+    def __init__(self, sandbox: Sandbox, workspace: Path) -> None:
+        self.sandbox, self.workspace = sandbox, workspace
+        self.seen: list[str] = []
+        self.began()
+
+    def began(self, idle: float = 600.0) -> None:
+        self.background = Background()
+        bash = Bash(self.sandbox, self.background.shells, 60, Lent())
+        self.tool = bash_tool(bash, idle=idle)
+
+    async def run(self, command: str, **more: int) -> str:
+        context = ToolContext(
+            workspace=self.workspace, key="k", limit=60.0, output=self.seen.append
+        )
+        return str(await self.tool.call(Command(command=command, **more), context))
+
+
+@pytest.fixture
+async def desk(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Desk]:
+    made = Desk(sandbox, tmp_path)
+    yield made
+    await made.background.close()
+
+
+# ---- what stays --------------------------------------------------------------------------
+
+
+@both
+async def test_folder_variables_and_functions_stay(desk: Desk) -> None:
+    said = await desk.run(
+        "mkdir -p a/b; cd a; N=1; export M=2; f() { echo $N$M; }; declare -A m=([k]=v)"
+    )
+    assert said == "(no output)\n[exit code 0]"
+    assert (
+        await desk.run("f; echo ${m[k]}; bash -c 'echo $M'; (exit 3)") == "12\nv\n2\n[exit code 3]"
+    )
+    assert (await desk.run("cd b; :; basename $PWD")).startswith("b\n")
+    assert await desk.run("basename $PWD; false") == "b\n[exit code 1]"
+    said = await desk.run("echo [$N]; basename $PWD", restart=True)
+    assert said.startswith("[]\n") and "A new shell" not in said
+    assert "\nb\n" not in said
+
+
+@both
+async def test_output_comes_live_and_commands_cannot_break_the_order(desk: Desk) -> None:
+    said = await desk.run("echo out; echo err >&2; cat; printf 'a\\0b\\n'; break; return; if")
+    assert said.startswith("/bin/bash: eval:"), "what is no command is told as bash does"
+    said = await desk.run("echo out; echo err >&2; cat; printf 'a\\0b\\n'; break; exec 5>&1")
+    assert said.startswith("out\nerr\na\0b\n") and said.endswith("[exit code 0]")
+    assert "".join(desk.seen).endswith(said.rpartition("\n")[0] + "\n")
+    assert await desk.run("echo 'it'\\''s'; # ende") == "it's\n[exit code 0]"
+
+
+@both
+async def test_what_runs_behind_is_heard_with_the_next_command(desk: Desk) -> None:
+    await desk.run("mkfifo go; (read -r < go; echo behind; echo over > done) & :")
+    said = await desk.run("echo > go; until [ -e done ]; do :; done; wait; echo here")
+    assert sorted(said.splitlines()) == ["[exit code 0]", "behind", "here"]
+
+
+@both
+async def test_a_secret_is_there_for_the_command_that_names_it(desk: Desk) -> None:
+    assert await desk.run("echo $TOKEN; export X=1") == "it's $hush\n[exit code 0]"
+    said = await desk.run("echo $X; set; env")
+    assert said.startswith("1\n") and "hush" not in said
+
+
+# ---- its ends ----------------------------------------------------------------------------
+
+
+@both
+async def test_too_long_ends_it_with_all_that_it_started(desk: Desk) -> None:
+    mark = a_mark()
+    await desk.run("mkdir sub; cd sub; N=1")
+    said = await desk.run(f"echo on; sleep {mark} & sleep {mark}", timeout=1)
+    assert said == "on\n[stopped after 1 s]"
+    await gone(mark)
+    said = await desk.run("basename $PWD; echo [$N]")
+    assert said.startswith("[A new shell, in sub: the one before is gone (it ended with: echo on")
+    assert said.endswith("\nsub\n[]\n[exit code 0]")
+    assert "A new shell" not in await desk.run("echo; true")
+
+
+@both
+async def test_a_command_that_ends_it_says_so(desk: Desk) -> None:
+    said = await desk.run("echo bye; exit 4")
+    assert said.startswith("bye\n[The shell ended") and said.endswith("[exit code 4]")
+    assert "(it ended with: echo bye; exit 4)" in await desk.run("echo $0")
+
+
+@both
+async def test_a_new_life_of_the_gateway_begins_where_the_shell_was(desk: Desk) -> None:
+    await desk.run("mkdir -p 'a b/c'; cd 'a b/c'; N=1")
+    await desk.background.close()
+    desk.began()
+    said = await desk.run('basename "$PWD"; echo [$N]')
+    assert said.startswith(
+        "[A new shell, in a b/c: the one before is gone (the gateway was started"
+    )
+    assert said.endswith("\nc\n[]\n[exit code 0]")
+    shutil.rmtree(desk.workspace / "a b")
+    await desk.background.close()
+    desk.began()
+    assert "workspace's folder: a b/c is gone.]" in await desk.run("echo $0")
+
+
+@both
+async def test_it_is_ended_when_nobody_comes(desk: Desk) -> None:
+    desk.began(idle=0.05)
+    mark = a_mark()
+    await desk.run(f"sleep {mark} & :")
+    await gone(mark)
+    assert "it was idle for" in await desk.run("echo $0")
+
+
+@both
+async def test_stop_and_cancellation_end_it(desk: Desk) -> None:
+    mark = a_mark()
+    await desk.run(f"sleep {mark} & :")
+    desk.background.halt(desk.workspace)
+    await gone(mark)
+    assert "(it was stopped)" in await desk.run("echo $0")
+    task = asyncio.ensure_future(desk.run(f"sleep {mark}"))
+    await there(mark)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await gone(mark)
+    assert "A new shell" in await desk.run("echo $0")
+
+
+@pytest.mark.parametrize("sandbox", [PlainSubprocess()])
+async def test_the_one_that_was_idle_longest_makes_room(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shells, "MOST", 2)
+    marks = [a_mark() for _ in range(3)]
+    top = desk.workspace
+    for mark in marks:
+        desk.workspace = top / mark
+        desk.workspace.mkdir()
+        await desk.run(f"sleep {mark} & :")
+    await gone(marks[0])
+    assert alive(marks[1]) and alive(marks[2])
+    desk.workspace = top / marks[0]
+    assert "others needed its place" in await desk.run("echo $0")
+
+
+@both
+async def test_calls_at_once_take_turns(desk: Desk) -> None:
+    said = await asyncio.gather(*(desk.run(f"N=${{N}}{n}; echo $N") for n in range(5)))
+    assert [one.partition("\n")[0] for one in said] == ["0", "01", "012", "0123", "01234"]
+
+
+@both
+async def test_what_no_shell_takes_is_refused(desk: Desk) -> None:
+    for command in ("echo \0", "echo \ud800", "x" * 60_000):
+        with pytest.raises(ToolFailed):
+            await desk.run(command)
+    with pytest.raises(ToolFailed, match="Give a command"):
+        await desk.run("")
+    assert "The next command gets" in await desk.run("", restart=True)
+
+
+# ---- what only looks ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sandbox", [ISOLATED])
+async def test_what_is_allowed_unasked_is_not_what_the_shell_was_told(desk: Desk) -> None:
+    await desk.run("mkdir sub; echo x > sub/real; ls() { echo poisoned > bad; }; cd() { :; }")
+    assert await desk.run("cd sub && ls") == "real\n[exit code 0]"
+    assert await desk.run("ls; pwd") == "real\n/workspace/sub\n[exit code 0]", "it went there"
+    assert not list(desk.workspace.rglob("bad"))
+    assert await desk.run("echo $(type -t ls)") == "function\n[exit code 0]", (
+        "the shell is asked for"
+    )
+    assert await desk.run(": $(ls); cat bad") == "poisoned\n[exit code 0]"
+
+
+@pytest.mark.parametrize("sandbox", [ISOLATED])
+async def test_nothing_is_looked_at_from_outside(desk: Desk) -> None:
+    await desk.run("cd /tmp; echo x > there")
+    with pytest.raises(ToolFailed, match="outside of the workspace"):
+        await desk.run("ls")
+    assert await desk.run("bash -c ls") == "there\n[exit code 0]"
+
+
+@pytest.mark.parametrize("sandbox", [ISOLATED])
+async def test_an_approval_holds_for_folder_and_files(desk: Desk) -> None:
+    run = Command(command="sh go.sh")
+    await desk.run("mkdir sub; echo 1 > sub/go.sh; echo 1 > go.sh; true $0")
+    before = bind(run, desk.workspace)
+    assert bind(run, desk.workspace) == before
+    await desk.run("cd sub")
+    inside = bind(run, desk.workspace)
+    await desk.run("echo 2 > go.sh")
+    assert len({before, inside, bind(run, desk.workspace)}) == 3
+
+
+# ---- the stream --------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from([b"a", b"\0", b"\0m", b"\0mark", b"mark ", b"\n"]), max_size=12),
+       st.lists(st.integers(0, 60), max_size=8))  # fmt: skip
+async def test_a_stream_is_parted_at_its_mark_however_it_comes(
+    pieces: list[bytes], cuts: list[int]
+) -> None:
+    said = b"".join(pieces).replace(b"\0mark ", b"\0mork ")
+    whole = said + b"\0mark 7 /a b\0later"
+    stream, live = _Stream(), list[str]()
+    over = stream.begin(b"\0mark ", live.append)
+    places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    for start, end in zip(places, places[1:], strict=False):
+        stream.add(whole[start:end])
+    ran = await over
+    assert ran is not None and (ran.done.exit_code, ran.folder) == (7, "/a b")
+    assert ran.done.output.encode() == said == "".join(live).encode()
+    assert stream.text() == "later", "it belongs to the next one"

@@ -1,0 +1,245 @@
+"""Tools that run code or work on files under other names: what runs, and what an approval holds
+for."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import Output, ToolCall
+from agent_core.sandboxes.background import Background
+from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.sandboxes.languages import found
+from agent_core.sandboxes.port import Language, Sandbox
+from agent_core.tools import backups
+from agent_core.tools.ask import ask_tool
+from agent_core.tools.code.all import every_code_tool
+from agent_core.tools.code.bash import Bash
+from agent_core.tools.code.execute import bind, code_tools
+from agent_core.tools.code.sandboxed import file_tool, vision_tool
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.send import Kept
+from agent_core.tools.toolbox import Prepared, Toolbox, Unfit
+
+needs_bwrap = pytest.mark.skipif(
+    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
+    reason="needs the package bubblewrap",
+)
+ISOLATED = pytest.param(BwrapSandbox(), marks=needs_bwrap)
+needs_python = pytest.mark.skipif(
+    "python" not in PlainSubprocess().programs, reason="needs python3 among the system's programs"
+)
+both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+
+
+async def call(tool: Tool, workspace: Path, **given: object) -> str | Output:
+    context = ToolContext(workspace=workspace, key="k", limit=30.0, output=lambda text: None)
+    return await tool.call(tool.arguments.model_validate(given), context)
+
+
+def named(tools: tuple[Tool, ...], name: str) -> Tool:
+    return next(tool for tool in tools if tool.name == name)
+
+
+# ---- code --------------------------------------------------------------------------------
+
+PROGRAMS: dict[Language, str] = {
+    "python": "import sys, helper\nprint(helper.x, 6 * 7)\nprint('err', file=sys.stderr)\nsys.exit(3)",
+    "javascript": "const h = require('helper'); console.log(h.x, 6 * 7); console.error('err');"
+    "process.exit(3)",
+    "typescript": "const n: number = 6; console.log('from here', n * 7); console.error('err');"
+    "process.exit(3)",
+    "bash": '. ./helper.sh; echo "$x $((6 * 7))"; echo err >&2; exit 3',
+}
+
+
+@both
+@pytest.mark.parametrize("language", PROGRAMS)
+async def test_code_runs_in_the_workspace(
+    sandbox: Sandbox, language: Language, tmp_path: Path
+) -> None:
+    if language not in sandbox.programs:
+        pytest.skip(f"{language} is not installed here")
+    (tmp_path / "helper.py").write_text("x = 'from here'")
+    (tmp_path / "helper.js").write_text("exports.x = 'from here'")
+    (tmp_path / "helper.sh").write_text("x='from here'")
+    tool = named(code_tools(sandbox), "execute_code")
+    said = await call(tool, tmp_path, code=PROGRAMS[language], language=language)
+    assert said == "from here 42\nerr\n[exit code 3]"
+    assert not list((tmp_path / ".turnkeeper/code").iterdir()), "nothing of it is left"
+
+
+@needs_python
+@both
+async def test_python_by_its_other_names(sandbox: Sandbox, tmp_path: Path) -> None:
+    tools = code_tools(sandbox)
+    code = "open('out.txt', 'w').write('x'); print('done')"
+    said = await call(named(tools, "python_execute"), tmp_path, code=code)
+    assert said == "done\n[exit code 0]" and (tmp_path / "out.txt").read_text() == "x"
+    tool = named(tools, "normal_python_execute")
+    assert await call(tool, tmp_path, code="1/0", code_type="report") != said
+    said = await call(tool, tmp_path, code="1/0")
+    assert "ZeroDivisionError" in str(said) and str(said).endswith("[exit code 1]")
+    with pytest.raises(ValidationError):
+        await call(tool, tmp_path, code="1", code_type="other")
+
+
+@needs_python
+@both
+async def test_code_that_takes_too_long_is_stopped(sandbox: Sandbox, tmp_path: Path) -> None:
+    tool = named(code_tools(sandbox), "python_execute")
+    said = await call(tool, tmp_path, code="print(1)\nwhile True: pass", timeout=1)
+    assert said == "1\n[stopped after 1 s]"
+
+
+class Bare(PlainSubprocess):
+    """A tier with other languages than this machine has."""
+
+    def __init__(self, *languages: Language) -> None:
+        self._languages: Mapping[Language, str] = dict.fromkeys(languages, "false")
+
+    @property
+    def programs(self) -> Mapping[Language, str]:
+        return self._languages
+
+
+def test_the_schema_lists_what_the_tier_has(tmp_path: Path) -> None:
+    def names(*languages: Language) -> list[str]:
+        bash = Bash(Bare(*languages), Background().shells, 60)
+        return [tool.name for tool in every_code_tool(bash, Kept(tmp_path))]
+
+    tool = named(code_tools(Bare("javascript", "bash")), "execute_code")
+    fields = tool.arguments.model_json_schema()["properties"]
+    assert fields["language"]["enum"] == ["javascript", "bash"]
+    with pytest.raises(ValidationError):
+        tool.arguments.model_validate({"code": "1", "language": "python"})
+    assert {"python_execute", "bash"} <= set(names("python", "bash"))
+    assert "bash" not in names("python") and "execute_code" not in names()
+    assert "python_execute" not in names("javascript")
+
+
+def test_languages_are_found_by_their_programs(tmp_path: Path) -> None:
+    def program(name: str, says: str) -> None:
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {says}\n")
+        (tmp_path / name).chmod(0o755)
+
+    def typescript(version: str) -> str | None:
+        found.cache_clear()
+        program("node", version)
+        return found(str(tmp_path)).get("typescript")
+
+    assert set(found(str(tmp_path))) <= {"bash"}
+    assert typescript("v20.20.2") is None
+    assert typescript("v22.6.0") == "node --experimental-strip-types --no-warnings"
+    assert typescript("v24.1.0") == "node" and typescript("nonsense") is None
+    program("tsx", "")
+    assert typescript("v18.0.0") == "tsx"
+    found.cache_clear()
+
+
+def test_an_approval_holds_for_what_the_code_names_and_imports(tmp_path: Path) -> None:
+    (python,) = (t for t in code_tools(Bare("python")) if t.name == "python_execute")
+    code = "import os, helper as h\nfrom pack import x\nopen('data.csv')"
+    given = python.arguments.model_validate({"code": code})
+    (tmp_path / "pack").mkdir()
+    seen = {bind(given, tmp_path)}
+    for name in ("helper.py", "pack/__init__.py", "data.csv"):
+        for content in ("1", "2"):
+            (tmp_path / name).write_text(content)
+            seen.add(bind(given, tmp_path))
+    assert len(seen) == 7, "each change is another call"
+    (tmp_path / "other.py").write_text("1")
+    assert bind(given, tmp_path) in seen
+
+
+# ---- files -------------------------------------------------------------------------------
+
+
+async def test_files_by_one_tool(tmp_path: Path) -> None:
+    tool = file_tool()
+    made = await call(tool, tmp_path, action="write", path="a/b.txt", content="x\n")
+    assert isinstance(made, Output) and made.changed == ("a/b.txt",)
+    assert await call(tool, tmp_path, action="read", path="a/b.txt") == "x\n"
+    assert "b.txt\ta/b.txt\tfile\t2" in str(await call(tool, tmp_path, action="list", path="a"))
+    gone = await call(tool, tmp_path, action="delete", path="a/b.txt")
+    assert isinstance(gone, Output) and not (tmp_path / "a/b.txt").exists()
+    again = await call(tool, tmp_path, action="delete", path="a/b.txt")
+    assert "nothing to delete" in str(again)
+    backups.roll_back(backups.Back(path="a/b.txt"), tmp_path)
+    assert (tmp_path / "a/b.txt").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"action": "delete", "path": "."},
+        {"action": "delete", "path": "../x"},
+        {"action": "delete", "path": "link"},
+        {"action": "delete", "path": ".turnkeeper/x"},
+        {"action": "write", "path": "x"},
+        {"action": "write", "path": "link", "content": "y"},
+        {"action": "read", "path": "link"},
+        {"action": "list", "path": ".."},
+    ],
+)
+async def test_files_never_leave_the_workspace(given: dict[str, str], tmp_path: Path) -> None:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    (tmp_path / "outside").write_text("x")
+    (workspace / "link").symlink_to(tmp_path / "outside")
+    with pytest.raises(ToolFailed):
+        await call(file_tool(), workspace, **given)
+    assert (tmp_path / "outside").read_text() == "x" and (workspace / "link").is_symlink()
+
+
+def test_what_a_file_call_would_change_is_shown_before(tmp_path: Path) -> None:
+    tool = file_tool()
+    (tmp_path / "a").write_text("old\n")
+
+    def shown(**given: str) -> str:
+        assert tool.preview is not None
+        return tool.preview(tool.arguments.model_validate(given), tmp_path)
+
+    assert "-old\n+new" in shown(action="write", path="a", content="new\n")
+    assert "-old" in shown(action="delete", path="a")
+    assert shown(action="read", path="a") == shown(action="delete", path="../a") == ""
+
+
+async def test_a_picture_is_shown_to_the_model(tmp_path: Path) -> None:
+    tool, kept = vision_tool(Kept(tmp_path / "kept")), Kept(tmp_path / "kept")
+    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "a.txt").write_text("x" * 20)
+    seen = await call(tool, tmp_path, path="a.png")
+    assert isinstance(seen, Output)
+    (picture,) = seen.pictures
+    assert (picture.path, picture.mime, kept.read(picture.ref)) == ("a.png", "image/png", PNG)
+    with pytest.raises(ToolFailed, match="no picture"):
+        await call(tool, tmp_path, path="a.txt")
+
+
+# ---- names -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("ask_user", '{"question": "So?", "options": ["a"]}'),
+        ("ask_human", '{"inquire": "So?", "options": ["a"]}'),
+        ("clarify", '{"question": "So?", "choices": ["a"]}'),
+    ],
+)
+def test_a_question_is_known_by_other_names(name: str, arguments: str) -> None:
+    asked = ToolCall(id="c", name=name, arguments=arguments)
+    box = Toolbox([ask_tool()])
+    made = box.prepare(asked, ("ask_user",))
+    assert isinstance(made, Prepared) and made.tool.name == "ask_user"
+    assert made.arguments.model_dump() == {"question": "So?", "options": ["a"], "kind": None}
+    assert isinstance(box.prepare(asked, ()), Unfit), "it is offered or it is not"
+    assert [spec.name for spec in box.specs(box.names)] == ["ask_user"]
+    wrong = box.prepare(ToolCall(id="c", name=name, arguments="{}"), ("ask_user",))
+    assert isinstance(wrong, Unfit) and "do not fit" in wrong.text
