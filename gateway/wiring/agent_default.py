@@ -32,7 +32,10 @@ from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
 from agent_core.settings import TIERS, ModelSettings, SettingsError
+from agent_core.skills.built_in.all import built_in
+from agent_core.skills.direct import direct, skill_of
 from agent_core.tools import hooks, paths
+from agent_core.tools.browser.browser import Browser
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import Kept
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
@@ -51,6 +54,8 @@ from gateway.wiring.toolkit import Ground, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
 
+SKILLS = "skills"
+"""The folder of skills without code, in the home folder."""
 TIER = "pro"
 """What a conversation uses that chose no model."""
 
@@ -78,6 +83,8 @@ class TurnkeeperAgent:
         self.vault = Vault(folder.parent)
         self.jobs = JobWork()
         self._means = Means(web=web_of(models.tools.web), kept=kept)
+        self._skills = built_in(models, folder.parent / SKILLS)
+        self._browser = Browser(folder.parent / "browser", models.tools.web.allowed)
         ground = Ground(
             settings=models,
             sandbox=sandbox,
@@ -86,6 +93,8 @@ class TurnkeeperAgent:
             vault=self.vault,
             means=self._means,
             job=self.jobs.tool(),
+            skills=self._skills,
+            browser=self._browser,
         )
         self.servers = Servers(models.tools.mcp.servers, folder.parent / "mcp", kept.keep)
         last = (terminate_tool(), *finding_tools(self.servers.names))
@@ -106,6 +115,7 @@ class TurnkeeperAgent:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it writes down what servers say
         stack.push_async_callback(self.close)
         await stack.enter_async_context(self.servers)
+        await stack.enter_async_context(self._browser)
 
     async def warm(self) -> None:
         """Import the models' SDKs beside the loop, then let the waiting calls go."""
@@ -122,6 +132,7 @@ class TurnkeeperAgent:
         """What a turn begins with; recorded at its start. The demo model makes no plans."""
         own, demo = self._settings.agent, self.models.demo
         kind = classify(text, settings.mode or "task", own.short_words)
+        first = None if demo else direct(settings.mode, text, not conversation.private)
         routes: dict[Route, Literal["simple", "planned", "research"]]
         routes = {"complex": "planned", "research": "research", "simple": "simple"}
         brief = Brief(
@@ -139,9 +150,11 @@ class TurnkeeperAgent:
             tools=self._toolbox.names,
             workspace=str(self.workspace(conversation)),
             cache_key=_name(conversation),
+            direct=first,
         )
         places = (conversation.platform, conversation.id)
-        return choice.chosen(brief, self._kit, settings.profile, places)
+        profile = "" if first is not None else settings.profile  # the skill has to be in reach
+        return choice.chosen(brief, self._kit, profile, places)
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it."""
@@ -158,6 +171,11 @@ class TurnkeeperAgent:
     def missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""
         return choice.missing(self._kit, profile)
+
+    def lacking(self, mode: str) -> str:
+        """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
+        skill = skill_of(mode)
+        return self._skills.missing(skill) if skill else ""
 
     def _room(self, model: str) -> Room:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
@@ -273,6 +291,7 @@ class TurnkeeperAgent:
             return await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):
             self._background.halt(Path(brief.workspace))
+            self._browser.halt(Path(brief.workspace))
             raise
 
     async def close(self) -> None:

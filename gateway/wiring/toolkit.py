@@ -8,14 +8,22 @@ from agent_core.research.tool import research_tool
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
+from agent_core.skills.built_in.all import tools_of
+from agent_core.skills.registry import Skills
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.backups import rollback_tool
+from agent_core.tools.browser.browser import Browser
+from agent_core.tools.browser.tools import Works, browser_tools
+from agent_core.tools.code.all import every_code_tool
+from agent_core.tools.code.bash import Bash
 from agent_core.tools.contract import Tool
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.planning import planning_tool
 from agent_core.tools.send import Kept, send_tool
 from agent_core.tools.shell import command_tools
+from agent_core.tools.turn.analyze_image import analyze_tool
+from agent_core.tools.turn.todo import todo_tool
 from agent_core.tools.web.tools import web_tools
 from gateway.vault.vault import Vault
 
@@ -30,13 +38,29 @@ class Ground(Struct, frozen=True, kw_only=True):
     vault: Vault
     means: Means
     job: Tool
+    skills: Skills
+    browser: Browser
 
 
 def toolkit(ground: Ground) -> tuple[Tool, ...]:
     """In the order in which models are shown them; it is part of every prompt."""
     limit = ground.settings.tools.command_max_seconds
     commands = command_tools(ground.sandbox, ground.background, limit, ground.vault)
-    own = (rollback_tool(), *commands, ask_tool(), send_tool(ground.kept), planning_tool())
+    own = (
+        rollback_tool(),
+        *commands,
+        ask_tool(),
+        send_tool(ground.kept),
+        planning_tool(),
+        todo_tool(),
+    )
     web = (*web_tools(ground.means.web), research_tool(ground.means))
     mind = (memory_tool(),) if ground.settings.memory.enabled else ()
-    return (*file_tools(), *own, ground.job, editor_tool(), *web, *mind)
+    shells = ground.background.shells
+    bash = Bash(ground.sandbox, shells, limit, ground.vault)
+    code = every_code_tool(bash, ground.kept)
+    skilled = tools_of(ground.skills, ground.settings, ground.sandbox, ground.kept)
+    works = Works(browser=ground.browser, search=ground.means.web.search, keep=ground.kept.keep)
+    sights = (analyze_tool(ground.kept.keep, ground.settings.tools.web.allowed),)
+    seeing = (*browser_tools(works), *sights)
+    return (*file_tools(), *own, ground.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)

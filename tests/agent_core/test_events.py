@@ -14,6 +14,7 @@ from agent_core import Agent, tool
 from agent_core.context.narrate import events_of
 from agent_core.events import (
     AgentEvent,
+    CodeRan,
     CommandBegan,
     CommandEnded,
     CommandFailed,
@@ -29,6 +30,8 @@ from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.backups import rollback_tool
+from agent_core.tools.code.all import every_code_tool
+from agent_core.tools.code.bash import Bash
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import Kept, send_tool
@@ -51,12 +54,7 @@ NAMES = {
     "memory_saved", "replay_diverged",
 }  # fmt: skip
 """The names that people and programs rely on."""
-NOT_BUILT = {
-    "code_result": "there is no execute_code: a command's result is a tool_result",
-    "browser_stream": "there are no browser tools",
-    "browser_action": "there are no browser tools",
-    "skill_output": "there are no skills",
-}
+NOT_BUILT: dict[str, str] = {}
 MORE = {
     "research": "the stages of a research, for the surfaces that show them",
     "restarted": "streamed words are void, because another provider begins anew",
@@ -72,6 +70,7 @@ PLANNED = {
     "plan_step_completed", "parallel_complete", "stage", "token", "usage", "complete",
 }  # fmt: skip
 LEFT = {"workspace_update", "image"}
+CODE = {"code_result"}
 COMMAND = {"terminal_command", "terminal_output", "terminal_error", "terminal_complete"}
 IN_CIRCLES = {"budget", "status"}
 ELSEWHERE = {"fallback", "restarted"}
@@ -79,7 +78,10 @@ CHANGED = {"replay_diverged"}
 REMEMBERED = {"memory_saved"}
 SUMMARISED = {"compressed"}
 HANDED_OVER = {"handoff", "source", "research"}
+SKILLED = {"skill_output", "image"}
 """What the turns below emit: each test is about one of these."""
+BROWSED = {"browser_action", "browser_stream"}
+"""What a turn with a browser emits: tests/stories/test_browser_story.py."""
 
 LONG = "First look the word up in the book, then write down what it means, and then check it."
 STEPS = [{"id": "a", "description": "find it"}, {"id": "b", "description": "count it"}]
@@ -101,8 +103,8 @@ def test_the_names_are_those_of_the_list_and_what_is_missing_says_why() -> None:
 
 def test_every_name_that_is_built_is_shown_by_a_turn_here() -> None:
     built = {str(one.__struct_config__.tag) for one in get_args(AgentEvent)}
-    turns = (ANSWERED, FAILED, PLANNED, COMMAND, LEFT, IN_CIRCLES, ELSEWHERE, CHANGED)
-    assert set().union(*turns, REMEMBERED, SUMMARISED, HANDED_OVER) == built
+    turns = (ANSWERED, FAILED, PLANNED, CODE, COMMAND, LEFT, IN_CIRCLES, ELSEWHERE, CHANGED)
+    assert set().union(*turns, REMEMBERED, SUMMARISED, HANDED_OVER, SKILLED, BROWSED) == built
 
 
 @pytest.fixture(autouse=True)
@@ -188,6 +190,37 @@ async def test_a_command(server: ModelServer, tmp_path: Path) -> None:
         CommandBegan(call_id="c2", command="sleep 20"),
         CommandFailed(call_id="c2", text="(no output)\n[stopped after 1 s]"),
         CommandBegan(call_id="c3", command="sleep 20", background=True),
+    ]
+
+
+async def test_code_and_a_shell_that_stays(server: ModelServer, tmp_path: Path) -> None:
+    background = Background()
+    server.script(
+        Call("python_execute", '{"code": "print(1)"}', id="c1"),
+        Call("execute_code", '{"code": "sleep 20", "language": "bash", "timeout": 1}', id="c2"),
+        Call("bash", '{"command": "echo on; false"}', id="c3"),
+        Call("bash", '{"restart": true}', id="c4"),
+        Say("Done."),
+    )
+    bash = Bash(PlainSubprocess(), background.shells, 5)
+    agent = Agent(
+        model=provider(server), tools=every_code_tool(bash, Kept(tmp_path / "kept")),
+        on_question=allow, workspace=tmp_path,
+    )  # fmt: skip
+    events = [event for event in await turn(agent, "Run it.") if kind(event) in COMMAND | CODE]
+    await background.close()
+    live = [event for event in events if isinstance(event, OutputAdded)]
+    assert "".join(event.text for event in live if event.call_id == "c1") == "1\n"
+    assert [event for event in events if event not in live or event.call_id == "c3"] == [
+        CommandBegan(call_id="c1", command="print(1)"),
+        CodeRan(call_id="c1", output="1", exit_code=0),
+        CommandEnded(call_id="c1", exit_code=0),
+        CommandBegan(call_id="c2", command="sleep 20"),
+        CodeRan(call_id="c2", output="(no output)\n[stopped after 1 s]"),
+        CommandFailed(call_id="c2", text="(no output)\n[stopped after 1 s]"),
+        CommandBegan(call_id="c3", command="echo on; false"),
+        OutputAdded(call_id="c3", text="on\n"),
+        CommandEnded(call_id="c3", exit_code=1),
     ]
 
 
@@ -303,6 +336,19 @@ async def test_a_research_that_was_handed_over(rig: Rig) -> None:
         await rig.shows("The report says it all.")
         await rig.quiet()
     assert journaled(rig) >= HANDED_OVER
+
+
+async def test_a_skill_that_makes_a_picture(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode image")
+    await rig.shows("Requests go to: image")
+    await rig.quiet()
+    rig.model.script(Say("There."))
+    rig.telegram.say(PERSON, "a barn")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("There.")
+    await rig.quiet()
+    assert journaled(rig) >= SKILLED
 
 
 def fill(site: WebPages) -> None:

@@ -1,5 +1,6 @@
 """A little web on loopback: pages, redirects, and the search providers' protocols in front of it."""
 
+import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -26,6 +27,8 @@ class Answer:
     status: int = 200
     mime: str = "text/html"
     headers: dict[str, str] = field(default_factory=dict)
+    held: asyncio.Event | None = None
+    """Answers when it is set."""
 
 
 class WebPages:
@@ -115,6 +118,8 @@ class WebPages:
         self.agents.add(request.headers.get("User-Agent", ""))
         page = self.pages.get(request.path, Answer("<p>nothing here</p>", 404))
         body = page.body.encode() if isinstance(page.body, str) else page.body
+        if page.held is not None:
+            await page.held.wait()
         headers = {"Content-Type": page.mime} | page.headers
         return web.Response(body=body, status=page.status, headers=headers)
 

@@ -49,12 +49,16 @@ class _Refused(OSError):
 
 class Fetcher:
     """Reads public URLs. `allowed`: places (`host:port`) that may be anywhere, as the operator
-    said. `resolver` is the machine's where none is given."""
+    said. `resolver` is the machine's where none is given. `types`: how the MIME types begin of what
+    is read."""
 
     def __init__(
-        self, allowed: frozenset[str] = frozenset(), resolver: AbstractResolver | None = None
+        self,
+        allowed: frozenset[str] = frozenset(),
+        resolver: AbstractResolver | None = None,
+        types: tuple[str, ...] = TYPES,
     ) -> None:
-        self._allowed = allowed
+        self._allowed, self._types = allowed, types
         self._resolver = resolver
 
     async def get(self, url: str, stay: bool = False) -> Fetched:
@@ -103,8 +107,9 @@ class Fetcher:
             if answer.status != 200:
                 raise ToolFailed(f"{target.url} answered {answer.status} {answer.reason or ''}.")
             mime = answer.content_type.lower()
-            if not mime.startswith(TYPES):
-                raise ToolFailed(f"{target.url} is {mime}: only text and web pages can be read.")
+            if not mime.startswith(self._types):
+                what = "text and web pages" if self._types is TYPES else "pictures"
+                raise ToolFailed(f"{target.url} is {mime}: only {what} can be read.")
             body = await _body(answer)
         return Fetched(url=target.url, mime=mime, charset=answer.charset or "", body=body)
 

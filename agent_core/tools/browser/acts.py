@@ -1,0 +1,228 @@
+"""What can be done in a browser: the sixteen actions, and what each one means for who decides."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools.browser.desk import Desk
+from agent_core.tools.browser.proxy import GuardedProxy
+from agent_core.tools.web.addresses import Unreachable, read_url
+
+Action = Literal[
+    "go_to_url", "click_element", "input_text", "scroll_down", "scroll_up", "scroll_to_text",
+    "send_keys", "get_dropdown_options", "select_dropdown_option", "go_back", "web_search", "wait",
+    "extract_content", "switch_tab", "open_tab", "close_tab",
+]  # fmt: skip
+TOUCHES = frozenset({"click_element", "input_text", "send_keys", "select_dropdown_option"})
+"""They do something to the page, so something may come of it elsewhere."""
+TRAVELS = frozenset({"go_to_url", "open_tab"})
+_NEEDS: dict[Action, tuple[str, ...]] = {
+    "go_to_url": ("url",),
+    "open_tab": ("url",),
+    "click_element": ("index",),
+    "input_text": ("index",),
+    "get_dropdown_options": ("index",),
+    "select_dropdown_option": ("index", "text"),
+    "scroll_to_text": ("text",),
+    "send_keys": ("keys",),
+    "web_search": ("query",),
+    "switch_tab": ("tab",),
+}
+MOST_OPTIONS = 100
+UNSURE = (
+    "It did not come to an end: {why}. It may or may not have taken effect. Look before you do it "
+    "again."
+)
+EMPTY = "about:blank"
+"""What a new tab shows."""
+
+
+class Act(BaseModel):
+    """Arguments of browser_use: an action, and what it needs."""
+
+    action: Action
+    url: str = Field(default="", max_length=4_000)
+    index: int | None = Field(default=None, ge=1, description="Number of an element.")
+    text: str = Field(default="", max_length=10_000, description="To type, choose or scroll to.")
+    keys: str = Field(default="", max_length=100, description="As in Enter or Control+a.")
+    amount: int = Field(default=600, ge=1, le=20_000, description="Pixels to scroll.")
+    tab: int | None = Field(default=None, ge=0)
+    query: str = Field(default="", max_length=400)
+    goal: str = Field(default="", max_length=1_000, description="What to extract content for.")
+    offset: int = Field(default=0, ge=0, description="First character of the content.")
+    seconds: float = Field(default=3, ge=0, le=30)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Act":
+        lacking = [
+            name for name in _NEEDS.get(self.action, ()) if getattr(self, name) in ("", None)
+        ]
+        if lacking:
+            raise ValueError(f"{self.action} needs {' and '.join(lacking)}")
+        return self
+
+    @property
+    def looks(self) -> bool:
+        """It only looks at what is open."""
+        return self.action not in TOUCHES | TRAVELS | {"web_search"}
+
+
+async def do(act: Act, desk: Desk, proxy: GuardedProxy) -> str:
+    """Do it; what was done, in words of ours. Words of the page go to the desk's notes. Raises
+    ToolFailed, and the driver's Error where the page would not."""
+    match act.action:
+        case "go_to_url" | "open_tab":
+            return await _travel(act, desk, proxy)
+        case "scroll_down" | "scroll_up":
+            way = act.amount if act.action == "scroll_down" else -act.amount
+            await desk.asked(desk.page.evaluate("(y) => window.scrollBy(0, y)", way))
+            return f"Scrolled {'down' if way > 0 else 'up'} by {act.amount} px."
+        case "scroll_to_text":
+            return await _scroll_to(act.text, desk)
+        case "go_back":
+            return await _back(desk)
+        case "wait":
+            await ambient.wait(act.seconds)
+            return f"Waited {act.seconds:g} s."
+        case "switch_tab" | "close_tab":
+            return await _tab(act, desk)
+        case "get_dropdown_options":
+            return await _options(act, desk)
+        case "extract_content":
+            return "Read the page."
+        case _:
+            return await _touch(act, desk)
+
+
+async def _travel(act: Act, desk: Desk, proxy: GuardedProxy) -> str:
+    from playwright.async_api import Error
+
+    try:
+        target = read_url(act.url)
+    except Unreachable as error:
+        raise ToolFailed(f"{act.url} is not opened. {error}") from None
+    new = act.action == "open_tab" or not desk.context.pages
+    page = await desk.open() if new else desk.page
+    downloads = desk.downloads
+    desk.begin()
+    try:
+        answer = await page.goto(target.url, wait_until="domcontentloaded")
+    except Error as error:
+        if desk.downloads > downloads or "Download is starting" in error.message:
+            await desk.settle()
+            return f"{target.url} is a download."
+        why = proxy.why_barred(target.url) or short(error.message)
+        raise ToolFailed(f"{target.url} is not opened. {why}") from None
+    if answer is not None and answer.status == 403 and (why := proxy.why_barred(page.url)):
+        await page.goto(EMPTY)
+        raise ToolFailed(f"{target.url} is not opened. {why}")
+    bad = answer is not None and answer.status >= 400
+    return f"Opened {target.url}." + (f" It answered {answer.status}." if bad and answer else "")
+
+
+async def _touch(act: Act, desk: Desk) -> str:
+    from playwright.async_api import TimeoutError as TooLong
+
+    doing, said = await _prepared(act, desk)
+    desk.begin()
+    try:
+        await doing()
+    except TooLong as error:
+        if not desk.moving:
+            raise ToolFailed(UNSURE.format(why=short(error.message))) from None
+        desk.note("The page is still loading.")  # it was done, and what comes of it takes long
+        return said
+    await desk.settle()
+    return said
+
+
+async def _prepared(act: Act, desk: Desk) -> tuple[Callable[[], Awaitable[object]], str]:
+    """What is to be done, once it is known that it can be, and what to say of it."""
+    if act.action == "send_keys":
+        return (lambda: desk.page.keyboard.press(act.keys)), f"Pressed {act.keys}."
+    element = await desk.elements.find(act.index or 0)
+    match act.action:
+        case "click_element":
+            return element.click, f"Clicked [{act.index}]."
+        case "select_dropdown_option":
+            said = f"Chose “{act.text}” in [{act.index}]."
+            return (lambda: element.select_option(label=act.text)), said
+        case _:
+            return (lambda: element.fill(act.text)), f"Typed into [{act.index}]."
+
+
+async def _back(desk: Desk) -> str:
+    page, before = desk.page, desk.page.url
+    answer = await page.go_back(wait_until="domcontentloaded")
+    if answer is None and page.url in (before, EMPTY):
+        if page.url != before:
+            await page.go_forward(wait_until="domcontentloaded")
+        raise ToolFailed("There is no earlier page in this tab.")
+    return "Went back."
+
+
+async def _scroll_to(text: str, desk: Desk) -> str:
+    from playwright.async_api import Error
+
+    try:
+        await desk.page.get_by_text(text).first.scroll_into_view_if_needed(timeout=3_000)
+    except Error:
+        raise ToolFailed(f"The text {text!r} is not on the page.") from None
+    return f"Scrolled to {text!r}."
+
+
+async def _tab(act: Act, desk: Desk) -> str:
+    pages = desk.context.pages
+    number = desk.tab if act.tab is None else act.tab
+    if number >= len(pages):
+        raise ToolFailed(f"There is no tab {number}.")
+    if act.action == "close_tab":
+        await pages[number].close()
+        return f"Closed tab {number}."
+    desk.tab = number
+    await pages[number].bring_to_front()
+    return f"Tab {number} is in front."
+
+
+async def _options(act: Act, desk: Desk) -> str:
+    element = await desk.elements.find(act.index or 0)
+    script = "(e) => e.tagName === 'SELECT' ? [...e.options].map((o) => o.text.trim()) : null"
+    options = await desk.asked(element.evaluate(script))
+    if not isinstance(options, list):
+        raise ToolFailed(f"[{act.index}] is no list of options.")
+    for option in options[:MOST_OPTIONS]:
+        desk.notes.append(f"Option: {' '.join(str(option).split())[:200]}")
+    return f"[{act.index}] has {len(options)} options."
+
+
+def short(message: str) -> str:
+    """What the driver says of a failure, without its log."""
+    return " ".join(message.split("Call log:")[0].split())[:300]
+
+
+def where(url: str) -> str:
+    """The place of a page, as a person reads it."""
+    try:
+        return read_url(url).place
+    except Unreachable:
+        return "no page"
+
+
+def preview(act: Act, url: str, labels: dict[str, str]) -> str:
+    """What a touch would do, for who is asked."""
+    at = f"on {url[:200]}" if url else "on no page"
+    label = labels.get(str(act.index), "nothing that is on the page")
+    match act.action:
+        case "click_element":
+            return f"Click [{act.index}] {label} {at}"
+        case "input_text":
+            return f"Type “{act.text}” into [{act.index}] {label} {at}"
+        case "select_dropdown_option":
+            return f"Choose “{act.text}” in [{act.index}] {label} {at}"
+        case "send_keys":
+            return f"Press {act.keys} {at}"
+        case _:
+            return ""

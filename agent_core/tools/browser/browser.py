@@ -1,0 +1,173 @@
+"""The gateway's one browser: started when it is first wanted, a desk of its own for each workspace.
+
+A desk is closed after a quarter of an hour without a call, at the stop of its turn, and with the
+gateway; the browser ends with its last desk.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools.browser import chromium, memory
+from agent_core.tools.browser.chromium import Driven
+from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, Desk
+from agent_core.tools.browser.memory import Remembered
+from agent_core.tools.browser.proxy import GuardedProxy, Resolve
+from agent_core.tools.browser.stream import Stream
+
+log = logging.getLogger("turnkeeper.browser")
+
+IDLE = 900.0
+"""Seconds without a call after which a desk is closed."""
+CLOSING = 10.0
+SHUT = "The browser is shut down with the gateway. Try again after its restart."
+
+
+class Browser:
+    """Desks by workspace; `async with` ends them all. `folder` is the browser's home. `allowed`:
+    places (`host:port`) that may be anywhere, as the operator said."""
+
+    def __init__(
+        self,
+        folder: Path,
+        allowed: frozenset[str] = frozenset(),
+        resolve: Resolve | None = None,
+        idle: float = IDLE,
+    ) -> None:
+        self._folder, self._allowed, self._idle = folder, allowed, idle
+        self._resolve = resolve
+        self.proxy = GuardedProxy(allowed, resolve)
+        self.stream = Stream(self.at_work)
+        self._desks: dict[Path, Desk] = {}
+        self._timers: dict[Path, asyncio.TimerHandle] = {}
+        self._driven: Driven | None = None
+        self._turning = asyncio.Lock()
+        """Held while the browser or a desk begins or ends."""
+        self._stack = AsyncExitStack()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def __aenter__(self) -> "Browser":
+        self._group = await self._stack.enter_async_context(asyncio.TaskGroup())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._group = None
+        for timer in self._timers.values():
+            timer.cancel()
+        async with self._turning:
+            await self._end()
+        await self._stack.__aexit__(kind, error, at)
+
+    def at_work(self, workspace: Path) -> Desk | None:
+        """The workspace's desk, if it has one."""
+        return self._desks.get(workspace)
+
+    def known(self, workspace: Path) -> Remembered:
+        """The page that is worked in, or was before the browser was closed. May block."""
+        desk = self._desks.get(workspace)
+        return desk.remembered() if desk is not None else memory.recall(workspace)
+
+    @asynccontextmanager
+    async def desk(self, workspace: Path) -> AsyncIterator[Desk]:
+        """The workspace's desk for one piece of work at a time, made if there is none; ToolFailed
+        if there can be none."""
+        async with self._turning:
+            if self._group is None:
+                raise ToolFailed(SHUT)
+            if (known := self._desks.get(workspace)) is None:
+                try:
+                    known = self._desks[workspace] = await self._made(workspace)
+                except BaseException:
+                    self._group.create_task(self._close(None))  # nobody may be left to use it
+                    raise
+        self._stir(workspace)
+        try:
+            async with known.lock:
+                yield known
+        finally:
+            if self._desks.get(workspace) is known:
+                self._rest(workspace)
+
+    def halt(self, workspace: Path) -> None:
+        """Close the workspace's desk, soon."""
+        if self._group is not None and workspace in self._desks:
+            self._group.create_task(self._close(workspace))
+
+    async def _made(self, workspace: Path) -> Desk:
+        if self._driven is None:
+            proxy = await self.proxy.open()
+            try:
+                self._driven = await chromium.start(self._folder, proxy)
+            except BaseException:
+                await self._shut_proxy()
+                raise
+            self._driven.browser.on("disconnected", lambda _: self._lost())
+        context = await self._driven.browser.new_context(
+            viewport={"width": WIDTH, "height": HEIGHT},
+            accept_downloads=True,
+            service_workers="block",
+        )
+        await context.add_init_script(NO_WAY_OUT)
+        return Desk(context, workspace)
+
+    def _stir(self, workspace: Path) -> None:
+        """It has something to do."""
+        if (timer := self._timers.pop(workspace, None)) is not None:
+            timer.cancel()
+
+    def _rest(self, workspace: Path) -> None:
+        """From now on it has nothing to do, until it is asked again."""
+        self._stir(workspace)
+        loop = asyncio.get_running_loop()
+        self._timers[workspace] = loop.call_later(self._idle, self.halt, workspace)
+
+    def _lost(self) -> None:
+        """The browser ended, whoever ended it."""
+        self._desks.clear()
+        if self._group is not None and self._driven is not None:
+            log.warning("browser_lost")
+            self._group.create_task(self._close(None))
+
+    async def _close(self, workspace: Path | None) -> None:
+        """Close the desk; the browser too, if nobody else works with it."""
+        async with self._turning:
+            desk = self._desks.pop(workspace, None) if workspace is not None else None
+            if desk is not None:
+                await _quietly(desk)
+            if not self._desks:
+                await self._end()
+
+    async def _end(self) -> None:
+        """No browser any more."""
+        driven, self._driven = self._driven, None
+        self._desks.clear()
+        await self.stream.close()
+        if driven is not None:
+            try:
+                async with ambient.limit(CLOSING):
+                    await driven.close()
+            except Exception:  # the border: its driver is gone with it
+                log.warning("browser_close_failed", exc_info=True)
+        await self._shut_proxy()
+
+    async def _shut_proxy(self) -> None:
+        await self.proxy.close()
+        self.proxy = GuardedProxy(self._allowed, self._resolve)
+
+
+async def _quietly(desk: Desk) -> None:
+    try:
+        async with ambient.limit(CLOSING):
+            await desk.context.close()
+    except Exception:  # the border: a page that hangs is ended with the browser
+        log.warning("desk_close_failed", exc_info=True)

@@ -1,0 +1,119 @@
+"""Chromium itself: where it is, how it is started, and that it never outlives the gateway.
+
+Its driver ends it when the gateway's end of a pipe closes, and it ends itself when the driver's
+does. Besides, the kernel kills it with its driver: a browser that hangs listens to no pipe.
+"""
+
+import logging
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+
+if TYPE_CHECKING:  # imported when a browser is first wanted
+    from playwright.async_api import Browser, Playwright
+
+log = logging.getLogger("turnkeeper.browser")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+PATH = "/usr/local/bin:/usr/bin:/bin"
+NO_BROWSER = "There is no browser on this machine. Install Chromium (Debian: apt install chromium)."
+NO_DRIVER = "The browser cannot be driven: pip install 'turnkeeper[browser]', then restart."
+DIES_WITH_PARENT = (
+    "import ctypes,os,sys;ctypes.CDLL(None).prctl(1,9,0,0,0);os.execv(sys.argv[1],sys.argv[1:])"
+)
+"""PR_SET_PDEATHSIG, SIGKILL; it holds across exec."""
+FLAGS = (
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # names are the proxy's business
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+    "--disable-gpu",
+    "--no-pings",
+)
+
+
+class Driven(Struct, frozen=True, kw_only=True):
+    """A browser that runs, and what drives it."""
+
+    driver: "Playwright"
+    browser: "Browser"
+
+    async def close(self) -> None:
+        """End both."""
+        try:
+            await self.browser.close()
+        except Exception:  # the border: what is broken already has to be let go all the same
+            log.warning("browser_close_failed", exc_info=True)
+        finally:
+            await self.driver.stop()
+
+
+def find() -> str:
+    """The browser's path, "" if there is none."""
+    return next(filter(None, map(shutil.which, NAMES)), "")
+
+
+async def start(folder: Path, proxy: str) -> Driven:
+    """A browser whose every connection goes through `proxy`; ToolFailed says what is missing.
+    `folder` is its home."""
+    path = find()
+    if not path:
+        raise ToolFailed(NO_BROWSER)
+    try:
+        from playwright.async_api import Error, async_playwright
+    except ImportError:
+        raise ToolFailed(NO_DRIVER) from None
+    wrapper = _wrapped(folder, path)
+    driver = await async_playwright().start()
+    try:
+        try:
+            browser = await _launch(driver, wrapper, proxy, os.geteuid() != 0)
+        except Error as error:
+            if os.geteuid() == 0 or "sandbox" not in error.message.lower():
+                raise
+            log.warning("browser_unsandboxed", extra={"why": "this kernel lets it have none"})
+            browser = await _launch(driver, wrapper, proxy, False)
+    except Error as error:
+        await driver.stop()
+        why = error.message.strip().splitlines()[0][:200]
+        raise ToolFailed(f"The browser did not start: {why}") from None
+    except BaseException:
+        await driver.stop()
+        raise
+    return Driven(driver=driver, browser=browser)
+
+
+async def _launch(driver: "Playwright", wrapper: Path, proxy: str, sandbox: bool) -> "Browser":
+    home = str(wrapper.parent)
+    env = {"PATH": PATH, "HOME": home, "LANG": "C.UTF-8"}  # and none of the gateway's secrets
+    return await driver.chromium.launch(
+        executable_path=wrapper,
+        chromium_sandbox=sandbox,
+        proxy={"server": proxy, "bypass": "<-loopback>"},
+        args=FLAGS,
+        env=dict(env),
+        handle_sigint=False,
+        handle_sigterm=False,
+        handle_sighup=False,
+        timeout=30_000,
+    )
+
+
+def _wrapped(folder: Path, path: str) -> Path:
+    """A program that starts the browser so that it dies with its parent."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    place = folder / "chromium"
+    words = (sys.executable, "-I", "-S", "-c", DIES_WITH_PARENT, path)
+    new = place.with_suffix(".new")
+    new.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    new.chmod(0o700)
+    os.replace(new, place)
+    return place.absolute()

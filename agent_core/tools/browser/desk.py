@@ -1,0 +1,219 @@
+"""A workspace's own part of the browser: tabs, cookies and downloads that no other one sees."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools import paths
+from agent_core.tools.browser.elements import Elements
+from agent_core.tools.browser.memory import Remembered
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page, Request
+
+WIDTH, HEIGHT = 1280, 800
+MOST_TABS = 8
+MOST_NOTES = 10
+MOST_DOWNLOAD = 100_000_000
+MOST_DOWNLOADS = 20
+QUIET = 0.3
+"""Seconds in which what an action sets off has to begin."""
+SECONDS = 15.0
+"""For a page to come, and for a page to answer a question about itself."""
+SHOT = 5_000.0
+"""Milliseconds for a picture of it."""
+T = TypeVar("T")
+BUSY = "The page does not answer: a script of it is busy. Open another page."
+PLACE = "downloads"
+NO_WAY_OUT = "for (const n of ['RTCPeerConnection','webkitRTCPeerConnection','WebTransport']) delete window[n];"  # noqa: E501
+"""What could pass by the proxy; the browser's flags bar it as well."""
+
+
+class Desk:
+    """Tabs of one workspace; one action at a time (`lock`)."""
+
+    def __init__(self, context: "BrowserContext", workspace: Path) -> None:
+        self.context = context
+        self.workspace = workspace
+        self.secret = ambient.secret_id()
+        self.lock = asyncio.Lock()
+        self.notes: list[str] = []
+        """What happened by itself since the model was told last."""
+        self.downloads = 0
+        self.tab = 0
+        self._elements: dict[Page, Elements] = {}
+        self._moved, self._setting_off = asyncio.Event(), asyncio.Event()
+        context.set_default_timeout(SECONDS * 1000)
+        context.on("page", self._opened)
+        context.on("page", self._bounded)
+
+    @property
+    def page(self) -> "Page":
+        """The tab that is worked in."""
+        pages = self.context.pages
+        if not pages:
+            raise ToolFailed("No tab is open. Open one with go_to_url.")
+        self.tab = max(0, min(self.tab, len(pages) - 1))
+        return pages[self.tab]
+
+    @property
+    def elements(self) -> Elements:
+        """What was seen on the tab's page."""
+        return self._elements[self.page]
+
+    def remembered(self) -> Remembered:
+        """What is worth knowing of it when it is gone."""
+        pages = self.context.pages
+        if not pages:
+            return Remembered()
+        labels = {str(one.number): one.label for one in self.elements.seen.values()}
+        return Remembered(url=self.page.url, labels=labels)
+
+    async def open(self) -> "Page":
+        """A new tab, which is worked in from now on."""
+        if len(self.context.pages) >= MOST_TABS:
+            raise ToolFailed(f"{MOST_TABS} tabs are open. Close one first.")
+        page = await self.context.new_page()
+        self.tab = self.context.pages.index(page)
+        return page
+
+    def begin(self) -> None:
+        """An action begins: see what it sets off."""
+        self._moved.clear()
+        self._setting_off.clear()
+
+    @property
+    def moving(self) -> bool:
+        """The action set something off."""
+        return self._setting_off.is_set()
+
+    async def settle(self) -> None:
+        """Until what the action set off is there."""
+        try:
+            async with ambient.limit(QUIET):
+                await self._setting_off.wait()
+        except TimeoutError:
+            return
+        try:
+            async with ambient.limit(SECONDS):
+                await self._moved.wait()
+                await self.page.wait_for_load_state("domcontentloaded")
+        except TimeoutError:
+            self.notes.append("The page is still loading.")
+
+    async def asked(self, question: Awaitable[T]) -> T:
+        """What a page answers about itself; ToolFailed if it does not."""
+        try:
+            async with ambient.limit(SECONDS):
+                return await question
+        except TimeoutError:
+            raise ToolFailed(BUSY) from None
+
+    async def shot(self, quality: int) -> bytes:
+        """What is in sight, as a JPEG; nothing if the page has nothing to show now."""
+        from playwright.async_api import Error
+
+        try:
+            return await self.page.screenshot(type="jpeg", quality=quality, timeout=SHOT)
+        except (Error, ToolFailed):
+            return b""
+
+    def _opened(self, page: "Page") -> None:
+        """A tab, opened by us or by a page."""
+        if self._elements:
+            self.note("There is a new tab.")
+        self._elements[page] = Elements()
+        page.on("request", self._asked)
+        page.on("framenavigated", self._navigated)
+        page.on("dialog", self._spoke)
+        page.on("download", self._fetched)
+        page.on("close", self._closed)
+
+    async def _bounded(self, page: "Page") -> None:
+        """No page opens tabs without end."""
+        from playwright.async_api import Error
+
+        if len(self.context.pages) > MOST_TABS:
+            with contextlib.suppress(Error):
+                await page.close()
+            self.note("A page wanted to open too many tabs; the last ones were closed.")
+
+    def _asked(self, request: "Request") -> None:
+        if request.is_navigation_request() and request.frame.parent_frame is None:
+            self._setting_off.set()
+
+    def _navigated(self, frame: "Frame") -> None:
+        if frame.parent_frame is None:
+            self._setting_off.set()
+            self._moved.set()
+
+    def _closed(self, page: "Page") -> None:
+        self._elements.pop(page, None)
+
+    async def _spoke(self, dialog: "Dialog") -> None:
+        from playwright.async_api import Error
+
+        said, leaves = " ".join(dialog.message.split())[:300], dialog.type == "beforeunload"
+        if not leaves:
+            self.note(f"The page showed a {dialog.type}, which was dismissed: {said}")
+        with contextlib.suppress(Error):  # the page went with it
+            await (dialog.accept() if leaves else dialog.dismiss())
+
+    async def _fetched(self, download: "Download") -> None:
+        """Into the workspace; what is there already stays."""
+        from playwright.async_api import Error
+
+        self.downloads += 1
+        self._setting_off.set()
+        try:
+            if self.downloads > MOST_DOWNLOADS:
+                await download.cancel()
+                raise ToolFailed(f"There were {MOST_DOWNLOADS} already.")
+            kept = await asyncio.to_thread(
+                _keep, self.workspace, await download.path(), download.suggested_filename
+            )
+            self.note(f"Downloaded into the workspace: {kept}")
+        except ToolFailed as error:
+            self.note(f"A download was not kept. {error}")
+        except Exception as error:  # noqa: BLE001  # the border: a page decides what comes
+            self.note(f"A download failed: {type(error).__name__}.")
+        finally:
+            self._moved.set()
+            with contextlib.suppress(Error):
+                await download.delete()
+
+    def note(self, text: str) -> None:
+        """For the next result."""
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(text)
+
+
+def _keep(workspace: Path, source: Path, suggested: str) -> str:
+    """Copy a download to a free name below `downloads/`; the name."""
+    if source.stat().st_size > MOST_DOWNLOAD:
+        raise ToolFailed(f"It is larger than {MOST_DOWNLOAD // 1_000_000} MB.")
+    plain = "".join(c for c in Path(suggested).name if c.isprintable() and c not in "/\\")
+    stem, suffix = os.path.splitext(plain.strip(". ")[-100:] or "file")
+    workspace.mkdir(parents=True, exist_ok=True)
+    if why := paths.refused(f"{PLACE}/{stem}{suffix}", write=True):
+        raise ToolFailed(why)
+    real = paths.resolve(workspace, PLACE, write=True)
+    with paths.folder(workspace, real, create=True) as folder:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        for n in range(1, 1000):
+            name = f"{stem}{suffix}" if n == 1 else f"{stem}-{n}{suffix}"
+            try:
+                descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+            except FileExistsError:
+                continue
+            paths.give(descriptor, workspace.stat(), PLACE)
+            with os.fdopen(descriptor, "wb") as file, source.open("rb") as data:
+                while piece := data.read(1 << 20):
+                    file.write(piece)
+            return f"{PLACE}/{name}"
+    raise ToolFailed("There are too many of its name.")

@@ -1,0 +1,193 @@
+"""The guarded proxy: the browser's only way out.
+
+The browser resolves no name and opens no connection of its own; it asks here. A name is resolved
+once, and the connection goes to that very address if it is a public one. So no redirect, frame,
+script, socket or answer that changes gets past the guard.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from agent_core import ambient
+from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
+
+HEAD = 256 * 1024
+"""Bytes of a request's or an answer's head."""
+PIECE = 1 << 16
+MOST_CARRIED = 300_000_000
+"""Bytes of one connection in one direction: what is downloaded lies on the disk first."""
+SECONDS = 20.0
+"""For a head, and for a connection."""
+MOST_NOTED = 64
+_HOP = (b"connection:", b"keep-alive:", b"proxy-", b"te:", b"trailer:")
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+"""The addresses of a host."""
+
+
+class Barred(Exception):
+    """The guard lets no connection be made; the text says why."""
+
+
+class GuardedProxy:
+    """Listens on loopback between `open` and `close`. `allowed`: places (`host:port`) that may be
+    anywhere, as the operator said."""
+
+    def __init__(self, allowed: frozenset[str], resolve: Resolve | None = None) -> None:
+        self._allowed = allowed
+        self._resolve = resolve or _resolve
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[object]] = set()
+        self._barred: deque[tuple[str, str]] = deque(maxlen=MOST_NOTED)
+
+    async def open(self) -> str:
+        """Begin to listen; the proxy's address."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD)
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def close(self) -> None:
+        """End every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
+
+    def why_barred(self, url: str) -> str:
+        """Why nothing was reached at `url`, "" if it was not barred."""
+        try:
+            place = read_url(url).place
+        except Unreachable as error:
+            return str(error)
+        return next((why for known, why in reversed(self._barred) if known == place), "")
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            await self._answer(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass  # either side went away
+        except asyncio.CancelledError:
+            pass  # `close` waits for this task, and nobody else does
+        finally:
+            self._serving.discard(task)
+            writer.transport.abort() if writer.transport.is_closing() else writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with ambient.limit(SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+        method, _, rest = head.partition(b" ")
+        text = rest.partition(b" ")[0].decode("latin-1")
+        tunnel = method == b"CONNECT"
+        try:
+            target = read_url(f"https://{text}" if tunnel else text)
+            up, out = await self._connect(target)
+        except (Barred, Unreachable) as error:
+            return await _refuse(writer, "403 Forbidden", str(error))
+        except (OSError, TimeoutError):
+            return await _refuse(writer, "502 Bad Gateway", "The host cannot be reached.")
+        try:
+            if tunnel:
+                writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
+            else:
+                out.write(_request(method, target, head))
+            await _join((reader, writer), (up, out), rewrite=not tunnel)
+        finally:
+            out.close()
+
+    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the first address of the host that may be reached."""
+        free = target.place in self._allowed
+        found = await self._resolve(target.host, target.port)
+        usable = [address for address in found if free or public(address)]
+        if not usable:
+            why = "It leads to an address that is not public."
+            self._barred.append((target.place, why))
+            raise Barred(why)
+        failed: OSError | TimeoutError = OSError("no address")
+        for address in usable:
+            try:
+                async with ambient.limit(SECONDS):
+                    return await asyncio.open_connection(address, target.port, limit=HEAD)
+            except (OSError, TimeoutError) as error:
+                failed = error
+        raise failed
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in found))
+
+
+def _request(method: bytes, target: Target, head: bytes) -> bytes:
+    """The head as the server itself wants it; its connection serves this request and no other."""
+    parts = urlsplit(target.url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return _closing(b"%s %s HTTP/1.1" % (method, path.encode("latin-1", "replace")), head)
+
+
+def _closing(first: bytes, head: bytes) -> bytes:
+    lines = head.split(b"\r\n")[1:-2]
+    kept = [line for line in lines if not line.lower().startswith(_HOP)]
+    return b"\r\n".join((first, *kept, b"Connection: close", b"", b""))
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: str, why: str) -> None:
+    body = why.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    await writer.drain()
+
+
+Side: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _join(near: Side, far: Side, rewrite: bool) -> None:
+    """Carry what both sides say until one of them ends."""
+
+    async def back() -> None:
+        if rewrite:
+            await _heads(far[0], near[1])
+        await _carry(far[0], near[1])
+
+    async with asyncio.TaskGroup() as group:
+        ways = {
+            group.create_task(_quietly(_carry(near[0], far[1]))),
+            group.create_task(_quietly(back())),
+        }
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+
+
+async def _heads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The answer's head, and those before it that only say that it is coming."""
+    while True:
+        head = await reader.readuntil(b"\r\n\r\n")
+        first = head.partition(b"\r\n")[0]
+        if first[9:10] != b"1":
+            writer.write(_closing(first, head))
+            return
+        writer.write(head)
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    left = MOST_CARRIED
+    while left > 0 and (data := await reader.read(PIECE)):
+        left -= len(data)
+        writer.write(data)
+        await writer.drain()
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        await work

@@ -1,0 +1,123 @@
+"""What the model is told of the browser after each call: where it is, what can be used there, and a
+picture. What a page says was written by strangers, and is marked so."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import GivenFile, Output, Picture
+from agent_core.tools import paths
+from agent_core.tools.browser.acts import where
+from agent_core.tools.browser.desk import HEIGHT, Desk
+from agent_core.tools.contract import ToolContext
+from agent_core.tools.web import pages
+from agent_core.tools.web.fetch import Fetched
+from agent_core.tools.web.tools import BEGINS, ENDS
+
+QUALITY = 70
+CONTENT = 7_000
+"""Characters of a page's text in one result."""
+MOST_URL = 500
+_SCROLL = "() => [Math.round(scrollY), document.documentElement.scrollHeight]"
+
+Keep = Callable[[Path, str], GivenFile]
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """One call's result so far: our own words, and those of strangers."""
+
+    action: str
+    said: str
+    content: str = ""
+
+
+async def output(told: Told, desk: Desk, context: ToolContext, keep: Keep) -> Output:
+    """The result with the state of the page that is worked in."""
+    notes, desk.notes = desk.notes, []
+    head = f"[browser {told.action} at {where(desk.page.url) if desk.context.pages else 'no page'}]"
+    if not desk.context.pages:
+        return Output(text="\n".join((head, told.said, marked(notes), "No tab is open.")))
+    content = [f"Content:\n{told.content}"] if told.content else []
+    lines = [*notes, *await _state(desk), *content]  # what is the page's own word comes last
+    shot = await desk.shot(QUALITY)
+    words = f"{head}\n{told.said}\n{marked(lines)}"
+    if not shot:
+        return Output(text=words)
+    picture = await asyncio.to_thread(_kept, shot, context, keep)
+    return Output(text=f"{words}\n(screenshot: {picture.path})", pictures=(picture,))
+
+
+async def content(desk: Desk, offset: int) -> str:
+    """The text of the page, from a character on."""
+    page = desk.page
+    html = await desk.asked(page.content())
+    try:
+        found = await pages.read(_Open(page.url, html), page.url)
+        text = found.text
+    except ToolFailed:
+        text = str(await desk.asked(page.evaluate("() => document.body?.innerText || ''")))
+    part = text[offset : offset + CONTENT]
+    last = offset + len(part)
+    more = f"\n[Characters {offset} to {last} of {len(text)}.]" if last < len(text) else ""
+    return f"{part}{more}" if part else "(no text)"
+
+
+def marked(lines: list[str]) -> str:
+    """What strangers wrote, between marks that it cannot forge."""
+    text = "\n".join(lines).replace(ENDS, "[…]").replace(BEGINS, "[…]")
+    return f"{BEGINS}\n{text}\n{ENDS}" if text else ""
+
+
+class _Open:
+    """A page that is read from the browser, as if it had been fetched."""
+
+    def __init__(self, url: str, html: str) -> None:
+        self._found = Fetched(url=url, mime="text/html", charset="utf-8", body=html.encode())
+
+    async def get(self, url: str, stay: bool = False) -> Fetched:
+        """What is open."""
+        return self._found
+
+
+async def _state(desk: Desk) -> list[str]:
+    from playwright.async_api import Error
+
+    page = desk.page
+    await desk.asked(desk.elements.look(page))
+    try:
+        top, height = await desk.asked(page.evaluate(_SCROLL))
+        title = " ".join((await desk.asked(page.title())).split())[:200]
+    except Error:
+        top, height, title = 0, 0, "(the page is just changing)"
+    tabs = desk.context.pages
+    others = [f"Tab {n}: {tab.url[:MOST_URL]}" for n, tab in enumerate(tabs) if n != desk.tab]
+    left = desk.elements.left
+    return [
+        f"URL: {page.url[:MOST_URL]}",
+        f"Title: {title}",
+        f"Tab {desk.tab} of {len(tabs)}",
+        *others,
+        f"Scrolled to {top} of {height} px, of which {HEIGHT} are in sight",
+        "Elements:" if desk.elements.seen else "No elements that can be used.",
+        *(one.line for one in desk.elements.seen.values()),
+        *([f"({left} more are not listed)"] if left else []),
+    ]
+
+
+def _kept(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
+    """The picture as a file of the workspace's own folder, and its copy."""
+    stem = "".join(c if c.isalnum() else "-" for c in context.key)[-60:].strip("-")
+    own = Path(os.path.realpath(context.workspace)) / paths.OWN / "outputs"
+    name = f"{stem}.jpg"
+    with paths.folder(context.workspace, own, create=True) as folder:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(shot)
+    path = f"{paths.OWN}/outputs/{name}"
+    return Picture(
+        ref=keep(context.workspace, path).ref, path=path, mime="image/jpeg", size=len(shot)
+    )

@@ -1,0 +1,108 @@
+"""What the browser shows, to watch: a page on an origin of its own that takes no orders.
+
+Its address cannot be guessed and is good as long as the desk it belongs to. It listens on
+loopback; the browser itself cannot reach it, nor anything else there.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_core import ambient
+from agent_core.tools.browser.desk import Desk
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+PACE = 0.8
+"""Seconds between two pictures."""
+QUALITY = 60
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Browser</title>
+<meta name="viewport" content="width=device-width">
+<style>body{margin:0;background:#222;color:#eee;font:16px system-ui}img{width:100%;display:block}
+p{margin:0;padding:.6em}</style><p id="s" role="status">Waiting for the first picture…</p>
+<img id="i" alt="What the browser shows now" hidden>
+<script>const s=document.getElementById('s'),i=document.getElementById('i');
+const w=new WebSocket(location.href.replace(/^http/,'ws')+'/live');w.binaryType='blob';let u='';
+w.onmessage=(m)=>{URL.revokeObjectURL(u);u=URL.createObjectURL(m.data);i.src=u;i.hidden=false;
+s.textContent='Live. You can watch; nothing can be clicked here.'};
+w.onclose=()=>{s.textContent='The browser was closed.'};</script></html>"""
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src "
+    "'unsafe-inline'; img-src blob:; connect-src 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+class Stream:
+    """Serves from the first address that is asked for until `close`."""
+
+    def __init__(self, at_work: Callable[[Path], Desk | None]) -> None:
+        self._at_work = at_work
+        self._runner: web.AppRunner | None = None
+        self._places: dict[str, Path] = {}
+
+    async def address(self, desk: Desk) -> str:
+        """Where the desk can be watched."""
+        from aiohttp import web
+
+        if self._runner is None:
+            app = web.Application()
+            app.router.add_get("/{secret}", self._page)
+            app.router.add_get("/{secret}/live", self._live)
+            self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await self._runner.setup()
+            await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self._places[desk.secret] = desk.workspace
+        return f"http://127.0.0.1:{self._runner.addresses[0][1]}/{desk.secret}"
+
+    async def close(self) -> None:
+        """No address is good any more."""
+        runner, self._runner = self._runner, None
+        self._places.clear()
+        if runner is not None:
+            await runner.cleanup()
+
+    def _desk(self, secret: str) -> Desk | None:
+        place = self._places.get(secret)
+        desk = self._at_work(place) if place is not None else None
+        return desk if desk is not None and desk.secret == secret else None
+
+    async def _page(self, request: "web.Request") -> "web.StreamResponse":
+        from aiohttp import web
+
+        if self._desk(request.match_info["secret"]) is None:
+            raise web.HTTPNotFound
+        return web.Response(text=PAGE, content_type="text/html", headers=HEADERS)
+
+    async def _live(self, request: "web.Request") -> "web.StreamResponse":
+        """A picture whenever there is something new to see, as long as the desk is there."""
+        from aiohttp import web
+
+        secret = request.match_info["secret"]
+        if self._desk(secret) is None:
+            raise web.HTTPNotFound
+        socket = web.WebSocketResponse(heartbeat=20.0)
+        await socket.prepare(request)
+        async with asyncio.TaskGroup() as group:
+            showing = group.create_task(self._show(secret, socket))
+            async for _ in socket:
+                pass  # whoever watches has nothing to say; this is how their end is seen
+            showing.cancel()
+        return socket
+
+    async def _show(self, secret: str, socket: "web.WebSocketResponse") -> None:
+        last = b""
+        with contextlib.suppress(ConnectionError):
+            while (desk := self._desk(secret)) is not None:
+                shot = await desk.shot(QUALITY)
+                if shot and (digest := hashlib.sha256(shot).digest()) != last:
+                    last = digest
+                    await socket.send_bytes(shot)
+                await ambient.wait(PACE)
+            await socket.close()
