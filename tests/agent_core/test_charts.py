@@ -36,7 +36,8 @@ def sheet(text: str = SALES) -> Table:
 @pytest.mark.parametrize(
     ("cell", "value"),
     [("12", 12), ("-1.5e3", -1500), (".5", 0.5), ("1,234,567.5", 1234567.5), ("3,5", 3.5)]
-    + [("", None), ("1 2", None), ("1.2.3", None), ("nan", None), ("inf", None), ("0x1", None)],
+    + [("", None), ("1 2", None), ("1.2.3", None), ("nan", None), ("inf", None), ("0x1", None)]
+    + [("1_000", 1000), ("1__0", None), ("1_", None), ("1_.5", None)],
 )
 def test_what_is_a_number(cell: str, value: float | None) -> None:
     assert number(cell) == value
@@ -65,6 +66,17 @@ def test_files_as_they_are_found() -> None:
 
 
 # ---- charts ------------------------------------------------------------------------------
+
+
+def test_what_is_hostile_is_read_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = parse(b"x" + b"," * 1_000_000 + b"\n" + b"1," * 1_000_000)
+    assert len(wide.columns) == 200 and wide.rows == 1
+    sixteen = parse("a;b\n1,5;x\n".encode("utf-16"))
+    assert [(one.name, one.kind) for one in sixteen.columns] == [("a", "number"), ("b", "text")]
+    assert parse(b"a\0b,c\n=1+1,2\n").columns[0].kind == "text"
+    monkeypatch.setattr("agent_core.tools.code.charts.table.MOST_CELLS", 100)
+    cut = sheet("a,b\n" + "1,2\n" * 200)
+    assert cut.cut and cut.rows < 60 and "the file has more" in describe(cut)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +191,11 @@ async def test_what_is_no_chart_and_what_is_no_data(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[1]")
     (tmp_path / "out.json").write_bytes(msgspec.json.encode(Chart(data="../a.csv", kind="pie")))
     (tmp_path / "a.csv").write_text(SALES)
+    (tmp_path / "b.json").write_bytes(b'{"data":"\xff","kind":"pie"}')
+    (tmp_path / "c.json").write_text('{"data":"a.csv","kind":"pie","more":' + "[" * 9_000)
+    for path in ("b.json", "c.json"):
+        with pytest.raises(ToolFailed, match="is no chart"):
+            await visualize.call(Visualize(path=path), context)
     for path, why in (("x.json", "is no chart"), ("out.json", "leaves"), ("none", "There is no")):
         with pytest.raises(ToolFailed, match=why):
             await visualize.call(Visualize(path=path), context)
@@ -207,4 +224,6 @@ async def test_a_cancelled_drawing_leaves_no_process(tmp_path: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not drawers()
+    async with asyncio.timeout(20):  # what it had started itself dies with it, a moment later
+        while drawers():
+            await asyncio.sleep(0.01)

@@ -1,5 +1,6 @@
 """A table from a CSV file: its columns, what they hold, and what a chart may show of them."""
 
+import codecs
 import csv
 import io
 import re
@@ -12,11 +13,13 @@ from agent_core.errors import ToolFailed
 
 MOST_ROWS = 200_000
 MOST_COLUMNS = 200
+MOST_CELLS = 3_000_000
+"""All of them are in memory for a moment."""
 MOST_SHOWN = 60
 """Columns that are described."""
 
 Kind: TypeAlias = Literal["number", "date", "text", "empty"]
-_PLAIN = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_PLAIN = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _GROUPS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)?")
@@ -52,29 +55,30 @@ class Table(Struct, frozen=True, kw_only=True):
 
 def parse(data: bytes) -> Table:
     """The table in a CSV file whose first row names the columns."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
+    text = _text(data)
     head = text[:20_000].partition("\n")[0]
     delimiter = max(",;\t|", key=head.count)
     rows: list[list[str]] = []
+    cells, cut = 0, False
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if any(cell.strip() for cell in row):
-                rows.append([cell.strip() for cell in row])
-            if len(rows) > MOST_ROWS + 1:
+            cut = len(rows) > MOST_ROWS or cells > MOST_CELLS
+            if cut:
                 break
+            kept = [cell.strip() for cell in row[:MOST_COLUMNS]]
+            if any(kept):
+                rows.append(kept)
+                cells += len(kept)
     except csv.Error as error:
         raise ToolFailed(f"It cannot be read as CSV: {error}.") from None
     if not rows:
         raise ToolFailed("The file is empty.")
-    names, body = _names(rows[0][:MOST_COLUMNS]), rows[1 : MOST_ROWS + 1]
+    names, body = _names(rows[0]), rows[1:]
     columns = tuple(
         _column(name, tuple(row[n] if n < len(row) else "" for row in body))
         for n, name in enumerate(names)
     )
-    return Table(columns=columns, rows=len(body), cut=len(rows) > MOST_ROWS + 1)
+    return Table(columns=columns, rows=len(body), cut=cut)
 
 
 def describe(table: Table) -> str:
@@ -106,6 +110,16 @@ def date(cell: str) -> datetime | None:
         return datetime.fromisoformat(f"{cell}-01" if len(cell) == 7 else cell)
     except ValueError:
         return None
+
+
+def _text(data: bytes) -> str:
+    """What is written there: UTF-8, UTF-16 where the file says so, else as Western Europe has it."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _names(cells: list[str]) -> list[str]:

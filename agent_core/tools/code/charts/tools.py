@@ -2,7 +2,9 @@
 data_visualization draws it and gives the picture to people."""
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -126,7 +128,7 @@ def _drawing(path: str, workspace: Path) -> Drawing:
         data = file.read(100_000)
     try:
         chart = msgspec.json.decode(data, type=Chart)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ToolFailed(f"{path} is no chart: {error}.") from None
     return drawing(chart, _table(chart.data, workspace))
 
@@ -137,8 +139,13 @@ async def _drawn(drawn: Drawing, workspace: Path) -> bytes:
     with paths.folder(workspace, fonts, create=True):
         env = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLCONFIGDIR": str(fonts)}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", str(_DRAW), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env
-    )  # fmt: skip
+        *(sys.executable, "-I", str(_DRAW)),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=env,
+        start_new_session=True,
+    )
     try:
         async with ambient.limit(LIMIT):
             data, said = await process.communicate(msgspec.json.encode(drawn))
@@ -146,7 +153,8 @@ async def _drawn(drawn: Drawing, workspace: Path) -> bytes:
         raise ToolFailed(f"The chart took over {LIMIT:g} s. Show less in it.") from None
     finally:
         if process.returncode is None:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # it asks other programs for fonts
             await process.wait()
     if process.returncode or not data.startswith(b"\x89PNG"):
         last = said.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
