@@ -197,6 +197,20 @@ async def test_refused_streams_are_messages_that_are_edited(
     assert len(server.made("chat.startStream")) == 1, "it is not asked for again at once"
 
 
+async def test_a_second_stream_that_is_refused_does_not_end_all_streams(
+    server: SlackServer, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "AGAIN", 0.0)
+    await send(adapter, going("running", "pending"))
+    server.fail("chat.startStream", error="streaming_state_conflict")
+    native = await send(adapter, growing("Once"))
+    await edit(adapter, native, growing("Once upon"))
+    plan, answer = server.channels["D0ANN"]
+    assert "streaming_state" not in answer and shown(answer).startswith("Once upon")
+    await send(adapter, growing("Another"))
+    assert len(server.made("chat.startStream")) == 3, "the next one is tried again"
+
+
 async def test_a_refused_session_is_not_asked_for_again(
     server: SlackServer, adapter: SlackAdapter
 ) -> None:

@@ -71,7 +71,9 @@ class Streams:
         try:
             answer = await self._wire.call("chat.startStream", given)
         except (Rejected, RateLimited) as error:
-            pause = error.retry_after if isinstance(error, RateLimited) else REFUSED_FOR
+            beside = any(live.where == where for live in self._live.values())
+            refused = AGAIN if beside else REFUSED_FOR  # perhaps only a second one in the thread
+            pause = error.retry_after if isinstance(error, RateLimited) else refused
             self._not_before = clock.monotonic() + pause
             log.info("slack_no_stream", extra={"why": str(error)})
             return ""
