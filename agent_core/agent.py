@@ -41,7 +41,9 @@ class Agent:
     """An agent with tools that plans nothing it need not and asks before it acts.
 
     `model`: a provider (`Model`), or `provider/model` or a tier looked up in the environment's
-    keys. `on_question` answers what the agent asks; without it every question counts as denied.
+    keys. `on_question` answers what the agent asks; without it every question counts as denied. One
+    that is async has `approval_seconds`, or `answer_seconds` for what is no approval; then the model
+    is told that nobody answered. None: it waits for ever.
     `journal`: a folder; with it a task that was cut off goes on under the same `task_id`.
     `plans`: a request for several steps gets a plan that is worked off and checked step by step.
     `callbacks`: see CALLBACKS; sync or async, an exception in one is logged and ends nothing.
@@ -61,6 +63,8 @@ class Agent:
     history: "tuple[Message, ...]" = ()
     pre_tool_call: "PreHook | None" = None
     verify_step: "VerifyHook | None" = None
+    approval_seconds: float | None = 120.0
+    answer_seconds: float | None = 300.0
     post_tool_call: "PostHook | None" = None
     mode: "Mode" = "auto"
     state: AgentState = field(init=False, default=AgentState.IDLE)
@@ -242,11 +246,18 @@ class Agent:
         now = ambient.now()
         if self.on_question is None:
             return Answer(choice="deny", text="nobody can be asked here", name="library", at=now)
+        approving = question.__struct_config__.tag == "approval"
         said = self.on_question(question)
-        given = await said if inspect.isawaitable(said) else said
+        limit = ambient.limit(self.approval_seconds if approving else self.answer_seconds)
+        try:
+            async with limit:
+                given = await said if inspect.isawaitable(said) else said
+        except TimeoutError:
+            if not limit.expired():  # its own
+                raise
+            return Answer(choice="expired", name="library", at=ambient.now())
         if isinstance(given, Answer):
             return given
-        approving = question.__struct_config__.tag == "approval"
         choice = (
             given if approving and given in ("once", "deny") else "deny" if approving else "once"
         )

@@ -134,6 +134,25 @@ async def test_on_question_decides(server: ModelServer) -> None:
     assert server.requests[-1].body["messages"][-1]["content"] == "blue"
 
 
+async def test_a_question_that_nobody_answers_expires(server: ModelServer) -> None:
+    async def never(question: object) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    server.script(
+        Call("publish", '{"text": "x"}'), Call("ask_user", '{"question": "Colour?"}'), Say("Done.")
+    )
+    async with Agent(
+        model=provider(server), tools=[publish, ask_tool()], on_question=never,
+        approval_seconds=0.01, answer_seconds=0.01,
+    ) as agent:  # fmt: skip
+        result = await agent.run_conversation("publish x")
+    assert result.final_response == "Done." and RAN == []
+    told = [m["content"] for m in server.requests[-1].body["messages"] if m["role"] == "tool"]
+    assert "nobody answered in time" in told[0] and told[1] == "Nobody answered in time."
+    assert (Agent().approval_seconds, Agent().answer_seconds) == (120, 300)
+
+
 @pytest.mark.parametrize("last", ["says", "fails", "calls"])
 async def test_at_the_last_round_it_sums_up_over_the_same_prefix(
     server: ModelServer, last: str
