@@ -13,15 +13,25 @@ HIDDEN = {
     for code in (
         *range(0x7F, 0xA0),
         0xAD,
+        0x034F,
         0x061C,
-        0x180E,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        *range(0x180B, 0x1810),
         0x200B,
         0x200E,
         0x200F,
         *range(0x2028, 0x202F),
         *range(0x2060, 0x2070),
+        0x2800,
+        0x3164,
+        *range(0xFE00, 0xFE0F),
         0xFEFF,
+        0xFFA0,
         *range(0xE0000, 0xE0080),
+        *range(0xE0100, 0xE01F0),
     )
 }
 """Characters that turn or hide text, by what is shown for them: how JSON writes them."""
@@ -53,7 +63,7 @@ def _bare(arguments: str) -> str:
     twice = any(arguments.count(f'"{name}"') != 1 for name in known)
     if not isinstance(shown, str) or not shown.strip() or twice or (known and "command" in named):
         return ""
-    plain = all(one.isprintable() or one == "\n" for one in shown)
+    plain = all((one.isprintable() or one == "\n") and ord(one) not in HIDDEN for one in shown)
     if not plain or (shown != shown.strip() and "command" in named):
         return ""
     rest = msgspec.json.encode(known).decode() if known else ""

@@ -114,8 +114,9 @@ def _forbidden(tool: Tool, arguments: BaseModel) -> _Line | None:
     if tool.access not in ("read", "write") or tool.schema is not None:
         return None
     fields = arguments.model_dump(include={"path", "pattern"})
+    write = tool.access == "write" and not (tool.looks is not None and tool.looks(arguments))
     for path in fields.values():
-        why = paths.refused(str(path), write=tool.access == "write")
+        why = paths.refused(str(path), write=write)
         if why:
             return _Line(ruling="deny", rule="outside", reason=why, risk="high")
     return None
@@ -168,10 +169,9 @@ def _too_long(tool: Tool, arguments: BaseModel) -> _Line | None:
 
 
 def _shell(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
-    command = _command(arguments)
     behind = " It runs on in the background." if _runs_on(arguments) else ""
     known = _known(arguments)
-    dangerous = isinstance(known, NotUnderstood) and bool(_DANGER.search(command))
+    dangerous = isinstance(known, NotUnderstood) and bool(_DANGER.search(_told(arguments)))
     if not tool.isolated:
         reason = "Nothing isolates this command from the machine that the gateway runs on."
         risk: Risk = "high" if isinstance(known, NotUnderstood) else "medium"
@@ -238,6 +238,12 @@ def _known(arguments: BaseModel) -> Understood | NotUnderstood:
 
 def _command(arguments: BaseModel) -> str:
     return str(arguments.model_dump(include={"command"}).get("command", ""))
+
+
+def _told(arguments: BaseModel) -> str:
+    """The words that a shell is given: a command, or code in its language."""
+    given = arguments.model_dump(include={"code", "language"})
+    return str(given.get("code", "")) if given.get("language") == "bash" else _command(arguments)
 
 
 def _runs_on(arguments: BaseModel) -> bool:

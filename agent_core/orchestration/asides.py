@@ -74,6 +74,6 @@ def find_json(text: str) -> object:
         if 0 <= first < last:
             try:
                 return msgspec.json.decode(text[first : last + 1])
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 continue
     raise Unusable("It is not JSON.")

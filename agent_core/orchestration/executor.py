@@ -25,6 +25,7 @@ from agent_core.orchestration.plan import Plan, title
 from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import planned
 from agent_core.skills.direct import unasked
+from agent_core.tools.finding.nesting import legible
 from agent_core.tools.finding.tools import meant
 from agent_core.tools.turn.terminate import ending
 
@@ -137,7 +138,8 @@ async def think(
     prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
     async def call(on_delta: OnDelta) -> Reply:
-        return replace(meant(await hands.complete(brief.model, request, on_delta)), prefix=prefix)
+        reply = meant(legible(await hands.complete(brief.model, request, on_delta)))
+        return replace(reply, prefix=prefix)
 
     return await scope.model(call, limit=brief.limit, ends=_has_no_calls, apart=last)
 

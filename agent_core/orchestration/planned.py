@@ -214,7 +214,8 @@ class Planned:
         sees depends on these steps alone."""
         plan, seen = wave.plan, self._seen
         if behind := wave.behind[step.id]:
-            if not await scope.once("begins", partial(self._goes_on, wave, behind), kind=bool):
+            asked = f"begins-{self._looks}"  # in each wave anew: it may have to wait more than once
+            if not await scope.once(asked, partial(self._goes_on, wave, behind), kind=bool):
                 return
             known = [(n, wave.done[n]) for n in wave.behind if n in behind]
             for step_id, one in known:

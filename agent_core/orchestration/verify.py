@@ -16,6 +16,7 @@ from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.plan import Step
 from agent_core.scope import Scope
+from agent_core.skills.apps.tools import INSTALL
 from agent_core.tools import paths
 from agent_core.tools.hooks import DoneStep, verdict
 
@@ -23,6 +24,8 @@ LIMIT = 60.0
 REPORT, SHOWN, CALLS = 4_000, 600, 12
 """Characters of the report and of a call's result, and the calls, that the judge sees."""
 WHY = 200
+END = 200
+"""Characters at the end of a result in which it stands how a command ended."""
 NOT_CHECKED = "not checked"
 _WORD = cast(type[str | None], str | None)
 
@@ -48,7 +51,7 @@ async def verify(scope: Scope, step: Step, ended: Result, brief: Brief, hands: H
     results = _results(ended)
     if not ended.text.strip():
         return Finding(ok=False, why="It gave no result.")
-    if step.command and (why := _last_command(results)):
+    if step.command and (why := _last_command(results, _runners(hands))):
         return Finding(ok=False, why=why)
     if step.files:
         look = partial(asyncio.to_thread, _missing, Path(brief.workspace), step.files)
@@ -77,9 +80,16 @@ def _results(ended: Result) -> tuple[ToolResult, ...]:
     )
 
 
-def _last_command(results: tuple[ToolResult, ...]) -> str:
+def _runners(hands: Hands) -> frozenset[str]:
+    """Tools that run commands: what ends a file or a page is no end of a command."""
+    shells = (tool.name for tool in hands.toolbox.tools if tool.access == "shell")
+    return frozenset((*shells, "check_command", INSTALL))
+
+
+def _last_command(results: tuple[ToolResult, ...], runners: frozenset[str]) -> str:
     """What is wrong with the last command that ended, "" if it went well."""
-    ends = [found for result in results if (found := _EXIT.search(result.content))]
+    run = (result.content[-END:] for result in results if result.name in runners)
+    ends = [found for content in run if (found := _EXIT.search(content))]
     if not ends:
         return "No command was run."
     return "" if ends[-1][1] == "0" else f"Its last command ended with {ends[-1][0].strip()}."

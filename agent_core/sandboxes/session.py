@@ -21,6 +21,8 @@ from agent_core.sandboxes.process import DRAIN, HALF, Child, Output
 
 LONGEST = 60_000
 """Bytes of a command, quoted: less than a pipe takes at once, so that to write never waits."""
+MOST_SAID = 16_000
+"""Bytes after a mark; more of them were written by who found out the mark."""
 LIFE = 86_400.0
 """Seconds after which the oldest shell ends."""
 _CLEAR = 64
@@ -70,7 +72,8 @@ class _Stream:
             self._held = b""
             self._pass(rest)
             return
-        safe = len(before) if mark else self._unmarked()
+        held = bool(mark) and len(after) < MOST_SAID
+        safe = len(before) if held else self._unmarked()
         self._pass(self._held[:safe])
         self._held = self._held[safe:]
 

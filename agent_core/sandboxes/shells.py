@@ -68,7 +68,9 @@ class Shells:
         finally:
             desk.waiting -= 1
             desk.used = ambient.monotonic()
-            if desk.alive:
+            if desk.turn.locked():
+                pass  # who gave up waiting sets no clock for who is at work
+            elif desk.alive:
                 loop = asyncio.get_running_loop()
                 why = f"it was idle for {idle / 60:g} minutes"
                 desk.rest(loop.call_later(idle, self.end, workspace, why))

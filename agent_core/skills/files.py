@@ -1,10 +1,13 @@
 """Files that skills make: their names, and how they are written into the workspace."""
 
+import os
 import re
 from pathlib import Path
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import backups, paths
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def slug(words: str, otherwise: str) -> str:
@@ -12,18 +15,29 @@ def slug(words: str, otherwise: str) -> str:
     return re.sub(r"[^\w]+", "-", words.casefold())[:40].strip("-_") or otherwise
 
 
-def free(workspace: Path, stem: str, end: str) -> str:
-    """A path that nothing has yet."""
+def add(workspace: Path, stem: str, end: str, content: bytes) -> str:
+    """Write a file that nobody has yet; its path. Of calls at once each gets another one."""
     names = (f"{stem}{number}{end}" for number in ("", *(f"-{n}" for n in range(2, 1_000))))
     for name in names:
-        if not paths.resolve(workspace, name, write=True).exists():
-            return name
+        real = paths.resolve(workspace, name, write=True)
+        try:
+            with paths.folder(workspace, real.parent, create=True) as parent:
+                os.close(os.open(real.name, _NEW, 0o600, dir_fd=parent))
+            backups.store(workspace, real, content, 0o644)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise paths.failed(name, error) from None
+        return name
     raise ToolFailed(f"There are too many files like {stem}{end}. Choose another name.")
 
 
 def store(workspace: Path, path: str, content: bytes) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file, whole or not at all; keeps the old one."""
+    real = paths.resolve(workspace, path, write=True)
+    old = backups.content(workspace, path)[0] if real.exists() else None
     try:
-        backups.store(workspace, paths.resolve(workspace, path, write=True), content, 0o644)
+        backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
+        backups.store(workspace, real, content, 0o644)
     except OSError as error:
         raise paths.failed(path, error) from None

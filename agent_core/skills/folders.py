@@ -4,7 +4,9 @@ A SKILL.md begins with its name and description between two lines of `---`; what
 instructions. Other files of the folder may be read by their names.
 """
 
+import os
 import re
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,7 +18,10 @@ from agent_core.tools import paths
 
 FILE = "SKILL.md"
 MOST_FOLDERS = 200
-MOST_FILES = 50
+MOST_FILES, MOST_SEEN = 50, 2_000
+"""Files of a skill that may be read, and that are looked at to find them."""
+MOST_READ = 100_000
+"""Characters of a SKILL.md; what comes later would not be shown."""
 LONG = 20_000
 """Characters of instructions, or of a file, that are shown."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -75,7 +80,7 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
 def found(folder: Path) -> tuple[FolderSkill, ...]:
     """The skills below `folder`, by name. Blocks."""
     try:
-        inner = sorted(one for one in folder.iterdir() if (one / FILE).is_file())
+        inner = sorted(one for one in folder.iterdir() if _legible(one) and (one / FILE).is_file())
     except OSError:
         return ()
     return tuple(map(_read, inner[:MOST_FOLDERS]))
@@ -83,7 +88,8 @@ def found(folder: Path) -> tuple[FolderSkill, ...]:
 
 def _read(folder: Path) -> FolderSkill:
     try:
-        text = (folder / FILE).read_text(encoding="utf-8")
+        with (folder / FILE).open(encoding="utf-8") as file:
+            text = file.read(MOST_READ)
     except (OSError, UnicodeDecodeError) as error:
         return _broken(folder, f"its {FILE} cannot be read ({error})")
     head = _HEAD.match(text.lstrip("\ufeff"))
@@ -127,10 +133,15 @@ def _files(folder: Path) -> tuple[str, ...]:
     """What else is in the folder; links are not followed."""
     names = (
         path.relative_to(folder).as_posix()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink() and path.name != FILE
+        for path in sorted(islice(folder.rglob("*"), MOST_SEEN))
+        if _legible(path) and path.is_file() and not path.is_symlink() and path.name != FILE
     )
     return tuple(names)[:MOST_FILES]
+
+
+def _legible(path: Path) -> bool:
+    """Its name is text, as what a journal holds has to be."""
+    return str(path).isascii() or "\ufffd" not in os.fsencode(path).decode("utf-8", "replace")
 
 
 def _content(folder: Path, name: str) -> str:

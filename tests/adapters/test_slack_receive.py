@@ -133,6 +133,9 @@ async def test_only_slack_is_believed(
         assert await server.request(body, kind, {}, at=time.time() - 400) == 401
         for bad in ({"X-Slack-Signature": "v0=ä"}, {"X-Slack-Request-Timestamp": "soon"}):
             assert await server.request(body, kind, bad) == 401
+        for digits in (13, 400, 5_000):
+            late = {"X-Slack-Request-Timestamp": "9" * digits}
+            assert await server.request(body, kind, late) == 401
         assert await server.request(b"\xff", kind, {}) == 401
         assert await server.request(b"x" * (1 << 20 | 1), kind, {}) == 413
         for odd in (b"", b"[]", b"{", b"[" * 100_000):

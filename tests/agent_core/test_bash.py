@@ -240,6 +240,35 @@ async def test_an_approval_holds_for_folder_and_files(desk: Desk) -> None:
     assert len({before, inside, bind(run, desk.workspace)}) == 3
 
 
+@pytest.mark.parametrize("sandbox", [ISOLATED])
+async def test_a_long_output_does_not_lose_the_folder(desk: Desk) -> None:
+    (desk.workspace / "a").mkdir()
+    (desk.workspace / "a/long").write_text("x" * 2_000_000)
+    said = await desk.run("cd a && cat long")
+    assert "bytes in the middle were left out" in said and "\0" not in said
+    assert (await desk.run("pwd")).startswith("/workspace/a\n")
+
+
+@both
+async def test_who_gives_up_waiting_does_not_end_who_is_at_work(desk: Desk) -> None:
+    desk.began(idle=0.0)
+    (desk.workspace / "go").mkdir()
+    first = asyncio.ensure_future(desk.run("until [ -e go/on ]; do sleep 0.01; done; echo well"))
+    place = desk.background.shells._desks
+    async with asyncio.timeout(20):
+        while not (place and next(iter(place.values())).alive):
+            await asyncio.sleep(0)
+    second = asyncio.ensure_future(desk.run("echo never"))
+    async with asyncio.timeout(20):
+        while next(iter(place.values())).waiting < 2:
+            await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.wait([second])
+    await asyncio.to_thread(lambda: None)  # a clock that was set has rung by now
+    (desk.workspace / "go/on").touch()
+    assert (await first).startswith("well")
+
+
 # ---- the stream --------------------------------------------------------------------------
 
 
@@ -259,3 +288,13 @@ async def test_a_stream_is_parted_at_its_mark_however_it_comes(
     assert ran is not None and (ran.done.exit_code, ran.folder) == (7, "/a b")
     assert ran.done.output.encode() == said == "".join(live).encode()
     assert stream.text() == "later", "it belongs to the next one"
+
+
+async def test_a_mark_that_was_found_out_holds_nothing_back() -> None:
+    """What comes behind it and never ends is output like any other: bounded, and counted."""
+    stream = _Stream()
+    stream.begin(b"\0mark ", lambda text: None)
+    stream.add(b"\0mark ")
+    for _ in range(100):
+        stream.add(b"x" * 10_000)
+    assert stream.total > 900_000 and len(stream._held) < 50_000

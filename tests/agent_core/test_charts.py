@@ -204,6 +204,21 @@ async def test_what_is_no_chart_and_what_is_no_data(tmp_path: Path) -> None:
     assert not (tmp_path / "a.chart.json").exists()
 
 
+async def test_an_approval_of_a_chart_shows_it_and_holds_for_its_data(tmp_path: Path) -> None:
+    prepare, visualize = chart_tools(Kept(tmp_path / "kept"))
+    (tmp_path / "a.csv").write_text(SALES)
+    context = ToolContext(workspace=tmp_path, key="k", limit=75.0, output=lambda text: None)
+    await prepare.call(Prepare(path="a.csv"), context)
+    given = Visualize(path="a.chart.json")
+    assert visualize.bind is not None and visualize.preview is not None
+    assert '"data": "a.csv"' in visualize.preview(given, tmp_path)
+    seen = {visualize.bind(given, tmp_path)}
+    (tmp_path / "a.csv").write_text(SALES.replace("10", "99"))
+    seen.add(visualize.bind(given, tmp_path))
+    (tmp_path / "a.chart.json").write_bytes(b"\xff" + b"[" * 9_000)
+    assert len(seen | {visualize.bind(given, tmp_path)}) == 3
+
+
 async def test_a_cancelled_drawing_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d/a.csv").write_text(SALES)

@@ -3,6 +3,7 @@ for."""
 
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -155,6 +156,29 @@ def test_an_approval_holds_for_what_the_code_names_and_imports(tmp_path: Path) -
     assert len(seen) == 7, "each change is another call"
     (tmp_path / "other.py").write_text("1")
     assert bind(given, tmp_path) in seen
+
+
+def test_an_approval_holds_for_modules_wherever_they_are_named(tmp_path: Path) -> None:
+    execute, python = code_tools(Bare("python", "javascript"))[:2]
+    (tmp_path / "pack").mkdir()
+    code = "if 1: import late\nx = 1; import behind\nfrom pack import (one,\n    two)"
+    calls = [(python, {"code": code}, f"{name}.py") for name in ("late", "behind", "pack/two")]
+    words = "const h = require('helper'); import o from './other.mjs'"
+    script = {"language": "javascript", "code": words}
+    calls += [(execute, script, name) for name in ("helper.js", "other.mjs")]
+    for tool, arguments, name in calls:
+        given = tool.arguments.model_validate(arguments)
+        before = bind(given, tmp_path)
+        (tmp_path / name).write_text("swapped")
+        assert bind(given, tmp_path) != before, name
+
+
+def test_blank_lines_hold_nothing_up(tmp_path: Path) -> None:
+    (python,) = (t for t in code_tools(Bare("python")) if t.name == "python_execute")
+    given = python.arguments.model_validate({"code": "\n" * 60_000 + "x"})
+    began = time.process_time()
+    bind(given, tmp_path)
+    assert time.process_time() - began < 5, "once this took a minute"
 
 
 # ---- files -------------------------------------------------------------------------------

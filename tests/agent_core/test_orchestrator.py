@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agent_core.context.transcript import messages_of
 from agent_core.errors import ModelFailed
@@ -21,7 +22,10 @@ from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import read_steps
 from agent_core.orchestration.verify import Finding, verify
 from agent_core.policy import Verdict
+from agent_core.sandboxes.background import Background
+from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.scope import Scope, Turn
+from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.test_scope import Disk
 
@@ -254,9 +258,9 @@ def test_json_is_found_in_the_middle() -> None:
 # ---- the check ---------------------------------------------------------------------------
 
 
-def called(*contents: str, text: str = "All went well.") -> Result:
-    parts = tuple(ToolResult(call_id=str(n), name="t", content=c) for n, c in enumerate(contents))
-    calls = tuple(ToolCall(id=str(n), name="t", arguments="{}") for n in range(len(contents)))
+def called(*contents: str, text: str = "All went well.", by: str = "run_command") -> Result:
+    parts = tuple(ToolResult(call_id=str(n), name=by, content=c) for n, c in enumerate(contents))
+    calls = tuple(ToolCall(id=str(n), name=by, arguments="{}") for n in range(len(contents)))
     return Result(
         text=text,
         messages=(
@@ -270,6 +274,8 @@ def called(*contents: str, text: str = "All went well.") -> Result:
 
 async def found(world: World, step: Step, ended: Result) -> Finding:
     findings: list[Finding] = []
+    shell = shell_tool(PlainSubprocess(), Background())
+    world.hands = replace(world.hands, toolbox=Toolbox((shell,)))
 
     async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
         findings.append(await verify(scope, step, ended, world.brief, world.hands))
@@ -287,6 +293,7 @@ async def found(world: World, step: Step, ended: Result) -> Finding:
         ({"command": True}, called("x\n[exit code 0]", "y\n[exit code 2]"), "exit code 2"),
         ({"command": True}, called("x\n[stopped after 30 s]"), "stopped after 30 s"),
         ({"command": True}, called("a file"), "No command"),
+        ({"command": True}, called("x\n[exit code 0]", by="read_file"), "No command"),
         ({"files": ("none.txt",)}, called("written"), "none.txt"),
         ({"files": ("empty.txt",)}, called("written"), "empty.txt"),
         ({"files": ("../outside.txt",)}, called("written"), "outside.txt"),
@@ -312,5 +319,5 @@ async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
     finding = await found(world, step, called("7 lines\n[exit code 0]"))
     assert finding == Finding(ok=False, why="the number is 7, not 8")
     shown = text_of(world.requests[0].messages[0])
-    assert "Expected outcome: 8 lines" in shown and "t gave: 7 lines" in shown
+    assert "Expected outcome: 8 lines" in shown and "run_command gave: 7 lines" in shown
     assert "All went well." in shown

@@ -70,6 +70,9 @@ def judge(
         (file_tool(), File(action="write", path="a", content=""), "ask", "allow", "ask"),
         (file_tool(), File(action="delete", path="a"), "ask", "allow", "ask"),
         (file_tool(), File(action="delete", path="../a"), "deny", "deny", "deny"),
+        (file_tool(), File(action="read", path=".turnkeeper/outputs/a"), "allow", "allow", "ask"),
+        (file_tool(), File(action="read", path=".env"), "deny", "deny", "deny"),
+        (file_tool(), File(action="delete", path=".turnkeeper/a"), "deny", "deny", "deny"),
         (FETCH, Read(path="https://x"), "ask", "ask", "ask"),
         (READ, Read(path="../x"), "deny", "deny", "deny"),
         (READ, Read(path=".env"), "deny", "deny", "deny"),
@@ -96,6 +99,17 @@ def test_a_rule_for_code_holds_for_that_code_only() -> None:
     assert "as of dddd" in first.always, "what it imports is part of it"
     unisolated = judge(OPEN_CODE, Python(code="print(1)"), "auto", rule)
     assert (unisolated.ruling, unisolated.risk, unisolated.always) == ("ask", "high", "")
+
+
+def test_a_command_is_as_dangerous_as_code_in_its_language() -> None:
+    run = next(tool for tool in code_tools(BwrapSandbox()) if tool.name == "execute_code")
+    for words in ("rm -rf .", "curl x | sh", "echo a"):
+        code = run.arguments.model_validate({"language": "bash", "code": words})
+        command = judge(SHELL, Run(command=f"{words} #"))
+        assert judge(run, code).risk == command.risk, words
+    grant = Grant(tool="execute_code", pattern="risk:medium", person="A")
+    wiped = run.arguments.model_validate({"language": "bash", "code": "rm -rf ."})
+    assert judge(run, wiped, "auto", grant).ruling == "ask"
 
 
 def test_no_rule_covers_a_shell_that_stays() -> None:

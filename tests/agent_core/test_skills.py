@@ -1,12 +1,19 @@
 """Skills alone: what they are held to, how they call models, tools and each other, folders without
 code, and what the built-in ones make. A scripted model, a journal in memory."""
 
+import asyncio
 import json
+import os
+import time
 import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -31,15 +38,19 @@ from agent_core.skills.built_in.fences import beside, code_in
 from agent_core.skills.context import DEEPEST, Ground, SkillContext
 from agent_core.skills.contract import Schema, Skill, SkillMetadata, ToolSkill, Values, fields, text
 from agent_core.skills.direct import direct
+from agent_core.skills.files import add
 from agent_core.skills.folders import LONG, found
 from agent_core.skills.images.painter import Painter
 from agent_core.skills.images.settings import ImageSettings
+from agent_core.skills.images.tool import Paint, image_tool
 from agent_core.skills.registry import Skills
 from agent_core.skills.slides import tool as slides
 from agent_core.skills.slides.deck import Deck, Page, outline, written
 from agent_core.skills.tools import skill_tools
-from agent_core.tools.contract import Tool
+from agent_core.tools.backups import Back, roll_back
+from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.files import file_tools
+from agent_core.tools.send import Kept
 from agent_core.tools.shell import command_tools
 from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.test_agent import provider
@@ -48,6 +59,17 @@ from tests.fakes.model_server import Call, ModelServer, Say
 
 WHAT = fields({"what": text("")})
 DONE = fields({"done": {"type": "string"}})
+
+
+@asynccontextmanager
+async def serving(
+    reply: Callable[[web.Request], Awaitable[web.StreamResponse]],
+) -> AsyncIterator[str]:
+    """A provider that answers so; its address."""
+    app = web.Application()
+    app.router.add_post("/v1/images/generations", reply)
+    async with TestServer(app, host="127.0.0.1") as server:
+        yield str(server.make_url("/v1"))
 
 
 def skill(name: str, run: object, output: Schema = DONE, **more: object) -> ToolSkill:
@@ -348,6 +370,19 @@ async def test_a_broken_folder_is_listed_with_why(
     assert await world.invoke("echo", what="hi") == {"done": "hi"}
 
 
+async def test_a_folder_with_hostile_names_and_words_is_read_within_bounds(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    folder = put(tmp_path, "a", GOOD.format(name="letters") + "x" * 3_000_000)
+    (folder / os.fsdecode(b"odd\xff.txt")).write_text("x")
+    (folder / "good.txt").write_text("x")
+    other = tmp_path / "skills" / os.fsdecode(b"odd\xff")
+    other.mkdir()
+    (other / "SKILL.md").write_text("no skill")
+    given = await world.invoke("letters")
+    assert given["files"] == ["good.txt"] and len(str(given["text"])) < LONG + 20
+    assert [one.metadata.id for one in world.skills.listed()] == ["letters"]
+
+
 def test_no_folder_is_no_skill(tmp_path: Path) -> None:
     assert found(tmp_path / "nowhere") == ()
 
@@ -397,6 +432,69 @@ def test_who_makes_pictures_follows_from_the_settings(
     painter = Painter(ModelSettings.read(env))
     assert why in painter.missing() and bool(painter.missing()) == bool(why)
     assert name is None or painter.name == name
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"", b"[]", b"\xff", b"[" * 9_000, b'{"data":[]}', b'{"data":[{"b64_json":null}]}',
+        b'{"data":[{"b64_json":"\xff"}]}', '{"data":[{"b64_json":"é"}]}'.encode(),
+        b'{"data":[{"b64_json":"%%%"}]}', b'{"data":[{"url":"http://x"}]}',
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_no_picture_is_said(answer: bytes, tmp_path: Path) -> None:
+    async def reply(request: web.Request) -> web.Response:
+        return web.Response(body=answer, content_type="application/json")
+
+    async with serving(reply) as base_url:
+        env = {"OPENAI_API_KEY": "k" * 20, "OPENAI_BASE_URL": base_url}
+        painter = Painter(ModelSettings.read(env))
+        context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
+        with pytest.raises(ToolFailed, match="picture"):
+            await image_tool(painter, Kept(tmp_path / "kept")).call(Paint(prompt="x"), context)
+    assert not (tmp_path / "images").exists()
+
+
+async def test_an_answer_without_end_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_core.skills.images.painter.MOST_BYTES", 1_000_000)
+    sent = 0
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(1_000):
+            sent += 1
+            await response.write(b"x" * 100_000)
+        return response
+
+    async with serving(reply) as base_url:
+        env = {"OPENAI_API_KEY": "k" * 20, "OPENAI_BASE_URL": base_url}
+        with pytest.raises(ModelFailed, match="too much"):
+            await Painter(ModelSettings.read(env)).paint("x", "square")
+    assert sent < 900
+
+
+async def test_pictures_made_at_once_get_files_of_their_own(tmp_path: Path) -> None:
+    given = [f"{n}".encode() * 9 for n in range(20)]
+    paths = await asyncio.gather(
+        *(asyncio.to_thread(add, tmp_path, "images/x", ".png", content) for content in given)
+    )
+    assert len(set(paths)) == len(given)
+    assert [(tmp_path / path).read_bytes() for path in paths] == given
+
+
+async def test_a_presentation_in_place_of_a_file_keeps_it(tmp_path: Path) -> None:
+    """A backup is what people are told of before they allow it, and why it may need no word."""
+    (tmp_path / "a.pptx").write_bytes(b"of the person")
+    context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
+    wanted = slides.Present(title="t", slides=[Page(title="s")], path="a.pptx")
+    await slides.slides_tool(Kept(tmp_path / "kept")).call(wanted, context)
+    assert (tmp_path / "a.pptx").read_bytes().startswith(b"PK")
+    roll_back(Back(path="a.pptx"), tmp_path)
+    assert (tmp_path / "a.pptx").read_bytes() == b"of the person"
 
 
 def test_a_wrong_provider_is_told_at_the_start() -> None:
@@ -501,7 +599,15 @@ def test_code_is_what_stands_in_the_longest_block() -> None:
     said = "Here:\n```sh\nls\n```\nand\n```python\nprint('```')\nx = 1\n```\nDone."
     assert code_in(said) == "print('```')\nx = 1\n"
     assert beside(said) == "Here:\n\nand\n\nDone."
-    assert code_in("plain") == "plain\n"
+    assert code_in("plain") == "plain\n" and code_in("```\nno end") == "```\nno end\n"
+    assert code_in("````md\n```\nx\n```\n````\t") == "```\nx\n```\n"
+    assert code_in("```a\n~~~\ny\n~~~") == "y\n", "a fence that nothing closes is none"
+
+
+def test_fences_without_end_hold_nothing_up() -> None:
+    began = time.process_time()
+    assert code_in("~~~x\n" * 40_000).startswith("~~~x\n~~~x")
+    assert time.process_time() - began < 5, "once this took a minute"
 
 
 async def test_code_is_written_where_it_is_wanted(tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ async def test_a_chain_goes_on_while_another_step_waits_for_a_person(rig: Rig) -
     rig.model.script(*[answer] * 50)
     rig.telegram.say(PERSON, ASK)
     card = await rig.card()
-    await rig.shows("☑ Add them up")
-    assert "◐ Ask for limits" in rig.said()[0] and "☐ Write it" in rig.said()[0]
+    await rig.shows("☑ 4. Add them up")
+    assert "◐ 2. Ask for limits" in rig.said()[0] and "☐ 5. Write it" in rig.said()[0]
     await rig.crash()
     await rig.start()
     rig.press(card, "all")
@@ -86,6 +86,37 @@ async def test_a_wish_is_heard_before_the_next_step_of_a_chain(rig: Rig) -> None
     assert "prices" not in asked(rig) and "4/4" in rig.said()[0]
 
 
+PAIRS = plan(
+    "left: Go left", "right: Go right", "l1 < left: Then left", "r1 < right: Then right",
+    "l2 < l1: Left again", "both < r1 l2: Meet", "spare < both: Not needed",
+)  # fmt: skip
+
+
+async def test_a_chain_that_had_to_wait_twice_goes_on(rig: Rig) -> None:
+    """A wish keeps all chains from going on; in the next wave a step waits in line once more."""
+    await rig.start()
+
+    def pairs(body: Json) -> Say | Call:
+        return PAIRS if step_of(body) == "[Planning]" else answer(body)
+
+    rig.model.script(*[pairs] * 50)
+    await hold(rig, ASK)
+    pass_on(rig)
+    await rig.until(lambda: len(rig.model.requests) == 3)
+    await rig.shows("Not needed")
+    rig.telegram.say(PERSON, "/todo drop 7")
+    await rig.until(lambda: "Not needed" not in rig.said()[0])
+    assert rig.model.gate is not None
+    rig.model.gate.set()
+    rig.model.gate = None
+    await rig.shows("There you are.")
+    await rig.quiet()
+    assert "6/6" in rig.said()[0]
+    told = Counter(asked(rig))
+    steps = ("left", "right", "l1", "r1", "l2", "both")
+    assert [told[step] for step in steps] == [1] * 6, told
+
+
 async def test_after_a_failure_no_step_of_another_chain_begins(rig: Rig) -> None:
     """The plan is made anew first; what was under way ends."""
     await rig.start()
@@ -102,12 +133,12 @@ async def test_after_a_failure_no_step_of_another_chain_begins(rig: Rig) -> None
 
     rig.model.script(*[bad] * 50)
     rig.telegram.say(PERSON, ASK)
-    await rig.shows("✕ Ask for limits")
+    await rig.shows("✕ 2. Ask for limits")
     rig.press(await rig.card(), "all")
     await rig.shows("There you are.")
     await rig.quiet()
-    assert "✕ Ask for limits (no host)" in rig.said()[0] and "☑ Try again" in rig.said()[0]
-    assert "☑ List the hosts" in rig.said()[0]
+    assert "✕ 2. Ask for limits (no host)" in rig.said()[0] and "☑ 6. Try again" in rig.said()[0]
+    assert "☑ 1. List the hosts" in rig.said()[0]
     assert not {"prices", "sums", "table"} & set(asked(rig))
 
 

@@ -28,6 +28,8 @@ Json = Mapping[str, object]
 Heard: TypeAlias = Callable[[str, Json], Awaitable[int]]
 """What is done with a payload, by its kind as Socket Mode calls it; the HTTP status it gives."""
 
+DIGITS = 12
+"""Most digits of a moment in seconds: more of them are no time, and no number that is counted with."""
 LOG = logging.getLogger("adapters.slack.bolt")
 LOG.setLevel(logging.WARNING)  # of a request that is not signed it would write out everything
 
@@ -92,7 +94,7 @@ class _Signed(AsyncRequestVerification):
             req.headers.get(f"x-slack-{name}", [""])[0]
             for name in ("request-timestamp", "signature")
         )
-        if not stamp.isdecimal() or not signature.isascii():
+        if not stamp.isdecimal() or len(stamp) > DIGITS or not signature.isascii():
             return self._build_error_response()
         return await super().async_process(req=req, resp=resp, next=next)
 

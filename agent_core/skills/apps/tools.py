@@ -183,7 +183,7 @@ def _look(workspace: Path, project: str) -> Known:
     try:
         with paths.open_read(workspace, path) as file:
             return Known(manifest=msgspec.json.decode(file.read(10_000), type=Manifest))
-    except (ToolFailed, msgspec.DecodeError):
+    except (ToolFailed, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Known(why=f"{project} is no app's project: begin it with {CREATE}.")
 
 

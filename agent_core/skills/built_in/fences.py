@@ -1,16 +1,39 @@
 """Code in what a model wrote."""
 
 import re
+from bisect import bisect_right
 
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n`]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_OPENS = re.compile(r"(`{3,}|~{3,})[^`]*")
+_CLOSES = re.compile(r"(`{3,}|~{3,})[ \t]*")
 
 
 def code_in(text: str) -> str:
     """The longest block of code in `text`, else all of it; ends with one line break."""
-    blocks = [found[2] for found in _FENCE.finditer(text)]
+    blocks, _ = _parted(text)
     return (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
 
 
 def beside(text: str) -> str:
     """What stands around the blocks of code."""
-    return re.sub(r"\n{3,}", "\n\n", _FENCE.sub("", text)).strip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_parted(text)[1])).strip()
+
+
+def _parted(text: str) -> tuple[list[str], list[str]]:
+    """The blocks, and the lines around them. A fence that nothing closes is a line like any other;
+    where each kind of fence closes is looked up once, however many are open."""
+    lines, blocks, others = text.split("\n"), list[str](), list[str]()
+    ends: dict[str, list[int]] = {}
+    for n, line in enumerate(lines):
+        if closes := _CLOSES.fullmatch(line):
+            ends.setdefault(closes[1], []).append(n)
+    n = 0
+    while n < len(lines):
+        opens = _OPENS.fullmatch(lines[n])
+        later = ends.get(opens[1], []) if opens else []
+        at = bisect_right(later, n)
+        others.append("" if at < len(later) else lines[n])
+        if at < len(later):
+            blocks.append("\n".join(lines[n + 1 : later[at]]))
+            n = later[at]
+        n += 1
+    return blocks, others

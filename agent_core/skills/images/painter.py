@@ -3,9 +3,10 @@ its endpoint that is compatible with it. The SDK is imported with the first pict
 
 import asyncio
 import base64
-import binascii
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Shape = Literal["square", "wide", "tall"]
 SIZES: dict[Shape, str] = {"square": "1024x1024", "wide": "1536x1024", "tall": "1024x1536"}
+MOST_BYTES = 68_000_000
+"""Of an answer: a file as large as can be given to people, in base64."""
 UNSET = "Set OPENAI_API_KEY or GEMINI_API_KEY to make pictures."
 
 
@@ -89,7 +92,6 @@ def _line(endpoint: Endpoint) -> "Line":
 
 
 async def _posted(endpoint: Endpoint, line: "Line", body: dict[str, object]) -> bytes:
-    import httpx2
     import openai
 
     client = openai.AsyncOpenAI(
@@ -99,10 +101,18 @@ async def _posted(endpoint: Endpoint, line: "Line", body: dict[str, object]) -> 
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(),
     )
+    content = bytearray()
     try:
         async with client:
-            response = await client.post("/images/generations", body=body, cast_to=httpx2.Response)
-            return await response.aread()
+            made = client.images.with_streaming_response
+            async with made.generate(prompt=str(body["prompt"]), extra_body=body) as response:
+                pieces = cast(AsyncGenerator[bytes, None], response.iter_bytes())
+                async with aclosing(pieces):
+                    async for piece in pieces:
+                        content += piece
+                        if len(content) > MOST_BYTES:
+                            raise ModelFailed("The provider sent far too much.", "malformed")
+                return bytes(content)
     except openai.APIStatusError as error:
         raise line.refused(error.response) from None
     except openai.APIConnectionError as error:
@@ -115,5 +125,5 @@ def _decoded(content: bytes, line: "Line") -> bytes:
     try:
         answer = msgspec.json.decode(content, type=_Answer)
         return base64.b64decode(answer.data[0].b64_json, validate=True)
-    except (msgspec.DecodeError, binascii.Error, IndexError):
+    except (msgspec.DecodeError, ValueError, RecursionError, IndexError):
         raise ModelFailed("The provider answered without a picture.", "malformed") from None

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from agent_core.context.pictures import kind
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import GivenFile, Output
-from agent_core.skills.files import free, slug, store
+from agent_core.skills.files import add, slug
 from agent_core.skills.images.painter import Painter, Shape
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import Kept
@@ -59,6 +59,5 @@ def _put(context: ToolContext, kept: Kept, wanted: Paint, picture: bytes) -> tup
     if end is None:
         raise ToolFailed("What the provider sent is no picture that can be shown.")
     stem = slug(wanted.name or wanted.prompt, "picture")
-    path = free(context.workspace, f"{FOLDER}/{stem}", end)
-    store(context.workspace, path, picture)
+    path = add(context.workspace, f"{FOLDER}/{stem}", end, picture)
     return path, kept.keep(context.workspace, path)

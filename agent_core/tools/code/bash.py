@@ -26,7 +26,7 @@ IDLE = 1_800.0
 _QUICK = 2.0
 """Seconds that the shell gets to go to a folder."""
 _LOOK = "top=$(pwd -P); cd -- {folder} || exit\n{command}\n"
-_MOVED = 'code=$?; printf \'\\0%s\\0%s\' "$top" "$(pwd -P)"; exit $code'
+_MOVED = 'code=$?; printf \'\\0%s\\0%s\\0\' "$top" "$(pwd -P)"; exit $code'
 _RESTARTED = "The next command gets a new shell, in the workspace's folder."
 _OUTSIDE = (
     "Not run: the shell is in {folder}, outside of the workspace, where a command that only looks "
@@ -78,9 +78,9 @@ class Bash:
         most = min(wanted.timeout, self.limit)
         words += _MOVED if moves else ""
         done = await self.sandbox.run(words, context.workspace, most, live)
-        if moves and done.output.count("\0") >= 2:
-            output, top, folder = done.output.rsplit("\0", 2)
-            done = replace(done, output=output)
+        if moves and done.output.count("\0") >= 3:
+            output, top, folder, cut = done.output.rsplit("\0", 3)
+            done = replace(done, output=output + cut)
             now = within(folder, top) or place.folder
             await _keep(context, place, replace(place, folder=now))
         return shell.report(done, most)

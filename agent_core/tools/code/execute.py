@@ -25,7 +25,10 @@ _SUFFIX: dict[Language, str] = {
 }  # fmt: skip
 _AROUND: dict[Language, str] = {"python": "PYTHONPATH=. ", "javascript": "NODE_PATH=. "}
 """So that modules of the workspace's folder are found though the code's file is not in it."""
-_IMPORTED = re.compile(r"^\s*(?:import|from)\s+([\w., ]+)", re.MULTILINE)
+_IMPORTED = re.compile(r"\bimport[ \t]+([\w., \t]+)")
+_FROM = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t]+import\b[ \t]*\(?([\w., \t\n]*)")
+_REQUIRED = re.compile(r"(?:\brequire[ \t]*\(|\bfrom\b|\bimport\b)[ \t(]*['\"`]([^'\"`\n]+)['\"`]")
+_JS_ENDS = ("", ".js", ".cjs", ".mjs", ".ts", ".json", "/index.js", "/package.json")
 
 
 class Code(BaseModel):
@@ -117,14 +120,19 @@ def bind(arguments: BaseModel, workspace: Path) -> str:
     """As run_command's: the files that the code names, and the modules of the workspace that it
     imports, as they are now."""
     wanted = meant(arguments)
-    modules = [name.split()[0].replace(".", "/") for name in _names(wanted.code)]
+    modules = [name.replace(".", "/") for name in _names(wanted.code)]
     imported = [f"{one}{end}" for one in modules for end in (".py", "/__init__.py")]
+    if wanted.language in ("javascript", "typescript"):
+        imported = [f"{one}{end}" for one in _REQUIRED.findall(wanted.code) for end in _JS_ENDS]
     return shell.bind(shell.Run(command="\n".join((wanted.code, *imported))), workspace)
 
 
 def _names(code: str) -> list[str]:
-    found = (name for line in _IMPORTED.findall(code) for name in line.split(","))
-    return [name for name in found if name.strip()]
+    """Modules that the code may import, wherever in it; what is taken from one may be one too."""
+    found = [name for line in _IMPORTED.findall(code) for name in line.split(",")]
+    for package, inner in _FROM.findall(code):
+        found += (package, *(f"{package}.{name.strip()}" for name in inner.split(",")))
+    return [name.split()[0] for name in found if name.strip()]
 
 
 def _write(workspace: Path, real: Path, code: str) -> None:

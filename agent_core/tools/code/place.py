@@ -30,7 +30,7 @@ def recall(workspace: Path) -> Place:
     try:
         with paths.open_read(workspace, _FILE) as file:
             return msgspec.json.decode(file.read(10_000), type=Place)
-    except (ToolFailed, msgspec.DecodeError):
+    except (ToolFailed, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Place()
 
 

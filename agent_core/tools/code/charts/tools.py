@@ -3,6 +3,7 @@ data_visualization draws it and gives the picture to people."""
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import signal
 import sys
@@ -84,6 +85,7 @@ def chart_tools(kept: Kept) -> tuple[Tool, ...]:
             access="write",
             call=draw,
             bind=_bind,
+            preview=_preview,
             limit=LIMIT + 15.0,
         ),
     )
@@ -176,7 +178,23 @@ def _put(path: str, data: bytes, workspace: Path) -> None:
 
 
 def _bind(arguments: BaseModel, workspace: Path) -> str:
-    """What the chart says: it names the data that people are shown."""
+    """What the chart says, and the data that people are shown, as they are now."""
+    said = _said(arguments, workspace)
+    try:
+        path = msgspec.json.decode(said, type=Chart).data
+        with paths.open_read(workspace, path) as file:
+            data = hashlib.sha256(file.read(MOST_BYTES + 1)).hexdigest()
+    except (ToolFailed, msgspec.DecodeError, RecursionError):
+        data = ""
+    return f"{said}\n{data}"
+
+
+def _preview(arguments: BaseModel, workspace: Path) -> str:
+    """The chart, for the approval card."""
+    return _said(arguments, workspace)[:2_000]
+
+
+def _said(arguments: BaseModel, workspace: Path) -> str:
     wanted = Visualize.model_validate(arguments, from_attributes=True)
     try:
         with paths.open_read(workspace, wanted.path) as file:

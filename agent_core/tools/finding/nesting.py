@@ -1,0 +1,36 @@
+"""Arguments of calls that are nested too deeply to be read: a model that repeats itself writes them,
+and whoever decodes them would run out of stack, here, at a provider, or where people see the call."""
+
+import re
+
+from msgspec.structs import replace
+
+from agent_core.messages import Part, ToolCall
+from agent_core.models.port import Reply
+
+DEEPEST = 64
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_UNREADABLE = "[nested too deeply"
+"""No JSON, so the call is answered as one that is not."""
+
+
+def legible(reply: Reply) -> Reply:
+    """`reply`, where arguments that nobody could read give way to words that say so."""
+    return replace(reply, parts=tuple(map(_legible, reply.parts)))
+
+
+def _legible(part: Part) -> Part:
+    if not isinstance(part, ToolCall) or not _deep(part.arguments):
+        return part
+    return replace(part, arguments=_UNREADABLE)
+
+
+def _deep(arguments: str) -> bool:
+    if arguments.count("[") + arguments.count("{") <= DEEPEST:
+        return False
+    depth = 0
+    for sign in re.findall(r"[\[{\]}]", _STRING.sub("", arguments)):
+        depth += 1 if sign in "[{" else -1
+        if depth > DEEPEST:
+            return True
+    return False
