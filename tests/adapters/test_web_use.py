@@ -12,7 +12,17 @@ from gateway.messages import (
     MessageEdited,
     MessageReceived,
 )
-from gateway.views import Media, MediaFile, PlanStep, PlanView, Reply, Report, Said
+from gateway.views import (
+    Activity,
+    Media,
+    MediaFile,
+    PlanStep,
+    PlanView,
+    Reply,
+    Report,
+    Said,
+    ToolLine,
+)
 from tests.adapters.test_web_looks import media, plan
 from tests.fakes.browser import MISSING, find
 from tests.fakes.web_server import LIVE, Room, approval, opened
@@ -277,3 +287,34 @@ async def test_a_finished_answer_is_read_out_and_a_growing_one_is_not(tmp_path: 
         await room.shows("article.reply", "one two")
         assert await page.js("said") == ["reply"]
         assert await page.js("document.querySelector('#log').getAttribute('aria-live')") == "polite"
+
+
+async def test_what_a_command_writes_is_seen_while_it_runs(tmp_path: Path) -> None:
+    """As text, its end only, also when another line is added; then its line holds the whole."""
+
+    def lines(*states: str, output: str = "") -> Activity:
+        return Activity(
+            lines=tuple(
+                ToolLine(call_id=f"c{n}", tool="bash", summary="make", state=state, output=output)  # type: ignore[arg-type]
+                for n, state in enumerate(states, 1)
+            )
+        )
+
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.stand(room.where, "running")
+        desk.show(room.where, lines("running"), "activity")
+        await room.shows(".activity li.running", "make")
+        desk.print(room.where, "c1", "x" * 5_000 + "\n")
+        desk.print(room.where, "c1", XSS)
+        await room.shows(".live-out", "evil.invalid")
+        written = await page.js("document.querySelector('.live-out').textContent")
+        assert isinstance(written, str) and len(written) == 2_000 and written.endswith(XSS)
+        assert await page.js("window.__x === undefined") is True
+        desk.show(room.where, lines("running", "running"), "activity")
+        await room.shows(".activity li:nth-child(2)", "make")
+        assert await page.js("document.querySelectorAll('.live-out').length") == 1
+        desk.print(room.where, "none", "of nobody")
+        desk.show(room.where, lines("done", "running", output="all of it"), "activity")
+        await room.shows(".activity li.done", "make")
+        assert await page.js("document.querySelectorAll('.live-out').length") == 0

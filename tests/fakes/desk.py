@@ -18,7 +18,7 @@ from gateway.messages import (
     Sender,
     dedupe_keys,
 )
-from gateway.ports import Changed, Growing, Live, Offered, Shown, Summary, Waiting
+from gateway.ports import Changed, Growing, Live, Offered, Printed, Shown, Summary, Waiting
 from gateway.store.search import holds, wanted
 from gateway.views import Said, View
 
@@ -96,6 +96,11 @@ class FakeDesk:
 
     def grow(self, conversation: str, text: str, turn: str = "t1") -> None:
         self._publish(self.room(conversation), Growing(turn=turn, text=text))
+
+    def print(self, conversation: str, call: str, text: str) -> None:
+        """The running call writes something."""
+        printed = Printed(turn="t1", call_id=call, text=text)
+        self._publish(self.room(conversation), printed)
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         if self.failing:

@@ -8,14 +8,16 @@ const log = $("log"), scroll = $("scroll"), text = $("text");
 const hooks = { standing: () => {} };
 
 let source = null, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
-let items = new Map(), growing = new Map(), sent = [], waiting = [], editing = "";
+const PRINTED = 2000; // characters of what runs that are seen
+
+let items = new Map(), growing = new Map(), prints = new Map(), sent = [], waiting = [], editing = "";
 
 export function onStanding(act) { hooks.standing = act; }
 
 export async function open(id) {
   at.chat = id;
   close();
-  items.clear(); growing.clear();
+  items.clear(); growing.clear(); prints.clear();
   sent = []; waiting = []; limit = 100; lastRev = 0; editing = "";
   log.replaceChildren();
   $("empty").hidden = true; // until we know
@@ -69,6 +71,7 @@ function connect() {
   };
   on("view", (shown) => { show(shown); release(); });
   on("growing", grow);
+  on("terminal_output", print);
   on("standing", stand);
   on("told", (told) => { toast(told.text); release(); });
 }
@@ -95,7 +98,7 @@ function stand(now) {
   $("stop").hidden = state === "idle";
   $("title").textContent = title;
   document.title = `${state === "waiting" ? "☐ " : ""}${title} · Turnkeeper`;
-  if (state === "idle") { growing.forEach((node) => node.remove()); growing.clear(); }
+  if (state === "idle") { growing.forEach((node) => node.remove()); growing.clear(); prints.clear(); }
   drawPending();
   hooks.standing(changed);
 }
@@ -175,6 +178,7 @@ function show(shown) {
   }
   const node = draw(shown);
   node.dataset.position = shown.position;
+  node.querySelectorAll("li[data-call]").forEach(reprint);
   if (old) replace(old.node, node, text);
   else place(node, shown.position);
   node.querySelectorAll("img").forEach((one) => one.addEventListener("load", () => keepEnd(() => {})));
@@ -204,6 +208,21 @@ function grow(event) {
   if (event.more) node.append(event.text);
   else node.textContent = event.text;
   $("empty").hidden = true;
+}
+
+function print(event) { // what a command writes while it runs; at its end its line holds it
+  prints.set(event.call_id, ((prints.get(event.call_id) ?? "") + event.text).slice(-PRINTED));
+  log.querySelectorAll(`li[data-call="${CSS.escape(event.call_id)}"]`).forEach(reprint);
+}
+
+function reprint(item) {
+  const words = prints.get(item.dataset.call);
+  if (!words) return;
+  if (!item.classList.contains("running")) return void (item.classList.contains("waiting") || prints.delete(item.dataset.call));
+  let block = item.querySelector(".live-out");
+  if (!block) item.append(block = make("pre", { class: "live-out", tabindex: "0", "aria-label": say("output") }));
+  block.textContent = words;
+  block.scrollTop = block.scrollHeight;
 }
 
 // ---- staying at the end

@@ -37,7 +37,7 @@ function mark(state, label) { // without a label where the words beside it say i
 
 function line(one) {
   const word = say(`line_${one.state}`), worded = WORDED.includes(one.state);
-  const item = make("li", { class: one.state }, make("div", { class: "line" }, mark(one.state, worded ? "" : word),
+  const item = make("li", { class: one.state, "data-call": one.call_id }, make("div", { class: "line" }, mark(one.state, worded ? "" : word),
     make("span", {}, make("b", {}, one.tool), " ", one.summary, worded && ` (${word})`)));
   if (one.output) item.append(fold(`out-${one.call_id}`, say("output"), make("pre", { tabindex: "0", "aria-label": say("output") }, one.output), "line-out"));
   return item;
@@ -99,8 +99,8 @@ function card(view, kind, title, ...content) {
 function plan(view) {
   const over = view.steps.filter((one) => one.state === "done").length;
   const counted = say("progress", { done: over, all: view.steps.length });
-  const step = (one) => make("li", { class: one.state }, mark(one.state, say(`step_${one.state}`)),
-    make("span", {}, one.text, one.note && make("small", {}, one.note)));
+  const step = (one, at) => make("li", { class: one.state }, mark(one.state, say(`step_${one.state}`)),
+    make("span", {}, `${at + 1}. ${one.text}`, one.note && make("small", {}, one.note)));
   return make("section", { class: `card plan ${view.state}`, "aria-label": say("plan") },
     make("div", { class: "head" }, make("h2", {}, view.title || say(view.state === "open" ? "plan_open" : "plan")), make("span", { class: "faint" }, counted)),
     make("progress", { value: over, max: Math.max(1, view.steps.length), "aria-label": counted }),
