@@ -54,7 +54,7 @@ def activity(view: Activity) -> tuple[bytes, ...]:
 def plan(view: PlanView) -> tuple[bytes, ...]:
     """One message: the steps with their states, how far they are, and the buttons."""
     language = view.language
-    steps = [_step(step, language) for step in view.steps]
+    steps = [_step(n, step, language) for n, step in enumerate(view.steps, 1)]
     head = f"### {PLAN_MARKS[view.state]} {plain(_clip(_line_of(view.title), TITLE, language))}"
     done = sum(step.state == "done" for step in view.steps)
     head += f" {done}/{len(steps)}" if steps else ""
@@ -88,14 +88,16 @@ def _line(line: ToolLine, language: str, *, shown: bool) -> str:
     return " ".join(filter(None, pieces)) + (f"\n{output}" if output else "")
 
 
-def _step(step: PlanStep, language: str) -> str:
+def _step(number: int, step: PlanStep, language: str) -> str:
+    """A line that bears the number by which buttons and /todo call the step."""
     words = one_line(step.text, STEP) or step.id
     if step.state == "running":
         words = f"**{plain(words)}**"
     elif step.state == "skipped":
         words = f"~~{plain(words)}~~"
     note = plain(_clip(_line_of(step.note), NOTE, language))
-    return f"{STEP_MARKS[step.state]} {words}" + (f" *({note})*" if seen(note) else "")
+    line = f"{STEP_MARKS[step.state]} {number}. {words}"
+    return line + (f" *({note})*" if seen(note) else "")
 
 
 def _clip(words: str, most: int, language: str) -> str:

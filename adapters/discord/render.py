@@ -145,7 +145,7 @@ def _deciding(given: Sequence[Button], language: str) -> tuple[Component, ...]:
     """The buttons, and one more for a refusal that says why."""
     denying = [one for one in given if one.token.endswith(":deny")]
     why = word("deny_why", language)
-    wordy = [Button(label=why, token=f"w:{one.token}", style="bad") for one in denying]
+    wordy = [Button(label=why, token=f"w:{one.token}") for one in denying]
     return buttons((*given, *wordy))
 
 
@@ -154,9 +154,15 @@ def _proposal(line: ProposalLine, language: str) -> str:
         f"{code(line.tool)}, {say(RISKS[line.risk], language)}",
         plain(line.reason),
         fenced(laid_out(line.arguments)),
-        fenced(line.detail.strip()),
+        _detail(line.detail.strip()),
     )
     return "\n".join(filter(seen, pieces))
+
+
+def _detail(words: str) -> str:
+    """What has lines is a preview, shown as code; one line is a word on the call, which must not
+    look like something that will run."""
+    return fenced(words) if "\n" in words or not seen(words) else f"> {plain(words)}"
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[bytes, ...]:

@@ -43,7 +43,7 @@ STATUS: dict[StepState, str] = {
     "running": "in_progress",
     "done": "complete",
     "failed": "error",
-    "skipped": "complete",
+    "skipped": "pending",  # not done: a tick would say that it ran
 }
 LINES: dict[LineState, str] = {
     "waiting": "pending",
@@ -159,8 +159,8 @@ def _task(number: int, step: PlanStep) -> Block:
 
 
 def _words(number: int, step: PlanStep) -> tuple[str, str, str]:
-    """A step's name, title and note."""
-    title = clip(bare(step.text), STEP) or "…"
+    """A step's name, its title with the number by which people call it, and its note."""
+    title = f"{number}. {clip(bare(step.text), STEP) or '…'}"
     shown = f"– {title}" if step.state == "skipped" else title
     return clip(f"{number}-{step.id}", 200), shown, clip(" ".join(step.note.split()), NOTE)
 

@@ -168,14 +168,25 @@ def note_text(note: Sequence[Block]) -> str:
 
 
 def _report(view: Report) -> tuple[bytes, ...]:
+    """As a reply, under its title."""
     title = " ".join(view.title.split())
     parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
-    first, *others = _whole(parts, note, view.text, "report.md", view.language) or (b"",)
+    shown = _whole(parts, note, view.text, "report.md", view.language)
     if not title:
-        return (first, *others) if first else ()
-    above = message([header(title)], title)
-    return (above, first, *others) if first else (above,)
+        return shown
+    return (_titled(title, shown[0]), *shown[1:]) if shown else (message([header(title)], title),)
+
+
+def _titled(title: str, payload: bytes) -> bytes:
+    """The message under its title: one that rings once, and says in a notification what it is."""
+    made = msgspec.json.decode(payload, type=dict[str, object])
+    blocks, words = made["blocks"], made["text"]
+    assert isinstance(blocks, list)
+    above: dict[str, object] = msgspec.json.decode(message([header(title)], title))
+    return msgspec.json.encode(
+        {"text": f"{above['text']}: {words}", "blocks": [header(title), *blocks]}
+    )
 
 
 def _media(view: Media) -> tuple[bytes, ...]:
@@ -243,8 +254,10 @@ def _proposal(line: ProposalLine, language: str) -> Iterator[Block]:
         yield rich([section([run(words)])])
     for words in _slices(laid_out(line.arguments)):
         yield rich([preformatted(words)])
-    for words in _slices(visible(line.detail.strip())):
-        yield rich([quoted(words)])
+    detail = visible(line.detail.strip())
+    drawn = preformatted if "\n" in detail else quoted  # a preview has lines
+    for words in _slices(detail):
+        yield rich([drawn(words)])
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes, ...]:

@@ -139,7 +139,7 @@ def _earlier(count: int, language: str) -> str:
 
 
 def _plan_text(view: PlanView) -> Marked:
-    steps = [_step(step, view.language) for step in view.steps]
+    steps = [_step(n, step, view.language) for n, step in enumerate(view.steps, 1)]
     title, outcome = styled(_title(view), "bold") + _count(view), _outcome(view)
     room = LIMIT - title.size - outcome.size - 120
     first, last = _window([step.size + 1 for step in steps], _ended(view.steps), room)
@@ -151,17 +151,17 @@ def _plan_text(view: PlanView) -> Marked:
     return joined([title, joined(shown), outcome], "\n\n")
 
 
-def _step(step: PlanStep, language: str) -> Marked:
+def _step(number: int, step: PlanStep, language: str) -> Marked:
     words = one_markdown(clip(" ".join(step.text.split()), STEP, language))
     if step.state in ("running", "skipped"):
         words = styled(words.text, "bold" if step.state == "running" else "strikethrough")
     note = clip(" ".join(step.note.split()), NOTE, language)
-    marked = Marked(f"{STEP_MARKS[step.state]} ") + words
+    marked = Marked(f"{STEP_MARKS[step.state]} {number}. ") + words
     return marked + " " + styled(f"({note})", "italic") if note else marked
 
 
 def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
-    items = [_item(step, view.language) for step in view.steps]
+    items = [_item(n, step, view.language) for n, step in enumerate(view.steps, 1)]
     sizes = [max(RICH_STEP, characters(item.blocks[0].text)) for item in items]
     first, last = _window(sizes, _ended(view.steps), RICH_PLAN)
     shown = tuple(items[first:last])
@@ -177,18 +177,19 @@ def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
     )
 
 
-def _item(step: PlanStep, language: str) -> Item:
-    """A box that is ticked when the step is done; what a box cannot say stands beside it."""
+def _item(number: int, step: PlanStep, language: str) -> Item:
+    """A box that is ticked when the step is done; what a box cannot say stands beside it. The number
+    is what its buttons and /todo call it."""
     words: RichText = inline(clip(" ".join(step.text.split()), STEP, language)) or step.id
     match step.state:
         case "running":
-            words = ("◐ ", bold(words))
+            words = (f"◐ {number}. ", bold(words))
         case "failed":
-            words = ("✕ ", words)
+            words = (f"✕ {number}. ", words)
         case "skipped":
-            words = ("– ", Span(type="strikethrough", text=words))
+            words = (f"– {number}. ", Span(type="strikethrough", text=words))
         case _:
-            pass
+            words = (f"{number}. ", words)
     note = clip(" ".join(step.note.split()), NOTE, language)
     text = (words, " ", Span(type="italic", text=f"({note})")) if note else words
     return Item(blocks=(paragraph(text),), has_checkbox=True, is_checked=step.state == "done")

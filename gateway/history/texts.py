@@ -16,9 +16,9 @@ ENGLISH: dict[HistoryKey, str] = {
     "nothing_to_undo": "There is no turn here that I could take back.",
     "stop_first": "Something is still running or waiting here. Wait for its end, or write /stop "
     "first.",
-    "resume_list": "Found in earlier conversations:\n{found}\nWrite /resume and a number to go on "
+    "resume_list": "Found in earlier conversations:\n{found}\n\nWrite /resume and a number to go on "
     "from there.",
-    "resume_recent": "Your latest conversations:\n{found}\nWrite /resume and a number to go on "
+    "resume_recent": "Your latest conversations:\n{found}\n\nWrite /resume and a number to go on "
     "from there, or /resume and words to look for.",
     "resume_none": "Nothing found in the earlier conversations that can be shown here.",
     "resume_gone": "There is no such number in the last list. Write /resume and words to look for.",
@@ -37,9 +37,9 @@ GERMAN: dict[HistoryKey, str] = {
     "nothing_to_undo": "Hier ist kein Vorgang, den ich zurücknehmen könnte.",
     "stop_first": "Hier läuft oder wartet noch etwas. Warten Sie das Ende ab oder schreiben Sie "
     "zuerst /stop.",
-    "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\nSchreiben Sie /resume und eine "
+    "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nSchreiben Sie /resume und eine "
     "Nummer, um dort weiterzumachen.",
-    "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\nSchreiben Sie /resume und eine Nummer, "
+    "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\n\nSchreiben Sie /resume und eine Nummer, "
     "um dort weiterzumachen, oder /resume und Wörter, nach denen ich suchen soll.",
     "resume_none": "In den früheren Unterhaltungen, die hier gezeigt werden dürfen, steht das nicht.",
     "resume_gone": "Diese Nummer gibt es in der letzten Liste nicht. Schreiben Sie /resume und "

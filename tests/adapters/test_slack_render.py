@@ -87,11 +87,29 @@ def test_a_plan_is_a_plan_block_with_its_buttons() -> None:
     plan, actions = message["blocks"]
     assert plan["title"] == "◐ Hosts 1/5"
     assert [one["status"] for one in plan["tasks"]] == [
-        "complete", "in_progress", "error", "complete", "pending",
+        "complete", "in_progress", "error", "pending", "pending",
     ]  # fmt: skip
     assert plan["tasks"][0]["details"]["elements"][0]["elements"][0]["text"] == "3 hosts"
-    assert plan["tasks"][3]["title"] == "– Send <\u2060!here>"
+    assert plan["tasks"][3]["title"] == "– 4. Send <\u2060!here>"
     assert [(e["value"], e["style"]) for e in actions["elements"]] == [("p:t:stop:", "danger")]
+
+
+def test_a_report_is_one_message_under_its_title() -> None:
+    (message,) = payloads(Report(title="Open *now*", text="Two are **open**.", note="Due today"))
+    assert [block["type"] for block in message["blocks"]] == ["header", "markdown", "context"]
+    assert message["text"] == "Open *now*: Two are **open**."
+    (alone,) = payloads(Report(title="Open", text=""))
+    assert [block["type"] for block in alone["blocks"]] == ["header"]
+
+
+@pytest.mark.parametrize(
+    ("detail", "kind"), [("A word on it", "quote"), ("--- a\n+++ a\n+x", "preformatted")]
+)
+def test_a_preview_is_code_and_a_word_is_not(detail: str, kind: str) -> None:
+    line = ProposalLine(tool="t", arguments="{}", reason="", risk="low", detail=detail)
+    (message,) = payloads(ApprovalCard(question="1", asker="", proposals=(line,)))
+    (part,) = message["blocks"][-1]["elements"]
+    assert part["type"] == f"rich_text_{kind}" and part["elements"][0]["text"] == detail
 
 
 def test_a_plan_that_is_too_long_shows_where_it_is() -> None:

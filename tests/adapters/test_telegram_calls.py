@@ -73,7 +73,7 @@ async def test_a_plan_ticks_in_place(server: TelegramServer, telegram: TelegramA
     await telegram.edit(ANN, native, telegram.render(DONE, ANN)[0])
     await telegram.edit(ANN, native, telegram.render(DONE, ANN)[0])  # not modified: harmless
     (message,) = server.chats[7]
-    assert message["text"] == "☑ Trip 1/1\n☑ Book"
+    assert message["text"] == "☑ Trip 1/1\n☑ 1. Book"
     assert message["rich_message"]["blocks"][1]["items"][0]["is_checked"] is True
     (text,) = telegram.render(Reply(text="over"), ANN)
     await telegram.edit(ANN, native, text)
@@ -89,7 +89,7 @@ async def test_an_older_server_is_asked_once(
     await telegram.edit(ANN, native, telegram.render(DONE, ANN)[0])
     await deliver(telegram, Report(title="R", text="| a | b |\n|---|---|\n| 1 | 2 |"))
     texts = [message["text"] for message in server.chats[7]]
-    assert texts[0] == "☑ Trip 1/1\n\n☑ Book"
+    assert texts[0] == "☑ Trip 1/1\n\n☑ 1. Book"
     assert "1 | 2" in texts[1]
     assert len(server.made("sendRichMessage")) == 1
     assert telegram.rich is False
@@ -106,7 +106,7 @@ async def test_after_a_move_to_an_older_server_an_edit_finds_it_out(
         await telegram.edit(ANN, native, rich)
     assert telegram.render(DONE, ANN)[0] != rich
     await telegram.edit(ANN, native, telegram.render(DONE, ANN)[0])
-    assert server.chats[7][0]["text"] == "☑ Trip 1/1\n\n☑ Book"
+    assert server.chats[7][0]["text"] == "☑ Trip 1/1\n\n☑ 1. Book"
 
 
 async def test_one_refused_rich_message_is_sent_plainly_and_others_stay_rich(

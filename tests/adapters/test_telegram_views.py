@@ -56,8 +56,8 @@ PLAN = PlanView(
     buttons=(Button(label="Stop", token="q:1:stop", style="bad"),),
 )
 WHOLE = (
-    "◐ Move the site 1/5\n\n☑ Copy files (12 MB)\n✕ Check links (3 broken)\n◐ Switch over\n"
-    "– Old mirror\n☐ Tell the team"
+    "◐ Move the site 1/5\n\n☑ 1. Copy files (12 MB)\n✕ 2. Check links (3 broken)\n◐ 3. Switch over\n"
+    "– 4. Old mirror\n☐ 5. Tell the team"
 )
 
 
@@ -70,11 +70,11 @@ def test_a_plan_is_a_checklist_in_a_rich_message() -> None:
     assert all(item["has_checkbox"] for item in checklist["items"])
     texts = [bare(item["blocks"]) for item in checklist["items"]]
     assert texts == [
-        "Copy files (12 MB)",
-        "✕ Check links (3 broken)",
-        "◐ Switch over",
-        "– Old mirror",
-        "Tell the team",
+        "1. Copy files (12 MB)",
+        "✕ 2. Check links (3 broken)",
+        "◐ 3. Switch over",
+        "– 4. Old mirror",
+        "5. Tell the team",
     ]
     assert payload["reply_markup"]["inline_keyboard"][0][0]["text"] == "Stop"
 

@@ -186,7 +186,7 @@ async def plan_by_buttons(s: Surface) -> None:
     await s.rest("working", busy=True)
     s.look("while it works")
     await s.press("Skip 1")
-    await s.shows("– Find the hosts")
+    await s.shows("– 1. Find the hosts")
     s.mind.let_go()
     await s.shows("It did not work.")
     await s.rest("failed")

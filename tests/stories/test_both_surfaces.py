@@ -81,7 +81,7 @@ async def plan_changed(s: Surface) -> None:
     await s.command("/todo add tell Bob")
     await s.command("/todo drop 2")
     await s.command("/todo skip 2")
-    await s.shows("– Write it")
+    await s.shows("– 2. Write it")
     await delivered(s)
     await s.rest("changed", busy=True)
     s.mind.let_go()

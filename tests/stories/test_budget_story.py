@@ -53,7 +53,7 @@ async def test_a_plan_ends_with_an_answer_when_its_calls_are_used_up(rig: Rig) -
     rig.telegram.say(PERSON, ASK)
     await rig.shows("Only the first was done.")
     await rig.quiet()
-    assert "☑ Find the hosts" in rig.said()[0] and "✕ Compare them" in rig.said()[0]
+    assert "☑ 1. Find the hosts" in rig.said()[0] and "✕ 2. Compare them" in rig.said()[0]
 
 
 async def test_usage_counts_each_answer_once_over_a_crash(rig: Rig) -> None:

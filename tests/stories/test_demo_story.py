@@ -26,7 +26,7 @@ async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
             await page.shows("The plan is at its end.")
             await page.settle()
             (checklist,) = [s for s in page.screen() if " 3/3" in s and "◐" not in s]
-            assert "☑ Read the note again" in checklist
+            assert "☑ 3. Read the note again" in checklist
             (note,) = rig.home.glob("workspaces/*/plan.txt")
             assert "step of a plan" in note.read_text()
             assert any("demo model" in s and "at its end" in s for s in page.screen())

@@ -166,7 +166,7 @@ async def test_a_plan_ticks_in_one_message_with_buttons(rig: DiscordRig) -> None
     await rig.discord.shows(DM, "All found.")
     await rig.quiet()
     (plan,) = [one for one in rig.discord.chats[DM] if "Find the hosts" in text_of(one)]
-    assert "☑ Find the hosts" in text_of(plan) and "3/3" in text_of(plan)
+    assert "☑ 1. Find the hosts" in text_of(plan) and "3/3" in text_of(plan)
     assert plan["edits"] >= 2 and labels(plan) == []
     shown = [call.params for call in rig.discord.calls if call.name in ("send", "edit")]
     ticking = [json.dumps(one, ensure_ascii=False) for one in shown]

@@ -179,6 +179,7 @@ async def test_resume_finds_an_earlier_part_and_goes_on_from_it(rig: Rig) -> Non
     assert users(rig) == ["plan the garden", "how deep", "and the fish"]
     rig.telegram.say(PERSON, "/resume")
     told = (await rig.shows("Your latest"))["text"]
+    assert "\n\nWrite /resume" in told, "below the list, not in its last item"
     titles = re.findall(r"^\d+\. (.*), ", told, re.M)
     assert titles[:2] == ["what now", "fix the bike"]
     await rig.quiet()

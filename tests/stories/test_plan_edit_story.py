@@ -38,7 +38,7 @@ async def begun(rig: Rig, *answers: Say | Call, steps: Say = CHAIN) -> None:
     await hold(rig, ASK)
     pass_on(rig)
     await rig.until(lambda: len(rig.model.requests) == 2)
-    await rig.shows("◐ Find the hosts")
+    await rig.shows("◐ 1. Find the hosts")
 
 
 def freely(rig: Rig) -> None:
@@ -53,8 +53,8 @@ async def test_a_step_is_skipped_while_its_model_call_hangs(rig: Rig) -> None:
     await begun(rig, Say("never heard"), Say("compared"), GOOD, Say("written"), GOOD, Say("All."))
     assert labels(rig.plan()) == ["Skip 1", "Edit", "Stop"]
     rig.press(rig.plan(), "Skip 1")
-    await rig.shows("◐ Compare them")
-    assert "– Find the hosts" in rig.said()[0]
+    await rig.shows("◐ 2. Compare them")
+    assert "– 1. Find the hosts" in rig.said()[0]
     freely(rig)
     await rig.shows("All.")
     await rig.quiet()
@@ -68,11 +68,11 @@ async def test_a_step_is_skipped_while_it_is_checked(rig: Rig) -> None:
     pass_on(rig)
     await rig.until(lambda: asked(rig)[-1] == "check")
     rig.press(rig.plan(), "Skip 1")
-    await rig.shows("◐ Compare them")
+    await rig.shows("◐ 2. Compare them")
     freely(rig)
     await rig.shows("All.")
     await rig.quiet()
-    assert "– Find the hosts" in rig.said()[0]
+    assert "– 1. Find the hosts" in rig.said()[0]
 
 
 async def test_the_plan_is_added_to_reordered_and_dropped_from(rig: Rig) -> None:
@@ -87,12 +87,12 @@ async def test_the_plan_is_added_to_reordered_and_dropped_from(rig: Rig) -> None
     rig.model.script(four, *[answer] * 12)
     await hold(rig, ASK)
     pass_on(rig)
-    await rig.shows("◐ Find")
+    await rig.shows("◐ 1. Find")
     for words, shown in (
-        ("add tell Bob", "Look at D ☐ tell Bob"),
-        ("move 4 3", "Look at B ☐ Look at D ☐ Look at C"),
-        ("insert 3 measure it", "Look at B ☐ measure it ☐ Look at D"),
-        ("drop 2", "Find ☐ measure it"),
+        ("add tell Bob", "Look at D ☐ 5. tell Bob"),
+        ("move 4 3", "Look at B ☐ 3. Look at D ☐ 4. Look at C"),
+        ("insert 3 measure it", "Look at B ☐ 3. measure it ☐ 4. Look at D"),
+        ("drop 2", "Find ☐ 2. measure it"),
     ):
         rig.telegram.say(PERSON, f"/todo {words}")
         await rig.until(lambda text=shown: text in rig.said()[0].replace("\n", " "), words)
@@ -128,7 +128,7 @@ async def test_its_stop_button_ends_the_turn(rig: Rig) -> None:
     await rig.start()
     await begun(rig, Say("never"))
     rig.press(rig.plan(), "Stop")
-    await rig.shows("– Find the hosts")
+    await rig.shows("– 1. Find the hosts")
     await rig.quiet()
     assert "Skip 1" not in str(rig.telegram.chats[PERSON][0].get("reply_markup")), "no buttons left"
 
@@ -181,7 +181,7 @@ async def test_who_may_only_read_by_now_does_not_change_it(rig: Rig) -> None:
     rig.model.gate = asyncio.Event()
     await rig.start(TELEGRAM_ALLOWED_USERS=str(FRIEND), TELEGRAM_VIEWER_USERS=str(PERSON))
     assert await rig.told(rig.press(rig.plan(), "Stop")) == say("not_allowed")
-    assert "◐ Find the hosts" in rig.said()[0]
+    assert "◐ 1. Find the hosts" in rig.said()[0]
 
 
 async def test_what_is_changed_while_a_plan_is_made_anew_counts(rig: Rig) -> None:
@@ -195,7 +195,7 @@ async def test_what_is_changed_while_a_plan_is_made_anew_counts(rig: Rig) -> Non
         await rig.until(lambda count=count: len(rig.model.requests) > count)
     assert asked(rig)[-1] == "[Planning again]"
     rig.telegram.say(PERSON, "/todo skip 3")
-    await rig.shows("– Write it")
+    await rig.shows("– 3. Write it")
     freely(rig)
     await rig.shows("There you are.")
     await rig.quiet()
@@ -210,11 +210,11 @@ async def test_in_a_group_only_who_asked_changes_it(rig: Rig) -> None:
     await rig.model.wait_inflight(1)
     pass_on(rig)
     await rig.until(lambda: rig.telegram.chats[GROUP])
-    await rig.shows("◐ Find the hosts", GROUP)
+    await rig.shows("◐ 1. Find the hosts", GROUP)
     word = await rig.told(rig.press(rig.plan(GROUP), "Skip 1", FRIEND))
-    assert word and "◐ Find the hosts" in rig.said(GROUP)[0]
+    assert word and "◐ 1. Find the hosts" in rig.said(GROUP)[0]
     word = await rig.told(rig.press(rig.plan(GROUP), "Stop", FRIEND))
-    assert word and "◐ Find the hosts" in rig.said(GROUP)[0]
+    assert word and "◐ 1. Find the hosts" in rig.said(GROUP)[0]
     freely(rig)
     await rig.shows("All.", GROUP)
 
@@ -232,7 +232,7 @@ async def test_a_step_that_waits_for_a_person_is_skipped_after_a_restart(rig: Ri
     await rig.shows("All.")
     await rig.quiet()
     assert not (rig.workspace() / "a.txt").exists() and rig.cards() == []
-    assert "– Find the hosts" in rig.said()[0] and "☑ Compare them" in rig.said()[0]
+    assert "– 1. Find the hosts" in rig.said()[0] and "☑ 2. Compare them" in rig.said()[0]
 
 
 # ---- shown before it runs -----------------------------------------------------------------
@@ -245,7 +245,7 @@ async def test_a_plan_waits_for_a_person_over_a_restart(rig: Rig) -> None:
     rig.model.script(CHAIN)
     rig.telegram.say(PERSON, ASK)
     card = await rig.card()
-    assert labels(card) == ["Go", "Edit", "Cancel"] and "☐ Find the hosts" in card["text"]
+    assert labels(card) == ["Go", "Edit", "Cancel"] and "☐ 1. Find the hosts" in card["text"]
     await rig.quiet()
     assert len(rig.model.requests) == 1, "nothing has run"
     await rig.crash()
@@ -271,14 +271,14 @@ async def test_a_plan_is_changed_by_words_before_it_runs(rig: Rig) -> None:
     card = await rig.card()
     assert "Write what to change" in await rig.told(rig.press(card, "Edit"))
     rig.telegram.say(PERSON, "leave the table out")
-    await rig.shows("☐ Only this")
+    await rig.shows("☐ 1. Only this")
     assert "Find the hosts" not in rig.cards()[0]["text"]
     assert "leave the table out" in rig.seen()[-1]
     rig.press(rig.cards()[0], "Cancel")
     await rig.until(lambda: rig.cards() == [])
     await rig.quiet()
     assert len(rig.model.requests) == 2, "nothing has run"
-    assert rig.said()[-1] == "Stopped." and "– Only this" in str(rig.said()), "and no answer"
+    assert rig.said()[-1] == "Stopped." and "– 1. Only this" in str(rig.said()), "and no answer"
 
 
 async def test_a_plan_that_nobody_approves_runs_nothing(rig: Rig) -> None:
@@ -309,7 +309,7 @@ async def test_the_model_sees_that_it_takes_a_plan(rig: Rig) -> None:
     rig.telegram.say(PERSON, "please")
     await rig.shows("Both are there.")
     await rig.quiet()
-    assert "☑ Do the one" in str(rig.said()) and "☑ Do the other" in str(rig.said())
+    assert "☑ 1. Do the one" in str(rig.said()) and "☑ 2. Do the other" in str(rig.said())
     within = next(text for text in rig.seen(2, "tool") if "step of a plan" in text)
     assert "without another plan" in within
 
@@ -335,4 +335,4 @@ async def test_five_errors_in_a_row_lead_to_a_plan(rig: Rig) -> None:
     await rig.quiet()
     asked_for = rig.seen(5, "user")[-1]
     assert "5 errors in a row" in asked_for and "[Planning]" in asked_for
-    assert "☑ Look elsewhere" in str(rig.said())
+    assert "☑ 1. Look elsewhere" in str(rig.said())

@@ -77,7 +77,7 @@ async def test_a_plan_is_in_the_chat_after_one_call_and_ticks(rig: Rig) -> None:
     names = ("Find the hosts", "Compare them", "Write it")
     for n, name in enumerate(names):
         pass_on(rig)
-        await rig.shows(f"◐ {name}")
+        await rig.shows(f"◐ {n + 1}. {name}")
         assert len(rig.said()) == 1, "nothing but the plan"
         assert f"{n}/3" in rig.said()[0]
         await rig.until(lambda count=2 * n + 2: len(rig.model.requests) == count)
@@ -85,7 +85,7 @@ async def test_a_plan_is_in_the_chat_after_one_call_and_ticks(rig: Rig) -> None:
         await rig.until(lambda count=2 * n + 3: len(rig.model.requests) == count)
     assert asked(rig)[1:] == ["find", "check", "compare", "check", "table", "check"]
     pass_on(rig)
-    await rig.shows("☑ Write it")
+    await rig.shows("☑ 3. Write it")
     pass_on(rig)
     await rig.shows("Host")
     await rig.quiet()
@@ -121,7 +121,7 @@ async def test_steps_that_need_not_wait_run_at_once(rig: Rig) -> None:
     pass_on(rig)
     await rig.until(lambda: len(rig.model.requests) == 3)
     assert sorted(asked(rig)[1:]) == ["a", "b"], "both are asked, neither is answered"
-    await rig.until(lambda: rig.said() and rig.said()[0].count("◐ Look") == 2)
+    await rig.until(lambda: rig.said() and rig.said()[0].count("◐") == 3)
     assert rig.model.gate is not None
     rig.model.gate.set()
     await rig.shows("Both were compared.")
@@ -143,9 +143,9 @@ async def test_a_step_whose_check_fails_is_planned_anew_where_all_can_see(rig: R
     await rig.shows("Here it is.")
     await rig.quiet()
     checklist = rig.said()[0]
-    assert "✕ Find the hosts (two hosts are missing)" in checklist, checklist
-    assert "– Compare them" in checklist, "dropped"
-    assert "☑ Search elsewhere" in checklist and "☑ Write it" in checklist
+    assert "✕ 1. Find the hosts (two hosts are missing)" in checklist, checklist
+    assert "– 2. Compare them" in checklist, "dropped"
+    assert "☑ 3. Search elsewhere" in checklist and "☑ 4. Write it" in checklist
     again = next(r.body for r in rig.model.requests if step_of(r.body) == "[Planning again]")
     assert "The step find failed: two hosts are missing" in again["messages"][-1]["content"]
 
@@ -196,13 +196,13 @@ async def test_a_stop_in_the_middle_ends_the_plan(rig: Rig) -> None:
     for count in (2, 3, 4):
         pass_on(rig)
         await rig.until(lambda count=count: len(rig.model.requests) == count)
-    await rig.shows("◐ Compare them")
+    await rig.shows("◐ 2. Compare them")
     rig.telegram.say(PERSON, "/stop")
     await rig.shows("Stopped.")
-    await rig.shows("– Compare them")
+    await rig.shows("– 2. Compare them")
     await rig.quiet()
     checklist = rig.said()[0]
-    assert "☑ Find the hosts" in checklist and "– Write it" in checklist
+    assert "☑ 1. Find the hosts" in checklist and "– 3. Write it" in checklist
     rig.model.gate = None
     rig.telegram.say(PERSON, "what was that?")
     await rig.shows("ack what was that?")

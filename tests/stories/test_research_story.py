@@ -121,7 +121,8 @@ async def test_a_research_ticks_and_ends_in_an_answer_and_a_file(
     await rig.quiet()
     said = rig.said()
     plan = next(text for text in said if "Search and read" in text)
-    for stage in ("Set the frame", "Search and read", "Examine the sources", "Write the report"):
+    stages = ("1. Set the frame", "2. Search and read", "3. Examine the sources")
+    for stage in (*stages, "5. Write the report"):
         assert f"☑ {stage}" in plan
     assert "3 sources" in plan and "3 findings" in plan and "Cheap hosts" in plan
     activity = next(text for text in said if "About Beta" in text)

@@ -327,7 +327,7 @@ async def test_the_skill_that_plans_makes_a_plan_of_the_turn(rig: Rig) -> None:
         Say("Found and counted."),
     )
     rig.telegram.say(PERSON, "look at it")
-    await rig.shows("☑ Count it")
+    await rig.shows("☑ 2. Count it")
     await rig.shows("Found and counted.")
     await rig.quiet()
 

@@ -290,9 +290,9 @@ class Web(Surface):
         over = sum(step["state"] == "done" for step in view["steps"])
         mark = MARKS.get(view["state"]) or CARDS.get(view["state"]) or "◐"
         yield f"{mark} {view['title']} {over}/{len(view['steps'])}"
-        for step in view["steps"]:
+        for n, step in enumerate(view["steps"], 1):
             note = f" ({step['note']})" if step.get("note") else ""
-            yield f"{MARKS[step['state']]} {step['text']}{note}"
+            yield f"{MARKS[step['state']]} {n}. {step['text']}{note}"
 
     def _approval(self, view: Json, runs: list[str], is_open: bool) -> Iterator[str]:
         many = len(view["proposals"])

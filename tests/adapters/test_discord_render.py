@@ -1,0 +1,50 @@
+"""Discord's cards: what is code and what is said about it, and which button stands out."""
+
+import json
+
+from msgspec.structs import replace
+
+from adapters.discord.render import render
+from gateway.views import ApprovalCard, PlanStep, PlanView
+from tests.fakes.discord_server import Json, text_of, walk
+from tests.fakes.web_server import approval
+
+
+def drawn(view: ApprovalCard | PlanView) -> Json:
+    (payload,) = render(view)
+    message: Json = json.loads(payload)
+    return message
+
+
+def with_detail(detail: str) -> str:
+    card = approval()
+    line = replace(card.proposals[0], arguments='{"command": "ls"}', detail=detail)
+    return text_of(drawn(replace(card, proposals=(line,))))
+
+
+def test_a_word_on_a_call_does_not_look_like_what_will_run() -> None:
+    text = with_detail("Isolation: none. *All* is in reach.")
+    assert text.endswith("```\nls\n```\n> Isolation: none. \\*All\\* is in reach.")
+
+
+def test_a_preview_is_code() -> None:
+    assert with_detail("--- a.txt\n+++ a.txt\n+x").endswith("```\n--- a.txt\n+++ a.txt\n+x\n```")
+
+
+def test_one_refusal_is_red() -> None:
+    styles = {
+        one["label"]: one["style"]
+        for one in walk(drawn(approval())["components"])
+        if one["type"] == 2
+    }
+    assert styles["Deny"] == 4 and styles["Deny with reason"] == 2
+
+
+def test_steps_bear_the_numbers_that_buttons_and_todo_use() -> None:
+    steps = (
+        PlanStep(id="a", text="Find", state="skipped"),
+        PlanStep(id="b", text="Compare", state="running", note="two left"),
+        PlanStep(id="c", text="Write"),
+    )
+    text = text_of(drawn(PlanView(title="Hosts", steps=steps)))
+    assert text.split("\n")[1:] == ["– 1. ~~Find~~", "◐ 2. **Compare** *(two left)*", "☐ 3. Write"]

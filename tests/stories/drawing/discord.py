@@ -1,0 +1,91 @@
+"""Discord's messages as its client draws them: dark, containers with a coloured edge. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tests.stories.drawing.markup import Json, box, marked, words
+
+WIDTH = 560
+CSS = """
+.screen { background: #313338; color: #dbdee1; font-size: 14.5px; }
+.said { padding: 6px 0 2px; }
+.name { font-weight: 600; color: #f2f3f5; } .name b { background: #5865f2; border-radius: 3px; font-size: 10px; padding: 1px 4px; margin-left: 5px; }
+.container { background: #2b2d31; border: 1px solid #3f4147; border-left: 4px solid #888; border-radius: 8px; padding: 12px; margin-top: 4px;
+  display: grid; gap: 8px; max-width: 520px; }
+.screen h1 { font-size: 1.5em; } .screen h2 { font-size: 1.25em; padding: 0; color: inherit; } .screen h3 { font-size: 1.05em; }
+.screen code { background: #1e1f22; border-radius: 3px; padding: 0 3px; }
+.screen pre { background: #1e1f22; border: 1px solid #3f4147; border-radius: 4px; padding: 7px; } .screen pre code { padding: 0; }
+.screen blockquote { border-left: 4px solid #4e5058; padding-left: 10px; }
+.screen a { color: #00a8fc; }
+.small { font-size: 12px; color: #949ba4; }
+.row { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 4px; }
+.button { background: #4e5058; color: #fff; border-radius: 8px; padding: 6px 14px; font-size: 13.5px; }
+.s1 { background: #5865f2; } .s3 { background: #248046; } .s4 { background: #da373c; }
+.select { background: #1e1f22; border-radius: 6px; padding: 8px 12px; width: 380px; color: #949ba4; }
+.option { padding: 6px 4px; color: #dbdee1; border-top: 1px solid #3f4147; }
+.file { background: #2b2d31; border: 1px solid #3f4147; border-radius: 6px; padding: 10px; width: 320px; margin-top: 4px; color: #00a8fc; }
+.alone { color: #949ba4; font-size: 12px; } .seen { background: #3b405a; border: 1px solid #5865f2; border-radius: 8px; padding: 1px 7px; width: fit-content; font-size: 12px; }
+.thread { border-left: 2px solid #4e5058; margin: 8px 0 0 10px; padding-left: 12px; font-weight: 600; }
+"""
+SMALL = re.compile(r"^-# (.*)$")
+BADGE = "<b>APP</b>"
+
+
+def message(one: Json, files: Mapping[str, bytes]) -> str:
+    """A message of the bot."""
+    inside = "".join(_component(part, files) for part in one["components"])
+    return box("said", box("name", f"test_bot{BADGE}") + inside)
+
+
+def said(name: str, text: str, more: str = "") -> str:
+    """A person's message; `more` is HTML below it."""
+    return box("said", box("name", words(name)) + f"<p>{words(text)}</p>" + more)
+
+
+def whisper(texts: Sequence[str], note: str = "Only you can see this") -> str:
+    """What the bot told one person alone."""
+    shown = "".join(map(_text, texts))
+    return box("said", box("name", f"test_bot{BADGE}") + shown + box("alone", words(note)))
+
+
+def _component(one: Json, files: Mapping[str, bytes]) -> str:
+    inside = "".join(_component(part, files) for part in one.get("components", ()))
+    match one["type"]:
+        case 1:
+            return box("row", inside)
+        case 2:
+            return box(f"button s{one['style']}", words(one["label"]), tag="span")
+        case 3:
+            options = (box("option", words(option["label"])) for option in one["options"])
+            shown = words(one.get("placeholder", "Make a selection")) + " ▾"
+            return box("select", shown + "".join(options))
+        case 10:
+            return _text(one["content"])
+        case 12:
+            return "".join(map(_file, one["items"], [files] * len(one["items"])))
+        case 13:
+            return _file({"media": one["file"]}, files)
+        case 17:
+            return box("container", inside, f"border-left-color:#{one['accent_color']:06x}")
+        case kind:
+            raise AssertionError(f"a component that is not drawn: {kind}")
+
+
+def _file(item: Json, files: Mapping[str, bytes]) -> str:
+    name = item["media"]["url"].removeprefix("attachment://")
+    return box("file", f"▤ {words(name)} <small>{len(files.get(name, b''))} bytes</small>")
+
+
+def _text(content: str) -> str:
+    """Discord's markdown: what markdown is, and lines of small print."""
+    shown, gathered, fenced = "", [], False
+    for line in [*content.split("\n"), None]:
+        found = None if line is None or fenced else SMALL.match(line)
+        if line is not None and found is None:
+            fenced = fenced != line.startswith("```")
+            gathered.append(line)
+            continue
+        shown += marked("\n".join(gathered))
+        gathered = []
+        shown += box("small", marked(found[1])) if found else ""
+    return f"<div>{shown}</div>"
