@@ -23,7 +23,7 @@ from agent_core.events import BrowserMoved, BrowserShown
 from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import Output
 from agent_core.policy import Situation, decide
-from agent_core.tools.browser import chromium
+from agent_core.tools.browser import chromium, state
 from agent_core.tools.browser import desk as desk_module
 from agent_core.tools.browser.acts import Act
 from agent_core.tools.browser.browser import Browser
@@ -563,3 +563,16 @@ async def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_driver_is_imported_when_a_browser_is_wanted() -> None:
     words = "import sys, gateway.wiring.toolkit; sys.exit('playwright' in sys.modules)"
     assert subprocess.run((sys.executable, "-c", words), cwd=ROOT, timeout=60).returncode == 0
+
+
+def test_old_pictures_make_room(tmp_path: Path) -> None:
+    for n in range(state.MOST_SHOTS + 3):
+        (tmp_path / f"{n}.jpg").write_bytes(b"")
+        os.utime(tmp_path / f"{n}.jpg", (n, n))
+    (tmp_path / "kept.txt").write_text("")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    state._thinned(folder)
+    os.close(folder)
+    left = {one.name for one in tmp_path.iterdir()}
+    assert len(left) == state.MOST_SHOTS + 1 and "kept.txt" in left
+    assert not left & {"0.jpg", "1.jpg", "2.jpg"}

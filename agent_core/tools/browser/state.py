@@ -2,6 +2,7 @@
 picture. What a page says was written by strangers, and is marked so."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ from agent_core.tools.web.fetch import Fetched
 from agent_core.tools.web.tools import BEGINS, ENDS
 
 QUALITY = 70
+MOST_SHOTS = 100
+"""Pictures that a workspace keeps; what was shown stays with its conversation all the same."""
 CONTENT = 7_000
 """Characters of a page's text in one result."""
 MOST_URL = 500
@@ -117,7 +120,19 @@ def _kept(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
             file.write(shot)
+        _thinned(folder)
     path = f"{paths.OWN}/outputs/{name}"
     return Picture(
         ref=keep(context.workspace, path).ref, path=path, mime="image/jpeg", size=len(shot)
     )
+
+
+def _thinned(folder: int) -> None:
+    """The oldest pictures make room."""
+    shots = [one for one in os.listdir(folder) if one.endswith(".jpg")]
+    if len(shots) <= MOST_SHOTS:
+        return
+    with contextlib.suppress(FileNotFoundError):  # a command of the workspace was faster
+        ages = {one: os.stat(one, dir_fd=folder, follow_symlinks=False).st_mtime for one in shots}
+        for old in sorted(shots, key=lambda one: ages[one])[: len(shots) - MOST_SHOTS]:
+            os.unlink(old, dir_fd=folder)
