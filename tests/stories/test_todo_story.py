@@ -38,7 +38,7 @@ async def test_the_list_ticks_in_one_message_and_takes_no_edits(rig: Rig) -> Non
     rig.model.gate = asyncio.Event()
     rig.telegram.say(ADMIN, "tidy up")
     await rig.model.wait_inflight(1)
-    for marks in (("◐ look", "☐ write"), ("☑ look", "◐ write")):
+    for marks in (("◐ 1. look", "☐ 2. write"), ("☑ 1. look", "◐ 2. write")):
         old, rig.model.gate = rig.model.gate, asyncio.Event()
         assert old is not None
         old.set()
@@ -68,9 +68,9 @@ async def test_a_stop_ends_the_list(rig: Rig) -> None:
     await rig.model.wait_inflight(1)
     old, rig.model.gate = rig.model.gate, asyncio.Event()
     old.set()
-    message = await rig.shows("◐ look")
+    message = await rig.shows("◐ 1. look")
     rig.press(message, "Stop")
-    await rig.shows("– look")
+    await rig.shows("– 1. look")
     assert "reply_markup" not in rig.telegram.chats[PERSON][0]
     await rig.quiet()
 
