@@ -207,9 +207,10 @@ class ErrorMet(Struct, frozen=True, kw_only=True, tag_field="kind", tag="error")
 
 
 class StatusShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="status"):
-    """A short word on what goes on."""
+    """A short word on what goes on. `phase`: gather, plan or verify, told with AGENT_DEBUG."""
 
     text: str
+    phase: str = ""
 
 
 class UsageCounted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="usage"):

@@ -177,6 +177,7 @@ class _Worker:
             reason=verdict.reason,
             rule=verdict.always,
             detail=verdict.detail,
+            line=verdict.rule,
         )
 
 

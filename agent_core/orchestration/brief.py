@@ -56,6 +56,8 @@ class Brief(Struct, frozen=True, kw_only=True):
     """Servers' tools among `tools`, as they were when the turn began."""
     most_messages: int = 0
     """Of the history; older ones are left out. 0: none are."""
+    debug: bool = False
+    """It is told what is gathered, planned and found."""
     plans: bool = True
     """`task_planning` may turn what is done here into a plan."""
     recalled: str = ""

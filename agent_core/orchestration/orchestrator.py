@@ -38,6 +38,10 @@ async def work(
         past = (*past, user(GO_ON))
     if brief.routing == "llm" and brief.route != "research" and not past:
         brief = replace(brief, route=await routed(scope, brief, hands))
+    if brief.debug:
+        told = f"{len(history)} messages, {len(brief.tools)} tools shown, {brief.model}"
+        scope.emit(StatusShown(text=told, phase="gather"), "gather")
+        scope.emit(StatusShown(text=brief.route, phase="plan"), "route")
     if brief.route == "research" and hands.research is not None and not past:
         from agent_core.research.tool import research  # costs as much as all the rest
 

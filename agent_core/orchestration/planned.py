@@ -23,6 +23,7 @@ from agent_core.events import (
     ParallelTaskEnded,
     PlanMade,
     StageEntered,
+    StatusShown,
     StepBegan,
     StepEnded,
     TodoChanged,
@@ -246,6 +247,9 @@ class Planned:
         await scope.show()  # what it found stands before it is judged
         done = _Done(spell=spell, finding=await self._found(step, spell, brief, scope))
         scope.emit(StepEnded(id=step.id, state=done.state, note=done.note))
+        if self._brief.debug:
+            judged = f"{step.id}: {done.state}, {len(spell.messages)} messages, {spell.finish}"
+            scope.emit(StatusShown(text=judged, phase="verify"))
         return done
 
     async def _found(self, step: Step, spell: Spell, brief: Brief, scope: Scope) -> Finding | None:

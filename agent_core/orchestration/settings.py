@@ -39,6 +39,8 @@ class AgentSettings(BaseModel):
     max_rounds: int = 30
     step_rounds: int = 20
     routing: Routing = "rules"
+    debug: bool = False
+    """People see what a turn gathered, how it was routed and how each step was judged."""
     limits: Limits = Limits()
 
     @classmethod
@@ -47,7 +49,11 @@ class AgentSettings(BaseModel):
         routing = env.get("ROUTING", "").strip().lower() or "rules"
         if routing not in ("rules", "llm"):
             raise SettingsError("ROUTING", routing, "use rules or llm.")
+        debug = env.get("AGENT_DEBUG", "").strip().lower() or "off"
+        if debug not in ("on", "off"):
+            raise SettingsError("AGENT_DEBUG", debug, "use on or off.")
         return cls(
+            debug=debug == "on",
             max_turns=_count(env, "AGENT_MAX_TURNS", 90),
             max_replans=_count(env, "MAX_REPLANS", 3, 0),
             short_words=_count(env, "CLASSIFIER_SHORT_WORDS", 12, 0),

@@ -144,6 +144,7 @@ class TurnkeeperAgent:
             max_rounds=own.max_rounds,
             step_rounds=own.step_rounds,
             review=settings.plans == "on",
+            debug=own.debug,
             system=self._system,
             model=settings.model or TIER,
             room=self._room(settings.model or TIER),

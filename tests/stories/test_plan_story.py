@@ -94,6 +94,17 @@ async def test_a_plan_is_in_the_chat_after_one_call_and_ticks(rig: Rig) -> None:
     assert "came out" not in answer and "Find the hosts" not in answer
 
 
+async def test_with_debug_the_phases_stand_among_the_tool_lines(rig: Rig) -> None:
+    await rig.start(AGENT_DEBUG="on")
+    rig.model.script(CHAIN, *[Say("came out"), GOOD] * 3, Say("All is done."))
+    rig.telegram.say(PERSON, ASK)
+    await rig.shows("All is done.")
+    await rig.quiet()
+    told = next(text for text in rig.said() if "gather" in text)
+    assert "gather 0 messages" in told and "plan planned" in told
+    assert told.count("verify") == 3 and "verify compare: done, 2 messages, stop" in told
+
+
 async def test_what_is_asked_begins_with_what_was_asked_before(rig: Rig) -> None:
     await rig.start()
     rig.model.script(CHAIN, *[Say("came out"), GOOD] * 3, Say("All is done."), Say("next"))
