@@ -21,6 +21,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """The narrowest rule that 'always' would store, in words that a person can check."""
     detail: str = ""
     """What else a person must see: working folder, isolation, a diff."""
+    line: str = ""
+    """The policy's line that asks (Verdict.rule), "" if not known."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):

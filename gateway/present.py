@@ -12,7 +12,14 @@ import msgspec
 from msgspec.structs import replace as with_
 
 from agent_core import ambient
-from agent_core.events import Compressed, ErrorMet, MemorySaved, ResearchMoved, SourceFound
+from agent_core.events import (
+    Compressed,
+    ErrorMet,
+    MemorySaved,
+    ResearchMoved,
+    SourceFound,
+    StatusShown,
+)
 from agent_core.journal import (
     Amended,
     Answered,
@@ -34,6 +41,7 @@ from agent_core.skills.contract import CALLS
 from gateway.delivery.lines import ENDS, begun, marked, moved
 from gateway.memory.present import saved
 from gateway.messages import button_token
+from gateway.people import reasons
 from gateway.plans.present import Course, PlanEvent, amended, ended, planned, shown
 from gateway.plans.research import closed, sourced, staged
 from gateway.texts import Key, say
@@ -52,6 +60,7 @@ from gateway.views import (
     ProposalLine,
     Reply,
     Said,
+    ToolLine,
     View,
 )
 
@@ -125,6 +134,10 @@ class Fold:
                 return self._set("compressed", told, True)
             case MemorySaved() as event:
                 return self._set(f"memory:{record.key}", saved(event, self.language), True)
+            case StatusShown(phase=phase, text=text) if phase:
+                line = ToolLine(call_id=record.key, tool=phase, summary=text, state="done")
+                activity = self._activity()
+                return self._set("activity", with_(activity, lines=(*activity.lines, line)))
             case ResearchMoved() as moved:
                 return self._set("research", staged(self._now("research"), moved, self.language))
             case SourceFound() as found:
@@ -182,6 +195,8 @@ class Fold:
             return say("outcome_unknown", self.language)
         waiting = {line.call_id for line in self._activity().lines if line.state == "waiting"}
         told = record.outcome == "denied" and record.call_id in waiting
+        if record.outcome == "denied" and not told:
+            return reasons.reason(record.content, self.language)
         return "" if told or _SILENT.fullmatch(record.content) else record.content
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
@@ -253,7 +268,8 @@ class Fold:
         return (*changed, *self._set(name, card))
 
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
-        rules = tuple(proposal.rule for proposal in approval.proposals if proposal.rule)
+        language = self.language
+        rules = [reasons.covers(one, language) for one in approval.proposals if one.rule]
         offers = [
             ("approve_once", "once", "good"),
             ("approve_conversation", "conversation", "plain"),
@@ -265,19 +281,25 @@ class Fold:
             question=question,
             asker=self.asker,
             proposals=tuple(
-                msgspec.convert(proposal, ProposalLine, from_attributes=True)
-                for proposal in approval.proposals
+                ProposalLine(
+                    tool=one.tool,
+                    arguments=one.arguments,
+                    reason=reasons.reason(one.reason, language),
+                    risk=one.risk,
+                    detail=reasons.detail(one, language),
+                )
+                for one in approval.proposals
             ),
             buttons=tuple(
                 Button(
-                    label=say(label, self.language),  # type: ignore[arg-type]  # keys of texts
+                    label=say(label, language),  # type: ignore[arg-type]  # keys of texts
                     token=button_token(question, choice),
                     style=style,  # type: ignore[arg-type]
                 )
                 for label, choice, style in offers
             ),
             rule="\n".join(rules),
-            language=self.language,
+            language=language,
         )
 
     def _answered(self, asked: str, answer: Answer) -> tuple[str, ...]:

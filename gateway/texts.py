@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from gateway.history import texts as history
 from gateway.jobs import texts as jobs
 from gateway.memory import texts as memory
+from gateway.people import texts as people
 from gateway.plans import texts as plans
 from gateway.spending import texts as spending
 from gateway.vault import texts as vault
@@ -36,7 +37,7 @@ _Key = Literal[
     "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
 _Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
-Key: TypeAlias = _Key | _Areas | spending.SpendingKey | vault.VaultKey
+Key: TypeAlias = _Key | _Areas | people.ReasonKey | spending.SpendingKey | vault.VaultKey
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -52,18 +53,18 @@ ENGLISH: dict[Key, str] = {
     "check before you ask for it again.",
     "heard": "I heard: {text}",
     "expired": "Nobody answered in time, so it was not run.",
-    "cancelled": "Withdrawn: the turn was stopped.",
+    "cancelled": "Withdrawn: the work was stopped.",
     "answered": "{name}: {text}",
     "stopped": "Stopped.",
     "stopped_note": "Stopped here.",
     "interrupted_note": "Stopped here: a newer message came in.",
-    "limit_note": "Stopped at the limit of what one turn may take. Write 'go on' to continue.",
+    "limit_note": "Stopped at the limit of what one request may take. Write 'go on' to continue.",
     "twice_note": "Possibly sent twice (restart).",
     "lost_note": "Possibly sent twice (the connection broke off).",
     "dead": "I could not finish this: the gateway stopped {n} times while working on it. "
     "The message is kept; an operator can resubmit it. Try again in other words.",
-    "bug": "Something in the gateway failed, and this turn ended. Your message is kept. Please "
-    "try again; the operator finds the reason in the log under {id}.",
+    "bug": "Something in the gateway failed, and the work on this ended. Your message is kept. "
+    "Please try again; the operator finds the reason in the log under {id}.",
     "empty": "(The answer was empty.)",
     "not_open": "This question is closed already. Nothing was changed.",
     "not_yours": "Only the person who asked, or an admin, can decide this.",
@@ -83,14 +84,14 @@ ENGLISH: dict[Key, str] = {
     "unknown_command": "There is no command /{name}. /help lists what there is.",
     "mode_ask": "I ask before every change and every command.",
     "mode_auto": "I ask only before something risky.",
-    "mode_queue": "What you write while I work waits for its turn.",
+    "mode_queue": "What you write while I work waits until I am done.",
     "mode_steer": "What you write while I work, I take into account at once.",
-    "mode_interrupt": "What you write while I work stops me, and I turn to it.",
+    "mode_interrupt": "What you write while I work stops me, and I take it up instead.",
     "mode_usage": "Write /mode ask (I ask before every change and every command) or /mode auto "
     "(only before something risky). For what you write while I work: /mode queue (it waits), /mode steer (I "
-    "take it into account at once) or /mode interrupt (I stop and turn to it). For what I am here: /mode "
+    "take it into account at once) or /mode interrupt (I stop for it). For what I am here: /mode "
     "research, image, slide, app, general, browser, swe, data, mcp or sandboxed; /mode task ends that.",
-    "profile_is": "Profile: {profile}. /mode task ends that.",
+    "profile_is": "Profile: {profile}.",
     "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
     "approval_of": "approval of {calls}",
     "no_approvals": "Nothing waits for a decision.",
@@ -103,7 +104,7 @@ ENGLISH: dict[Key, str] = {
     "edited": "(I changed my message to: {text})",
     "deleted": "(I withdrew my last message.)",
     "above": "(The rest is above.)",
-    "too_many": "Withdrawn: more than {n} turns wait for a decision here. Ask again if it is "
+    "too_many": "Withdrawn: more than {n} requests wait for a decision here. Ask again if it is "
     "still wanted.",
     "view_failed": "A message could not be shown: {why}",
     "answer_usage": "Write /{name} and the number of the question, see /approvals.",
@@ -147,7 +148,7 @@ ENGLISH: dict[Key, str] = {
     "command_start": "What this is",
     "command_help": "What there is",
     "command_new": "Begin a new conversation",
-    "command_stop": "Stop the running turn; /stop all also ends waiting ones",
+    "command_stop": "Stop what runs; /stop all also ends what waits",
     "command_mode": "When I ask, and what happens to messages while I work",
     "command_approvals": "What waits for a decision",
     "command_approve": "Approve what waits",
@@ -169,8 +170,8 @@ ENGLISH: dict[Key, str] = {
     "remind_approval": "Still waiting for a decision: {what}\nPress a button on its card, or write "
     "/approve or /deny.",
     "remind_question": "Still waiting for an answer: {what}",
-    "over_quota": "You have begun {n} turns within the hour, which is the limit here. I did not "
-    "take this message up; send it again in {minutes} minutes.",
+    "over_quota": "The limit here is reached: {n} requests an hour. I did not take this message up; "
+    "send it again in {minutes} minutes.",
     "welcome": "You were let in. Write what you want done; /help lists the commands.",
     "welcome_admin": "You were let in, as the admin here. Write what you want done; /help lists "
     "the commands.",
@@ -218,7 +219,7 @@ GERMAN: dict[Key, str] = {
     "stopped": "Angehalten.",
     "stopped_note": "Hier angehalten.",
     "interrupted_note": "Hier angehalten: eine neuere Nachricht kam.",
-    "limit_note": "Angehalten: mehr darf ein Zug nicht dauern. Schreiben Sie 'weiter', um fortzufahren.",
+    "limit_note": "Angehalten: mehr darf ein Vorgang nicht dauern. Schreiben Sie 'weiter', um fortzufahren.",
     "twice_note": "Möglicherweise doppelt gesendet (Neustart).",
     "lost_note": "Möglicherweise doppelt gesendet (die Verbindung brach ab).",
     "dead": "Das konnte ich nicht beenden: das Gateway brach dabei {n}-mal ab. Die Nachricht ist "
@@ -252,7 +253,7 @@ GERMAN: dict[Key, str] = {
     "wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). Wofür ich hier "
     "da bin: /mode research, image, slide, app, general, browser, swe, data, mcp oder sandboxed; /mode "
     "task beendet das.",
-    "profile_is": "Profil: {profile}. /mode task beendet das.",
+    "profile_is": "Profil: {profile}.",
     "profile_needs": "Es braucht {tools}; das ist hier nicht eingerichtet, also geht es ohne.",
     "approval_of": "Erlaubnis für {calls}",
     "no_approvals": "Nichts wartet auf eine Entscheidung.",
@@ -363,7 +364,7 @@ GERMAN: dict[Key, str] = {
     "research_findings": "{n} Befunde",
 }
 
-for _area in (history, jobs, memory, plans, spending, vault):
+for _area in (history, jobs, memory, people, plans, spending, vault):
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}

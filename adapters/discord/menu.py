@@ -15,6 +15,8 @@ from gateway.texts import say
 MESSAGE, DEFERRED, CHOICES = 4, 6, 8
 """Answers to an interaction: a message; 'the message stays as it is'; what may be typed."""
 MOST_COMMANDS, MOST_CHOICES, LONGEST = 100, 25, 100
+LONGEST_SHOWN = 1_900
+"""Characters of a command that its person is shown; a message has at most 2,000."""
 NOBODY = "0"
 """No member permission at all: only who administers the server is shown the command, or whom the
 server's own settings let give it."""
@@ -77,7 +79,8 @@ def answer(event: parse.Json) -> dict[str, object] | None:
     token = parse.token_of(event)
     match event.get("type"):
         case parse.COMMAND_GIVEN:
-            shown = {"content": f"◐ {code(f'/{parse.command_of(event)}')}", "flags": EPHEMERAL}
+            given = f"/{parse.command_of(event)} {parse.typed_of(event)}"
+            shown = {"content": code(given[:LONGEST_SHOWN]), "flags": EPHEMERAL}
             return {"type": MESSAGE, "data": shown | {"allowed_mentions": NO_PINGS}}
         case parse.PRESSED if token.startswith(WRITES):
             token = token.removeprefix(WRITES)

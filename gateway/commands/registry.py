@@ -94,7 +94,8 @@ async def _stop(call: Call) -> str:
 
 
 async def _mode(call: Call) -> str:
-    settings = call.session.row.settings
+    before, permission = call.session.row.settings, _permitted(call)
+    settings = before
     word = call.words[0] if call.words else ""
     if word == "ask" or (word == "auto" and call.role == "admin"):
         settings = replace(settings, permission=word)
@@ -109,9 +110,23 @@ async def _mode(call: Call) -> str:
     elif word:
         return say("mode_usage", call.language)
     call.session.configure(settings)
-    routed = say("mode_is", call.language, mode=settings.mode) if settings.mode else ""
-    words = (_permission(call), _arrival(call), routed, _profile(call))
+    words: tuple[str, ...]
+    match word:
+        case "ask" | "auto":
+            may = permission == "ask" or call.role == "admin"
+            words = (_permission(call), _back(call, permission if may else word))
+        case "queue" | "steer" | "interrupt":
+            words = (_arrival(call), _back(call, before.arrival or "queue"))
+        case "":
+            words = (_permission(call), _arrival(call), _purposes(call))
+        case _:
+            words = (_purposes(call) or say("mode_free", call.language),)
     return " ".join(filter(None, words))
+
+
+def _back(call: Call, before: str) -> str:
+    """How what was chosen `before` comes back; "" if it is what is chosen."""
+    return say("mode_back", call.language, word=before) if before != call.words[0] else ""
 
 
 def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
@@ -122,21 +137,30 @@ def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
     return replace(settings, mode="" if mode == "task" else mode, profile=chosen)
 
 
-def _profile(call: Call) -> str:
-    """What the agent is for here, and what it lacks for that, in words."""
-    name = call.session.row.settings.profile
-    if not name:
+def _purposes(call: Call) -> str:
+    """What the agent is for here, what it lacks for that, and how that ends; "" if it is free."""
+    settings = call.session.row.settings
+    if not settings.mode and not settings.profile:
         return ""
-    needs = ", ".join(call.session.services.agent.missing(name))
-    lacks = say("profile_needs", call.language, tools=needs) if needs else ""
-    return f"{say('profile_is', call.language, profile=name)} {lacks}".strip()
+    name = settings.profile
+    needs = ", ".join(call.session.services.agent.missing(name)) if name else ""
+    words = (
+        say("mode_is", call.language, mode=settings.mode) if settings.mode else "",
+        say("profile_is", call.language, profile=name) if name else "",
+        say("mode_ends", call.language),
+        say("profile_needs", call.language, tools=needs) if needs else "",
+    )
+    return " ".join(filter(None, words))
 
 
 def _permission(call: Call) -> str:
     """When it is asked for permission, in words."""
+    return say("mode_ask" if _permitted(call) == "ask" else "mode_auto", call.language)
+
+
+def _permitted(call: Call) -> str:
     session = call.session
-    mode = session.services.agent.permission(session.conversation, session.row.settings, call.role)
-    return say("mode_ask" if mode == "ask" else "mode_auto", call.language)
+    return session.services.agent.permission(session.conversation, session.row.settings, call.role)
 
 
 def _arrival(call: Call) -> str:

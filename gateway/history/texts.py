@@ -9,11 +9,11 @@ HistoryKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[HistoryKey, str] = {
-    "undone": "The last turn is taken back: I no longer see what was asked and answered in it.",
+    "undone": "The last request is taken back: I no longer see what was asked and answered in it.",
     "undone_files": "As they were before it: {names}.",
     "undone_not": "Could not be put back: {names}. Look into them yourself.",
     "undone_stays": "What these did stays: {names}.",
-    "nothing_to_undo": "There is no turn here that I could take back.",
+    "nothing_to_undo": "There is no request here that I could take back.",
     "stop_first": "Something is still running or waiting here. Wait for its end, or write /stop "
     "first.",
     "resume_list": "Found in earlier conversations:\n{found}\n\nWrite /resume and a number to go on "
@@ -24,7 +24,7 @@ ENGLISH: dict[HistoryKey, str] = {
     "resume_gone": "There is no such number in the last list. Write /resume and words to look for.",
     "resumed": "We go on from '{title}': I see what was said there.",
     "compressed": "Earlier messages were summarised.",
-    "command_undo": "Take the last turn back, with the files it changed",
+    "command_undo": "Take the last request back, with the files it changed",
     "command_retry": "Ask the last message again",
     "command_resume": "Go on from an earlier conversation: /resume and words to look for",
 }

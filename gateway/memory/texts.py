@@ -14,9 +14,9 @@ ENGLISH: dict[MemoryKey, str] = {
     "memory_dropped": "Forgotten: {text}",
     "memory_shown": "{documents}\n\nWrite /memory forget and a number or words to take one out, "
     "/memory clear for all, /memory off to remember nothing here.",
-    "memory_work": "About the work (MEMORY.md, {size} of {limit} characters):",
-    "memory_group": "About the work of this group (MEMORY.md, {size} of {limit} characters):",
-    "memory_person": "About you (USER.md, {size} of {limit} characters, only in private):",
+    "memory_work": "What I know of the work ({size} of {limit} characters):",
+    "memory_group": "What I know of the work of this group ({size} of {limit} characters):",
+    "memory_person": "What I know of you ({size} of {limit} characters, only in private):",
     "memory_nothing": "Nothing is remembered here yet. Ask me to remember something.",
     "memory_off": "The memory is switched off here; /memory on switches it on.",
     "memory_switched_off": "From now on nothing is remembered here, and I do not look at what is. "
@@ -40,9 +40,9 @@ GERMAN: dict[MemoryKey, str] = {
     "memory_dropped": "Vergessen: {text}",
     "memory_shown": "{documents}\n\nSchreiben Sie /memory forget und eine Nummer oder Wörter, um "
     "etwas zu streichen, /memory clear für alles, /memory off, damit hier nichts gemerkt wird.",
-    "memory_work": "Über die Arbeit (MEMORY.md, {size} von {limit} Zeichen):",
-    "memory_group": "Über die Arbeit dieser Gruppe (MEMORY.md, {size} von {limit} Zeichen):",
-    "memory_person": "Über Sie (USER.md, {size} von {limit} Zeichen, nur im privaten Chat):",
+    "memory_work": "Was ich von der Arbeit weiß ({size} von {limit} Zeichen):",
+    "memory_group": "Was ich von der Arbeit dieser Gruppe weiß ({size} von {limit} Zeichen):",
+    "memory_person": "Was ich von Ihnen weiß ({size} von {limit} Zeichen, nur im privaten Chat):",
     "memory_nothing": "Hier ist noch nichts gemerkt. Bitten Sie mich, etwas zu merken.",
     "memory_off": "Das Gedächtnis ist hier ausgeschaltet; /memory on schaltet es ein.",
     "memory_switched_off": "Ab jetzt wird hier nichts gemerkt, und ich sehe nicht nach, was gemerkt "

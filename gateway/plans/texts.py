@@ -6,7 +6,8 @@ PlanKey = Literal[
     "plan_go", "plan_edit", "plan_cancel", "plan_listed", "plan_skip", "plan_skip_which", "plan_retry", "plan_stop", "plan_none",
     "plan_no_step", "plan_begun", "plan_not_over", "plan_circle", "plan_too_many", "plan_over",
     "plan_again", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
-    "command_todo", "command_plan", "step_of", "mode_is", "mode_no_skill",
+    "command_todo", "command_plan", "step_of", "mode_is", "mode_ends", "mode_back",
+    "mode_free", "mode_no_skill",
 ]  # fmt: skip
 
 ENGLISH: dict[PlanKey, str] = {
@@ -36,7 +37,10 @@ ENGLISH: dict[PlanKey, str] = {
     "insert 2 what to do before it, move 3 1.",
     "command_todo": "The steps of the plan that runs, and changes of them",
     "command_plan": "Whether plans are shown before they run: on or off",
-    "mode_is": "Requests go to: {mode}. /mode task ends that.",
+    "mode_is": "Requests go to: {mode}.",
+    "mode_ends": "/mode task ends that.",
+    "mode_back": "/mode {word} takes that back.",
+    "mode_free": "I decide again with each request how to go about it.",
     "mode_no_skill": "The mode {mode} cannot be used here. {why}",
     "step_of": "Step {n} of {all}: {step}.",
 }
@@ -68,7 +72,10 @@ GERMAN: dict[PlanKey, str] = {
     "insert 2 was davor zu tun ist, move 3 1.",
     "command_todo": "Die Schritte des laufenden Plans, und Änderungen daran",
     "command_plan": "Ob Pläne gezeigt werden, bevor sie laufen: on oder off",
-    "mode_is": "Anfragen gehen an: {mode}. /mode task beendet das.",
+    "mode_is": "Anfragen gehen an: {mode}.",
+    "mode_ends": "/mode task beendet das.",
+    "mode_back": "/mode {word} nimmt das zurück.",
+    "mode_free": "Ich entscheide wieder bei jeder Anfrage, wie ich sie angehe.",
     "mode_no_skill": "Der Modus {mode} geht hier nicht. {why}",
     "step_of": "Schritt {n} von {all}: {step}.",
 }

@@ -8,7 +8,7 @@ SpendingKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[SpendingKey, str] = {
-    "budget_turn": "This turn has reached its limit of {limit}. Ask for less at a time, or ask an "
+    "budget_turn": "This request has reached its limit of {limit}. Ask for less at a time, or ask an "
     "admin to raise the limit.",
     "budget_person": "Your limit of {limit} a day is reached. Go on tomorrow, or ask an admin to "
     "raise it.",
@@ -16,18 +16,18 @@ ENGLISH: dict[SpendingKey, str] = {
     "budget_day": "The limit of {limit} a day for everybody is reached. Go on tomorrow, or ask an "
     "admin to raise it.",
     "usage_none": "No model was called here so far.",
-    "usage_turn": "Last turn",
+    "usage_turn": "Last request",
     "usage_today": "Today",
     "usage_all": "In all",
     "usage_line": "{what}: {read} tokens read ({share} % from the cache), {written} written, "
     "{calls} calls, {cost}",
     "usage_unpriced": "price not known for {n}",
     "usage_gateway": "All conversations today: {cost}",
-    "command_usage": "Tokens and money: last turn, today, in all",
+    "command_usage": "Tokens and money: last request, today, in all",
 }
 
 GERMAN: dict[SpendingKey, str] = {
-    "budget_turn": "Dieser Zug hat sein Limit von {limit} erreicht. Fragen Sie weniger auf einmal, "
+    "budget_turn": "Dieser Vorgang hat sein Limit von {limit} erreicht. Fragen Sie weniger auf einmal, "
     "oder bitten Sie einen Admin, es zu erhöhen.",
     "budget_person": "Ihr Limit von {limit} am Tag ist erreicht. Morgen geht es weiter, oder ein "
     "Admin erhöht es.",
@@ -35,12 +35,12 @@ GERMAN: dict[SpendingKey, str] = {
     "budget_day": "Das Limit von {limit} am Tag für alle ist erreicht. Morgen geht es weiter, oder "
     "ein Admin erhöht es.",
     "usage_none": "Hier wurde noch kein Modell gerufen.",
-    "usage_turn": "Letzter Zug",
+    "usage_turn": "Letzter Vorgang",
     "usage_today": "Heute",
     "usage_all": "Insgesamt",
     "usage_line": "{what}: {read} Token gelesen ({share} % aus dem Cache), {written} geschrieben, "
     "{calls} Aufrufe, {cost}",
     "usage_unpriced": "Preis unbekannt bei {n}",
     "usage_gateway": "Alle Unterhaltungen heute: {cost}",
-    "command_usage": "Token und Geld: letzter Zug, heute, insgesamt",
+    "command_usage": "Token und Geld: letzter Vorgang, heute, insgesamt",
 }

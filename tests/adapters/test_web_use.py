@@ -230,6 +230,9 @@ async def test_in_german_every_word_is(tmp_path: Path) -> None:
         desk.show(room.where, approval(), "ask")
         await room.shows(".card h2", "Darf das laufen?")
         await room.shows(".card .risk", "hohes Risiko")
+        file = MediaFile(ref="o1/a.md", name="a.md", mime="text/markdown", size=449)
+        desk.show(room.where, Media(files=(file,)), "media")
+        await room.shows(".download small", "449 Byte")
         desk.stand(room.where, "waiting")
         await room.shows("#state", "Wartet auf Sie")
         await room.write("hallo")
@@ -245,7 +248,7 @@ async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None
         step = PlanStep(id=XSS, text=XSS, note=XSS)
         desk.show(room.where, PlanView(title=XSS, steps=(step,), outcome=XSS), "plan")
         files = tuple(
-            MediaFile(ref=ref, name=XSS, mime=mime, size=1)
+            MediaFile(ref=ref, name=XSS, mime=mime, size=449)
             for ref, mime in (
                 ("../../x", "text/html"),
                 ("javascript:1", XSS),
@@ -255,6 +258,7 @@ async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None
         desk.show(room.where, Media(files=files, caption=XSS), "media")
         desk.show(room.where, Report(title=XSS, text=XSS, note=XSS), "report")
         await room.shows(".report", "<script>")
+        await room.shows(".download small", "449 bytes")
         await room.shows("#title", "<script>")
         await room.shows("#list", "<script>")
         assert await page.js("typeof window.__x") == "undefined"

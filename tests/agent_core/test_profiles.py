@@ -12,7 +12,7 @@ from agent_core.profiles.built_in import PROFILES
 from agent_core.profiles.profile import recent
 from agent_core.tools.finding.toolsets import Toolsets, within
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import PERSON, Rig, living, quick
+from tests.stories.rig import ADMIN, PERSON, Rig, living, quick
 
 
 @pytest.fixture
@@ -124,6 +124,33 @@ async def test_data_is_a_mode_and_a_profile(rig: Rig) -> None:
     assert "Profile: data" in rig.said()[-1]
     rig.telegram.say(PERSON, "/mode task")
     await rig.until(lambda: "Profile" not in rig.said()[-1])
+    await rig.quiet()
+
+
+async def test_each_answer_to_mode_says_what_changed_and_how_to_go_back(rig: Rig) -> None:
+    await rig.start()
+    asks, auto = (
+        "I ask before every change and every command.",
+        "I ask only before something risky.",
+    )
+    waits = "What you write while I work waits until I am done."
+    at_once = "What you write while I work, I take into account at once."
+    said = (
+        ("ask", f"{asks} /mode auto takes that back."),
+        ("ask", asks),
+        ("auto", f"{auto} /mode ask takes that back."),
+        ("steer", f"{at_once} /mode queue takes that back."),
+        ("queue", f"{waits} /mode steer takes that back."),
+        ("research", "Requests go to: research. /mode task ends that."),
+        ("data", "Requests go to: data. Profile: data. /mode task ends that."),
+        ("", f"{auto} {waits} Requests go to: data. Profile: data. /mode task ends that."),
+        ("task", "I decide again with each request how to go about it."),
+        ("", f"{auto} {waits}"),
+    )
+    for n, (word, answer) in enumerate(said, 1):
+        rig.telegram.say(ADMIN, f"/mode {word}".strip())
+        await rig.until(lambda n=n: len(rig.said(ADMIN)) == n)
+        assert rig.said(ADMIN)[-1] == answer, word
     await rig.quiet()
 
 

@@ -49,7 +49,7 @@ async def research(s: Surface) -> None:
         assert f"“{fact(name, n)}”" in report.read_text()
     assert any(f"[{report.name}, " in shown for shown in s.screen())
     await s.command("/mode task")
-    await s.rig.until(lambda: str(s.screen()).count("I ask only before") == 2)
+    await s.shows("I decide again with each request")
 
 
 # ---- what is kept ----------------------------------------------------------------------------
@@ -133,7 +133,7 @@ async def limits(s: Surface) -> None:
     await s.shows("This is what I know.")
     await s.rest("summed up")
     await s.say("Now what is costly")
-    await s.shows("This turn has reached its limit of $0.1000")
+    await s.shows("This request has reached its limit of $0.1000")
     await s.rest("too much")
 
 

@@ -88,7 +88,7 @@ async def test_usage_is_told(rig: Rig) -> None:
     await rig.shows("fine")
     await rig.quiet()
     rig.telegram.say(PERSON, "/usage")
-    told = (await rig.shows("Last turn: "))["text"]
+    told = (await rig.shows("Last request: "))["text"]
     assert "1 calls, $0." in told and told.count("\n") == 2
     rig.telegram.say(PERSON, "/status")
     assert "Today: $" in (await rig.shows("Waiting messages"))["text"]
@@ -128,7 +128,7 @@ async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
     await rig.start(MODEL_PRICES=PRICES, BUDGET_TURN_USD="0.1")
     rig.model.script(Call("list_files", '{"path": "."}', tokens=5_000))
     rig.telegram.say(PERSON, "look")
-    await rig.shows("This turn has reached its limit of $0.1000")
+    await rig.shows("This request has reached its limit of $0.1000")
     await rig.quiet()
     assert len(rig.model.requests) == 1
 

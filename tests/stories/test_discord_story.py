@@ -178,7 +178,10 @@ async def test_a_slash_command(rig: DiscordRig) -> None:
     given = await rig.discord.command(DM, "whoami", PERSON)
     await rig.discord.shows(DM, f"discord:{PERSON}")
     assert rig.discord.answers[given]["type"] == 4, "answered at once, for that person only"
-    await rig.discord.command(f"9000{ADMIN}", "mode", ADMIN, "auto")
+    given = await rig.discord.command(f"9000{ADMIN}", "mode", ADMIN, "auto")
+    await rig.discord.wait(lambda: given in rig.discord.answers)
+    told = rig.discord.answers[given]["data"]["content"]
+    assert told == "`/mode auto`", "the whole command, and no mark of something that runs on"
     await rig.discord.shows(f"9000{ADMIN}", "only before something risky")
 
 

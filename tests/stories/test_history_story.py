@@ -71,7 +71,7 @@ async def test_undo_takes_the_turn_and_its_files_back_step_by_step(rig: Rig) -> 
 
 
 def undone(rig: Rig, chat: int = PERSON) -> list[str]:
-    return [text for text in rig.said(chat) if text.startswith("The last turn is taken back")]
+    return [text for text in rig.said(chat) if text.startswith("The last request is taken back")]
 
 
 async def test_undo_says_what_it_could_not_put_back(rig: Rig) -> None:
@@ -84,7 +84,7 @@ async def test_undo_says_what_it_could_not_put_back(rig: Rig) -> None:
     await rig.quiet()
     write_now(Write(path="a.txt", content="another's"), rig.workspace())
     rig.telegram.say(PERSON, "/undo")
-    told = (await rig.shows("The last turn is taken back"))["text"]
+    told = (await rig.shows("The last request is taken back"))["text"]
     assert "Could not be put back: a.txt" in told
     assert "What these did stays: run_command" in told
     assert (rig.workspace() / "a.txt").read_text() == "another's"
@@ -95,7 +95,9 @@ async def test_without_a_turn_there_is_nothing_to_undo_or_retry(rig: Rig) -> Non
     await rig.start()
     for n, command in enumerate(("/undo", "/retry"), 1):
         rig.telegram.say(PERSON, command)
-        await rig.telegram.wait(lambda n=n: sum("no turn here" in text for text in rig.said()) == n)
+        await rig.telegram.wait(
+            lambda n=n: sum("no request here" in text for text in rig.said()) == n
+        )
     await rig.quiet()
 
 
@@ -109,7 +111,7 @@ async def test_in_a_group_only_the_asker_or_an_admin_undoes(rig: Rig) -> None:
     await rig.shows("Only the person who asked", GROUP)
     assert not undone(rig, GROUP)
     rig.telegram.say(GROUP, "/undo@test_bot", ADMIN, True)
-    await rig.shows("The last turn is taken back", GROUP)
+    await rig.shows("The last request is taken back", GROUP)
     await rig.quiet()
 
 
@@ -127,7 +129,7 @@ async def test_retry_asks_the_last_message_anew(rig: Rig) -> None:
     assert users(rig) == ["hello", "write a poem"]
     assert "Created poem.txt" in rig.seen(role="tool")[-1], "the bad one was taken back first"
     rig.telegram.say(PERSON, "/undo")
-    await rig.shows("The last turn is taken back")
+    await rig.shows("The last request is taken back")
     await rig.quiet()
     await ask(rig, "and now", "fine")
     assert users(rig) == ["hello", "and now"]
@@ -141,7 +143,7 @@ async def test_while_a_turn_runs_neither_undo_nor_retry(rig: Rig) -> None:
     await rig.shows("which?")
     await rig.quiet()
     rig.telegram.say(PERSON, "/undo")
-    await rig.shows("The last turn is taken back")
+    await rig.shows("The last request is taken back")
     await rig.quiet()
     rig.telegram.say(PERSON, "this one")
     await rig.shows("done")

@@ -159,7 +159,7 @@ async def test_undo_and_retry_show_it_anew_and_once(rig: Rig) -> None:
     await rig.shows("hi again")
     await rig.quiet()
     assert len(rig.seen(role="user")) == blocks(rig) == 1
-    await command(rig, "/undo", "The last turn is taken back")
+    await command(rig, "/undo", "The last request is taken back")
     await ask(rig, "once more", "yes")
     (said,) = rig.seen(role="user")
     assert said.startswith("once more\n\n") and TEA in said
@@ -200,7 +200,7 @@ async def test_a_private_chat_is_never_known_in_a_group(rig: Rig) -> None:
     assert "Stored in MEMORY.md" in results(rig)[-1]
     assert f"Remembered: {DEMO}" in rig.said(GROUP) and f"Remembered: {DEMO}" not in rig.said()
     shown = await command(rig, "/memory", "of this group", GROUP)
-    assert DEMO in shown and "USER.md" not in shown
+    assert DEMO in shown and "What I know of you" not in shown
     await command(rig, "/memory forget tea", "Nothing that is remembered here fits", GROUP)
     await command(rig, "/new", "New conversation", GROUP)
     await command(rig, "/resume falcon", "Nothing found", GROUP)
@@ -217,7 +217,7 @@ async def test_a_private_chat_is_never_known_in_a_group(rig: Rig) -> None:
     await ask(rig, "and here?", "both")
     assert TEA in told(rig) and FALCON in told(rig), "the private ones are as they were"
     assert DEMO not in told(rig), "and the group's stays in the group"
-    shown = await command(rig, "/memory", "About you")
+    shown = await command(rig, "/memory", "What I know of you")
     assert DEMO not in shown and TEA in shown
 
 
@@ -233,12 +233,12 @@ async def test_people_do_not_know_of_each_other_and_linked_accounts_are_one(rig:
     await command(rig, f"/link {code[1]}", "Linked with", FRIEND)
     await ask(rig, "and now", "hi Ann", memory("replace", COFFEE, "user", TEA), chat=FRIEND)
     assert TEA in told(rig)
-    shown = await command(rig, "/memory", "About you", PERSON)
+    shown = await command(rig, "/memory", "What I know of you", PERSON)
     assert COFFEE in shown and FALCON in shown
     await command(rig, "/link off", "stands alone", FRIEND)
-    shown = await command(rig, "/memory", "MEMORY.md", FRIEND)
+    shown = await command(rig, "/memory", "What I know of the work", FRIEND)
     assert COFFEE not in shown and FALCON in shown, "each takes along what is their own"
-    assert FALCON not in await command(rig, "/memory", "About you", PERSON)
+    assert FALCON not in await command(rig, "/memory", "What I know of you", PERSON)
 
 
 # ---- /memory -----------------------------------------------------------------------------
@@ -248,7 +248,7 @@ async def test_the_command_shows_forgets_and_clears(rig: Rig) -> None:
     await rig.start()
     assert "Nothing is remembered" in await command(rig, "/memory", "remembered")
     await ask(rig, "note it", "noted", BOTH, memory("add", DEMO))
-    shown = await command(rig, "/memory", "MEMORY.md")
+    shown = await command(rig, "/memory", "What I know of the work")
     assert f"1. {FALCON}\n2. {DEMO}" in shown and f"3. {TEA}" in shown
     several = await command(rig, "/memory forget THE", "Several hold these words")
     assert several.endswith(f"1. {FALCON}\n2. {DEMO}")

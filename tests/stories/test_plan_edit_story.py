@@ -169,7 +169,7 @@ async def test_trying_again_counts_as_a_turn_where_turns_are_counted(rig: Rig) -
     await rig.shows("It did not work.")
     await rig.quiet()
     word = await rig.told(rig.press(rig.plan(), "Retry 1"))
-    assert "You have begun 1 turns within the hour" in word
+    assert "The limit here is reached: 1 requests an hour" in word
     await rig.quiet()
     assert len(rig.model.requests) == 5, "no turn began"
 

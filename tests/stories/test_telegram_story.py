@@ -222,7 +222,7 @@ async def test_always_covers_exactly_that_command(
     await rig.start(SANDBOX_PROVIDER="auto")
     rig.telegram.say(PERSON, "one")
     card = await rig.card()
-    assert "“Always” covers: = ls" in card["text"]
+    assert "“Always” covers: exactly run_command ls" in card["text"]
     rig.press(card, "Always approve")
     await rig.shows("first")
     rig.telegram.say(PERSON, "two")
@@ -414,7 +414,7 @@ async def test_interrupting(rig: Rig) -> None:
     rig.model.script(Slow(0.02, "word " * 500), Say("the second"))
     await rig.start()
     rig.telegram.say(PERSON, "/mode interrupt")
-    await rig.shows("stops me, and I turn to it")
+    await rig.shows("stops me, and I take it up")
     rig.telegram.say(PERSON, "one")
     await rig.telegram.wait(lambda: len(rig.telegram.drafts[PERSON]) > 2, PATIENCE)
     rig.telegram.say(PERSON, "two")

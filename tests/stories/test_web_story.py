@@ -189,7 +189,7 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         ]
         # interrupt: a newer message ends the turn
         await tab.write("/mode interrupt")
-        await tab.shows("#log .notice", "stops me, and I turn to it")
+        await tab.shows("#log .notice", "stops me, and I take it up")
         rig.model.script(Slow(0.02, "long " * 1000), Say("the newer answer"))
         await tab.write("Tell me everything")
         await tab.shows(".growing", "long long")

@@ -66,7 +66,7 @@ export function enterSends(event, act) {
 export function size(bytes) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
   const step = Math.min(3, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  const shown = { style: "unit", unit: units[step], unitDisplay: "short", maximumFractionDigits: step > 1 ? 1 : 0 };
+  const shown = { style: "unit", unit: units[step], unitDisplay: step ? "short" : "long", maximumFractionDigits: step > 1 ? 1 : 0 };
   return new Intl.NumberFormat(LANGUAGE, shown).format(bytes / 1000 ** step);
 }
 
