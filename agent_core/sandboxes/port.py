@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
-
-if TYPE_CHECKING:  # a session is made of what is said here
-    from agent_core.sandboxes.session import Session
 
 NOTHING: Mapping[str, str] = {}
 Language = Literal["python", "javascript", "typescript", "bash"]
@@ -40,6 +37,38 @@ class Running(Protocol):
 
     def kill(self) -> None:
         """End it, with all that it started."""
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """How a command went in a shell that stays. `folder`: where the shell is now, as it calls it; ""
+    if it ended with the command."""
+
+    done: Done
+    folder: str
+
+
+class Shell(Protocol):
+    """A shell that stays. One command at a time: callers take turns."""
+
+    @property
+    def alive(self) -> bool:
+        """It takes commands."""
+
+    async def run(
+        self,
+        command: str,
+        limit: float,
+        live: Callable[[str], None],
+        env: Mapping[str, str] = NOTHING,
+    ) -> Ran:
+        """Run `command` in it, for at most `limit` seconds: then the shell is dead, and so it is
+        when the call is cancelled. `env` holds for this command."""
+
+    def close(self) -> None:
+        """End it, with all that it started."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait at most `seconds` until it is gone."""
 
 
 class Sandbox(Protocol):
@@ -79,6 +108,6 @@ class Sandbox(Protocol):
     def programs(self) -> Mapping[Language, str]:
         """The languages that code can be run in, each with the words before a file's path."""
 
-    async def open_shell(self, cwd: Path, limit: float) -> "Session":
+    async def open_shell(self, cwd: Path, limit: float) -> Shell:
         """A bash in the workspace that stays; ToolFailed without bash. What it runs may take
         `limit` seconds of computing. It dies with the gateway's process."""

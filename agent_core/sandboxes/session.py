@@ -11,12 +11,10 @@ import os
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 
-from msgspec import Struct
-
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import process
-from agent_core.sandboxes.port import NOTHING, Done
+from agent_core.sandboxes.port import NOTHING, Done, Ran
 from agent_core.sandboxes.process import DRAIN, HALF, Child, Output
 
 LONGEST = 60_000
@@ -30,14 +28,6 @@ _CLEAR = 64
 
 Opener = Callable[[str], Awaitable[process.Start]]
 """From the shell's command line to what is started."""
-
-
-class Ran(Struct, frozen=True, kw_only=True):
-    """How a command went. `folder`: where the shell is now, as it calls it; "" if it ended with
-    the command."""
-
-    done: Done
-    folder: str
 
 
 class _Stream:

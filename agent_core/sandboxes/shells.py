@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_core import ambient
-from agent_core.sandboxes.port import Sandbox
-from agent_core.sandboxes.session import Session
+from agent_core.sandboxes.port import Sandbox, Shell
 
 MOST = 16
 """Shells of all workspaces together; the one that was idle longest makes room."""
@@ -24,7 +23,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
-        self.session: Session | None = None
+        self.session: Shell | None = None
         self.top = self.folder = ""
         self.used = 0.0
         self.waiting = 0
@@ -77,7 +76,7 @@ class Shells:
             elif not desk.waiting and self._desks.get(workspace) is desk:
                 del self._desks[workspace]
 
-    async def open(self, desk: Desk, sandbox: Sandbox, workspace: Path, limit: float) -> Session:
+    async def open(self, desk: Desk, sandbox: Sandbox, workspace: Path, limit: float) -> Shell:
         """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
         self._make_room()
         desk.session = session = await sandbox.open_shell(workspace, limit)

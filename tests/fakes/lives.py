@@ -90,3 +90,17 @@ def killed_at(
         return died
     finally:
         shutil.rmtree(folder)
+
+
+def killed_everywhere(
+    points: dict, story: Story, check: Callable[[Path, str], None],
+    prepare: Prepare | None = None, *, every: int = 1, hit: float = 0.9,
+) -> None:  # fmt: skip
+    """`killed_at` for each of the `points` by itself, or for every so-and-so-many-th. At least the
+    part `hit` of the kills must come before the life has ended."""
+    chosen = range(1, points["count"] + 1, every)
+    killed = 0
+    for k in chosen:
+        label = f"killed at {k} ({points['names'][k - 1]})"
+        killed += killed_at([{k}], story, check, label, prepare)
+    assert killed >= len(chosen) * hit, f"{killed} of {len(chosen)} lives were killed"

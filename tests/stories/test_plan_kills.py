@@ -18,7 +18,7 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard, PlanView
 from gateway.views import Reply as Answer
-from tests.fakes.lives import count_points, killed_at
+from tests.fakes.lives import count_points, killed_at, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.stories.test_kills import assert_clean
 
@@ -159,12 +159,7 @@ def backwards(ledger: Ledger) -> list[str]:
 def test_a_kill_at_every_point_of_a_planned_turn(every: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 80, points
-    chosen = range(1, points["count"] + 1, every)
-    killed = 0
-    for k in chosen:
-        label = f"killed at {k} ({points['names'][k - 1]})"
-        killed += killed_at([{k}], story, check, label, prepare)
-    assert killed >= len(chosen) * 0.9
+    killed_everywhere(points, story, check, prepare, every=every)
 
 
 # ---- the same turn, where the model sees little at once --------------------------------------
@@ -217,11 +212,7 @@ def check_short(folder: Path, label: str) -> None:
 def test_a_kill_at_every_point_of_a_planned_turn_that_is_summarised() -> None:
     points = count_points(short_story, prepare_short)
     assert points["count"] > 80, points
-    killed = 0
-    for k in range(1, points["count"] + 1):
-        label = f"killed at {k} ({points['names'][k - 1]})"
-        killed += killed_at([{k}], short_story, check_short, label, prepare_short)
-    assert killed >= points["count"] * 0.9
+    killed_everywhere(points, short_story, check_short, prepare_short)
 
 
 def test_a_planned_turn_is_summarised_in_its_middle() -> None:

@@ -25,7 +25,7 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard
 from gateway.views import Reply as Answer
-from tests.fakes.lives import count_points, killed_at
+from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
 from tests.stories.test_kills import assert_clean
 
@@ -143,9 +143,4 @@ def check(folder: Path, label: str) -> None:
 def test_a_kill_at_any_point_of_a_skill(every: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 40, points
-    kills = range(1, points["count"] + 1, every)
-    killed = 0
-    for k in kills:
-        label = f"killed at {k} ({points['names'][k - 1]})"
-        killed += killed_at([{k}], story, check, label, prepare)
-    assert killed >= len(kills) * 0.9
+    killed_everywhere(points, story, check, prepare, every=every)
