@@ -424,6 +424,7 @@ def test_signs_that_no_file_may_hold_do_not_break_a_presentation() -> None:
         ({"GEMINI_API_KEY": "k" * 20}, "gemini/gemini-2.5-flash-image", ""),
         ({"OPENAI_API_KEY": "k" * 20, "IMAGE_PROVIDER": "gemini"}, None, "set GEMINI_API_KEY"),
         ({"OPENAI_API_KEY": "k" * 20, "IMAGE_MODEL": "own"}, "openai/own", ""),
+        ({"OPENAI_API_KEY": "k" * 20, "BUDGET_DAY_USD": "5"}, None, "Money is limited here"),
     ],
 )
 def test_who_makes_pictures_follows_from_the_settings(

@@ -22,6 +22,10 @@ SIZES: dict[Shape, str] = {"square": "1024x1024", "wide": "1536x1024", "tall": "
 MOST_BYTES = 68_000_000
 """Of an answer: a file as large as can be given to people, in base64."""
 UNSET = "Set OPENAI_API_KEY or GEMINI_API_KEY to make pictures."
+LIMITED = (
+    "Money is limited here (BUDGET_…), and what a picture costs is not known: an operator can lift "
+    "the limits."
+)
 
 
 class _Picture(msgspec.Struct, frozen=True):
@@ -43,6 +47,8 @@ class Painter:
         provider = self._provider()
         if provider is None:
             return UNSET
+        if self._settings.agent.limits.any:
+            return LIMITED
         if provider not in self._settings.keys:
             return f"IMAGE_PROVIDER is {provider}: set {provider.upper()}_API_KEY."
         return ""
