@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tests.fakes.model_server import ModelServer
@@ -96,3 +97,18 @@ class World:
         async with asyncio.timeout(START):
             said, _ = await process.communicate()
         return process.returncode, said.decode()
+
+
+@contextlib.asynccontextmanager
+async def peopled(folder: Path) -> AsyncIterator[World]:
+    """A world whose servers run; what lives in it at the end is killed."""
+    model = ModelServer(KEY)
+    async with TelegramServer(token=TOKEN) as telegram:
+        made = World(folder, telegram, model)
+        made.model_url = await model.start()
+        try:
+            yield made
+        finally:
+            for run in made.runs:
+                await run.end(signal.SIGKILL)
+            await model.close()

@@ -13,24 +13,15 @@ import pytest
 from aiohttp import ClientSession
 
 from tests.contracts.redis_server import redis_server
-from tests.fakes.model_server import Call, ModelServer, Say
-from tests.fakes.telegram_server import TelegramServer
+from tests.fakes.model_server import Call, Say
 from tests.fakes.web_server import free_port
-from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World
+from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World, peopled
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    model = ModelServer(KEY)
-    async with TelegramServer(token=TOKEN) as telegram:
-        made = World(tmp_path, telegram, model)
-        made.model_url = await model.start()
-        try:
-            yield made
-        finally:
-            for run in made.runs:
-                await run.end(signal.SIGKILL)
-            await model.close()
+    async with peopled(tmp_path) as made:
+        yield made
 
 
 async def fetch(url: str) -> tuple[int, str]:

@@ -11,9 +11,8 @@ import pytest
 from agent_core.mcp import connection
 from tests.agent_core.test_background import gone, there
 from tests.fakes.mcp_server import PIXEL, Http, arguments
-from tests.fakes.model_server import Call, Hang, Json, ModelServer, Say
-from tests.fakes.telegram_server import TelegramServer
-from tests.gateway.process import KEY, START, TOKEN, World
+from tests.fakes.model_server import Call, Hang, Json, Say
+from tests.gateway.process import START, World, peopled
 from tests.stories.rig import ADMIN, PERSON, Rig, living, quick
 
 
@@ -289,16 +288,8 @@ async def test_a_new_tool_is_found_at_once_and_shown_in_the_next_turn(
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    model = ModelServer(KEY)
-    async with TelegramServer(token=TOKEN) as telegram:
-        made = World(tmp_path, telegram, model)
-        made.model_url = await model.start()
-        try:
-            yield made
-        finally:
-            for run in made.runs:
-                await run.end(signal.SIGKILL)
-            await model.close()
+    async with peopled(tmp_path) as made:
+        yield made
 
 
 async def test_no_server_outlives_a_gateway_that_is_killed(world: World, tmp_path: Path) -> None:

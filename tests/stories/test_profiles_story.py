@@ -12,10 +12,10 @@ from PIL import Image
 
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from tests.agent_core.test_background import a_mark, gone, there
-from tests.fakes.model_server import Call, ModelServer, Say
+from tests.fakes.model_server import Call, Say
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
-from tests.gateway.process import KEY, START, TOKEN, World
+from tests.gateway.process import START, World, peopled
 from tests.stories.rig import ADMIN, PERSON, Rig, living, quick, token
 from tests.stories.surfaces.web import Web
 from tests.stories.test_mcp_story import find, stdio, through
@@ -222,16 +222,8 @@ async def test_stop_ends_what_runs_in_the_shell(rig: Rig) -> None:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    model = ModelServer(KEY)
-    async with TelegramServer(token=TOKEN) as telegram:
-        made = World(tmp_path, telegram, model)
-        made.model_url = await model.start()
-        try:
-            yield made
-        finally:
-            for run in made.runs:
-                await run.end(signal.SIGKILL)
-            await model.close()
+    async with peopled(tmp_path) as made:
+        yield made
 
 
 @TIERS

@@ -12,10 +12,9 @@ import pytest
 from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
 from tests.agent_core.test_background import a_mark, alive, gone, there
-from tests.fakes.model_server import Call, Hang, Json, ModelServer, Say
+from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.model_steps import Step
-from tests.fakes.telegram_server import TelegramServer
-from tests.gateway.process import KEY, START, TOKEN, World
+from tests.gateway.process import START, World, peopled
 from tests.stories.rig import PERSON, Rig, living, quick, write
 
 
@@ -146,16 +145,8 @@ async def test_stop_takes_it_along(rig: Rig) -> None:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    model = ModelServer(KEY)
-    async with TelegramServer(token=TOKEN) as telegram:
-        made = World(tmp_path, telegram, model)
-        made.model_url = await model.start()
-        try:
-            yield made
-        finally:
-            for run in made.runs:
-                await run.end(signal.SIGKILL)
-            await model.close()
+    async with peopled(tmp_path) as made:
+        yield made
 
 
 NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")

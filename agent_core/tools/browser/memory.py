@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
-from agent_core.tools import paths
+from agent_core.tools import backups, paths
 
 PLACE = f"{paths.OWN}/browser.json"
 
@@ -23,12 +23,8 @@ class Remembered(Struct, frozen=True, kw_only=True):
 def note(workspace: Path, what: Remembered) -> None:
     """Remember it. Blocks."""
     workspace.mkdir(parents=True, exist_ok=True)
-    own = Path(os.path.realpath(workspace)) / paths.OWN
-    with paths.folder(workspace, own, create=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open("browser.new", flags, 0o600, dir_fd=folder), "wb") as file:
-            file.write(msgspec.json.encode(what))
-        os.replace("browser.new", "browser.json", src_dir_fd=folder, dst_dir_fd=folder)
+    real = Path(os.path.realpath(workspace)) / PLACE
+    backups.store(workspace, real, msgspec.json.encode(what), 0o600)
 
 
 def recall(workspace: Path) -> Remembered:
