@@ -124,6 +124,20 @@ def folder(workspace: Path, real: Path, create: bool = False) -> Iterator[int]:
         os.close(descriptor)
 
 
+def put_output(workspace: Path, name: str, data: bytes) -> str:
+    """Write `data` as the file `name` of the workspace's outputs, which stay the gateway's; its path.
+    Blocks. ToolFailed if a link leads elsewhere."""
+    path = f"{OWN}/outputs/{name}"
+    real = Path(os.path.realpath(workspace)) / path
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with (
+        folder(workspace, real.parent, create=True) as parent,
+        os.fdopen(os.open(name, flags, 0o600, dir_fd=parent), "wb") as file,
+    ):
+        file.write(data)
+    return path
+
+
 def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     current = os.open(root, flags)

@@ -114,14 +114,10 @@ async def _state(desk: Desk) -> list[str]:
 def _kept(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
     """The picture as a file of the workspace's own folder, and its copy."""
     stem = "".join(c if c.isalnum() else "-" for c in context.key)[-60:].strip("-")
-    own = Path(os.path.realpath(context.workspace)) / paths.OWN / "outputs"
-    name = f"{stem}.jpg"
-    with paths.folder(context.workspace, own, create=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
-            file.write(shot)
+    path = paths.put_output(context.workspace, f"{stem}.jpg", shot)
+    real = Path(os.path.realpath(context.workspace)) / path
+    with paths.folder(context.workspace, real.parent) as folder:
         _thinned(folder)
-    path = f"{paths.OWN}/outputs/{name}"
     return Picture(
         ref=keep(context.workspace, path).ref, path=path, mime="image/jpeg", size=len(shot)
     )

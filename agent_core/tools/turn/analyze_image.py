@@ -121,13 +121,8 @@ async def _fetched(fetch: Fetcher, url: str, workspace: Path) -> str:
 
 def _written(body: bytes, workspace: Path) -> str:
     workspace.mkdir(parents=True, exist_ok=True)
-    own = Path(os.path.realpath(workspace)) / paths.OWN / "outputs"
-    with paths.folder(workspace, own, create=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        name = f"seen-{pictures.kind(body[:12]).rpartition('/')[2] or 'file'}-{len(body)}"
-        with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
-            file.write(body)
-    return f"{paths.OWN}/outputs/{name}"
+    name = f"seen-{pictures.kind(body[:12]).rpartition('/')[2] or 'file'}-{len(body)}"
+    return paths.put_output(workspace, name, body)
 
 
 def _kept(keep: Keep, workspace: Path, path: str, what: str) -> Picture:
