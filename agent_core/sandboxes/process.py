@@ -177,6 +177,12 @@ class Child(asyncio.SubprocessProtocol):
         if self._transport is not None:
             self._transport.close()
 
+    async def end(self) -> None:
+        """Close it, and see it gone: an event loop that is closed over a dying one fails."""
+        self.close()
+        if self._transport is not None and not self._exited.done():
+            await self.wait(DRAIN)
+
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -208,7 +214,7 @@ async def attach(start: Start, limit: float, sink: Sink, *inherited: int) -> Chi
             pass_fds=inherited,
         )
     except BaseException:
-        child.close()
+        await child.end()
         raise
     return child
 
@@ -219,7 +225,7 @@ async def run(start: Start, limit: float, live: Callable[[str], None]) -> Done:
     try:
         return await child.wait(limit + DRAIN) or child.ending()
     finally:
-        child.close()
+        await child.end()
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

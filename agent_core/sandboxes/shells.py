@@ -52,6 +52,7 @@ class Shells:
 
     def __init__(self) -> None:
         self._desks: dict[Path, Desk] = {}
+        self._begun: list[Shell] = []  # all that are not known to be gone, at a desk or not
         self._why: dict[Path, str] = {}
 
     @asynccontextmanager
@@ -80,6 +81,7 @@ class Shells:
         """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
         self._make_room()
         desk.session = session = await sandbox.open_shell(workspace, limit)
+        self._begun = [*(one for one in self._begun if one.alive), session]
         try:
             at = await session.run("true", DEATH, lambda text: None)
             desk.top = desk.folder = at.folder
@@ -116,9 +118,8 @@ class Shells:
 
     async def close(self) -> None:
         """End all of them, and see them gone."""
-        sessions = [desk.session for desk in self._desks.values() if desk.session is not None]
         self.halt()
-        for session in sessions:
+        for session in self._begun:
             await session.wait(DEATH)
 
     def _make_room(self) -> None:

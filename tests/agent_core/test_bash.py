@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -298,3 +299,32 @@ async def test_a_mark_that_was_found_out_holds_nothing_back() -> None:
     for _ in range(100):
         stream.add(b"x" * 10_000)
     assert stream.total > 900_000 and len(stream._held) < 50_000
+
+
+# ---- the loop's end ----------------------------------------------------------------------
+
+
+async def _given_up(workspace: Path) -> None:
+    run = PlainSubprocess().run("sleep 50", workspace, 60, lambda text: None)
+    call = asyncio.ensure_future(run)
+    await asyncio.sleep(0.005)
+    call.cancel()
+    await asyncio.wait([call])
+
+
+def test_a_loop_can_close_when_a_call_was_given_up(tmp_path: Path) -> None:
+    """uvloop's does not, over a process that is just dying (seen in one of four lives)."""
+    for _ in range(25):
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_given_up(tmp_path))
+
+
+async def test_a_shell_that_was_idle_is_gone_too_when_all_are_closed(tmp_path: Path) -> None:
+    desk = Desk(PlainSubprocess(), tmp_path)
+    desk.began(idle=0.0)
+    await desk.run("echo")
+    (place,) = desk.background.shells._desks.values()
+    while desk.background.shells._desks:
+        await asyncio.sleep(0)
+    await desk.background.close()
+    assert not place.alive
