@@ -201,8 +201,8 @@ async def begin(start: Start, limit: float, live: Callable[[str], None] | None =
 async def attach(start: Start, limit: float, sink: Sink, *inherited: int) -> Child:
     """As `begin`, with a sink of its own, and with these open files besides."""
     child = Child(sink, limit)
-    try:
-        await asyncio.get_running_loop().subprocess_exec(
+    starting = asyncio.ensure_future(  # noqa: TID251  # half-way it could not be seen to its end
+        asyncio.get_running_loop().subprocess_exec(
             lambda: child,
             *start.argv,
             stdin=PIPE,
@@ -213,7 +213,11 @@ async def attach(start: Start, limit: float, sink: Sink, *inherited: int) -> Chi
             start_new_session=True,
             pass_fds=inherited,
         )
+    )
+    try:
+        await asyncio.shield(starting)
     except BaseException:
+        await asyncio.wait([starting])
         await child.end()
         raise
     return child

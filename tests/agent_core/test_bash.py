@@ -304,19 +304,20 @@ async def test_a_mark_that_was_found_out_holds_nothing_back() -> None:
 # ---- the loop's end ----------------------------------------------------------------------
 
 
-async def _given_up(workspace: Path) -> None:
+async def _given_up(workspace: Path, moments: int) -> None:
     run = PlainSubprocess().run("sleep 50", workspace, 60, lambda text: None)
     call = asyncio.ensure_future(run)
-    await asyncio.sleep(0.005)
+    for _ in range(moments):
+        await asyncio.sleep(0)
     call.cancel()
     await asyncio.wait([call])
 
 
 def test_a_loop_can_close_when_a_call_was_given_up(tmp_path: Path) -> None:
     """uvloop's does not, over a process that is just dying (seen in one of four lives)."""
-    for _ in range(25):
+    for moments in range(40):
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_given_up(tmp_path))
+            runner.run(_given_up(tmp_path, moments))
 
 
 async def test_a_shell_that_was_idle_is_gone_too_when_all_are_closed(tmp_path: Path) -> None:
