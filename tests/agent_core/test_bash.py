@@ -184,6 +184,7 @@ async def test_the_one_that_was_idle_longest_makes_room(
         desk.workspace = top / mark
         desk.workspace.mkdir()
         await desk.run(f"sleep {mark} & :")
+        await there(mark)
     await gone(marks[0])
     assert alive(marks[1]) and alive(marks[2])
     desk.workspace = top / marks[0]
