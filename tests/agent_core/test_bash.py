@@ -153,6 +153,9 @@ async def test_it_is_ended_when_nobody_comes(desk: Desk) -> None:
     desk.began(idle=0.05)
     mark = a_mark()
     await desk.run(f"sleep {mark} & :")
+    async with asyncio.timeout(10):
+        while desk.background.shells._desks:
+            await asyncio.sleep(0.01)
     await gone(mark)
     assert "it was idle for" in await desk.run("echo $0")
 
@@ -161,6 +164,7 @@ async def test_it_is_ended_when_nobody_comes(desk: Desk) -> None:
 async def test_stop_and_cancellation_end_it(desk: Desk) -> None:
     mark = a_mark()
     await desk.run(f"sleep {mark} & :")
+    await there(mark)
     desk.background.halt(desk.workspace)
     await gone(mark)
     assert "(it was stopped)" in await desk.run("echo $0")
