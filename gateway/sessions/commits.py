@@ -120,6 +120,9 @@ class Commits:
         changes = self.history.take(changes)
         future = self._last = self.services.store.submit(self.lease, changes)
         future.add_done_callback(self._submitted)
+        if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
+            # not before it stands: who looks then finds it
+            future.add_done_callback(lambda stands: self.services.alarm(nearest))
         return future
 
     def _submitted(self, future: "asyncio.Future[None] | asyncio.Future[bool]") -> None:

@@ -26,7 +26,6 @@ from gateway.messages import (
 from gateway.people.approvers import DEFAULT, Approvers, Deciders, Person, named
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
-    RELAY_AFTER,
     AuditRow,
     Changes,
     InboxRow,
@@ -276,8 +275,6 @@ class Decisions:
                     choice = record.answer.choice if isinstance(record, Answered) else "cancelled"
                     closed = replace(question, status=_STATUS.get(choice, "answered"))
                     session.questions.pop(question.id)
-                    if closed.due:
-                        session.services.alarm(ambient.now() + RELAY_AFTER)
                     rows.append(closed)
         return tuple(rows)
 
@@ -287,7 +284,7 @@ class Decisions:
         expires = record.at + seconds if seconds else 0.0
         remind = record.at + services.question_reminder
         wanted = services.question_reminder and (not expires or remind < expires)
-        row = QuestionRow(
+        return QuestionRow(
             id=record.id,
             turn=open_turn.id,
             key=record.key,
@@ -300,8 +297,6 @@ class Decisions:
             deciders=self._deciders(asked),
             chat=self._chat(asked),
         )
-        services.alarm(row.due)
-        return row
 
     def _chat(self, asked: Question) -> str:
         """The approvers' chat, unless this is it."""

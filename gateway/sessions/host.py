@@ -52,7 +52,6 @@ class Host:
         self._draining = False
         self._changed = asyncio.Event()
         self._next_due: float | None = None
-        self._alarmed = 0.0
 
     def attach(self, services: Services) -> None:
         """What the sessions share; before `run`."""
@@ -62,7 +61,7 @@ class Host:
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
-            self._next_due = self._alarmed = when
+            self._next_due = when
             self._timer.set()
 
     def spawn(self, work: Work, name: str) -> None:
@@ -263,14 +262,12 @@ class Host:
     async def _expire(self) -> None:
         """Append rows for questions whose time has come; replay looks at no clock."""
         while True:
+            self._next_due = None  # what is stored while this looks wakes it again
             try:
                 now = ambient.now()
                 due = await self.services.store.due(now, 100)
                 await self.accept([one for place, row in due for one in _due(place, row, now)])
-                stored = await self.services.store.next_due()
-                # a question that has just been asked may not be in the store yet
-                known = (stored, self._alarmed if self._alarmed > now else None)
-                self._next_due = min(filter(None, known), default=None)
+                self._next_due = await self.services.store.next_due()
             except StoreFailed as error:
                 log.error("timers_failed", extra={"why": str(error)})
                 self._next_due, due = None, ()

@@ -85,7 +85,7 @@ class Services:
     give_up_after: int = 3
     cancel_patience: float = 5.0
     alarm: Callable[[float], None] = lambda when: None
-    """Told of each new question's `expires` (seconds since 1970)."""
+    """Told when something is to be done about a stored question (seconds since 1970)."""
     deliver: Accept | None = None
     """Brings something into another conversation; it is kept when this returns."""
     counters: dict[str, int] = field(default_factory=dict)

@@ -15,8 +15,6 @@ from gateway.views import View
 
 TurnStatus = Literal["running", "parked", "done", "cancelled", "dead"]
 QuestionStatus = Literal["open", "answered", "expired", "cancelled"]
-RELAY_AFTER = 0.2
-"""Seconds that the commit of a question gets before it is looked for to be brought elsewhere."""
 RowState = Literal["waiting", "done", "dead"]
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Ranges of transcript rows, each from its first to before its last, in the order they are read."""
@@ -164,7 +162,7 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
         if self.status != "open":
             return self.asked if self.chat and not self.told else 0.0
         remind = 0.0 if self.reminded else self.remind
-        relay = self.asked + RELAY_AFTER if self.chat and not self.relayed else 0.0
+        relay = self.asked if self.chat and not self.relayed else 0.0
         return min(filter(None, (self.expires, remind, relay, self.escalates)), default=0.0)
 
 

@@ -88,6 +88,8 @@ def killed_at(
         life(folder, story, prepare)
         check(folder, label)
         return died
+    except Died as error:
+        raise Died(f"{label}: {error}") from None
     finally:
         shutil.rmtree(folder)
 
@@ -97,10 +99,11 @@ def killed_everywhere(
     prepare: Prepare | None = None, *, every: int = 1, hit: float = 0.9,
 ) -> None:  # fmt: skip
     """`killed_at` for each of the `points` by itself, or for every so-and-so-many-th. At least the
-    part `hit` of the kills must come before the life has ended."""
+    part `hit` of the kills must come before the life has ended, but for one: on a slow machine
+    commits go together, so that a life has fewer points than the one that was counted."""
     chosen = range(1, points["count"] + 1, every)
     killed = 0
     for k in chosen:
         label = f"killed at {k} ({points['names'][k - 1]})"
         killed += killed_at([{k}], story, check, label, prepare)
-    assert killed >= len(chosen) * hit, f"{killed} of {len(chosen)} lives were killed"
+    assert killed >= len(chosen) * hit - 1, f"{killed} of {len(chosen)} lives were killed"

@@ -4,6 +4,7 @@ its decision in another. It is brought there, decided and its end told, each onc
 import contextlib
 import json
 import sqlite3
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import pytest
 
 from gateway.messages import Conversation
 from gateway.people.policy import Policy
-from gateway.store.rows import OutboxRow
+from gateway.store.rows import Changes, Lease, OutboxRow
+from gateway.store.sqlite import SqliteStore
 from gateway.store.statements import read_view
 from gateway.views import ApprovalCard
-from tests.fakes.lives import count_points, killed_everywhere
+from tests.fakes.lives import count_points, killed_everywhere, life
 from tests.fakes.world import ROOM, Ledger, Life, _view
 from tests.stories.test_kills import assert_clean
 
@@ -75,3 +77,19 @@ def doubtful(folder: Path) -> list[OutboxRow]:
 def test_a_kill_at_every_point_between_two_conversations() -> None:
     points = count_points(story)
     killed_everywhere(points, story, check, hit=0.8)
+
+
+def slow_disk(life: Life) -> None:
+    """Every commit that has a question takes longer than anybody would wait for it."""
+    apply = SqliteStore._apply
+
+    def late(self: SqliteStore, c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
+        threading.Event().wait(0.4 if changes.questions else 0.0)
+        apply(self, c, lease, changes)
+
+    SqliteStore._apply = late  # in this child only
+
+
+def test_the_board_is_told_however_slow_the_disk_is(tmp_path: Path) -> None:
+    life(tmp_path, story, slow_disk)
+    check(tmp_path, "slow disk")
