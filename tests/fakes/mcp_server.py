@@ -83,9 +83,9 @@ class Http:
     """The server as a process of its own, by HTTP."""
 
     def __init__(self, note: Path, *more: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        from tests.fakes.ports import free_port  # the program itself stands alone
+
+        self.port = free_port()
         self._arguments = [*arguments(note, "--http", str(self.port), *more)]
         self._process: subprocess.Popen[bytes] | None = None
 

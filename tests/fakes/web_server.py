@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from gateway.views import Activity, ApprovalCard, Button, ProposalLine, ToolLine
 from tests.fakes.browser import Page, browse
 from tests.fakes.desk import FakeDesk
 from tests.fakes.job_desk import FakeJobDesk
+from tests.fakes.ports import free_port
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 TOKEN = "the-api-token"
@@ -38,13 +38,6 @@ class WebServer:
 
     def address(self, chat: str, person: str = "owner") -> str:
         return f"web:local::{person}~{chat}::p"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextlib.asynccontextmanager

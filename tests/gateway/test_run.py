@@ -14,7 +14,7 @@ from aiohttp import ClientSession
 
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Say
-from tests.fakes.web_server import free_port
+from tests.fakes.ports import free_port
 from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World, peopled
 
 

@@ -15,7 +15,7 @@ from gateway.settings import Settings, SettingsError
 from gateway.wiring import agent_default, assembly
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Calls, Say
-from tests.fakes.web_server import free_port
+from tests.fakes.ports import free_port
 from tests.stories.rig import (
     ADMIN,
     FRIEND,

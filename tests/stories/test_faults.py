@@ -18,7 +18,7 @@ from agent_core.orchestration.brief import Brief
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.model_server import Call, Calls, Cut, Empty, Events, Fail, Hang, Say, Slow, Stop
-from tests.fakes.web_server import free_port
+from tests.fakes.ports import free_port
 from tests.stories.rig import (
     ADMIN,
     FRIEND,

@@ -574,7 +574,8 @@ def test_R19_an_overtaken_edit_is_merged(tmp_path: Path) -> None:
     one = live(tmp_path, story)
     shown = [v for v in one.screen().values() if isinstance(v, Activity)]
     assert len(shown) == 1 and [line.state for line in shown[0].lines] == ["done"] * 3
-    assert len(one.ledger.all("edit")) <= 2 and len(one.ledger.all("send")) == 2
+    assert len(one.ledger.all("edit")) <= 3, "it changed five times"
+    assert len(one.ledger.all("send")) == 2
 
 
 def test_R20_the_sender_is_asked_to_stop_never_cancelled(tmp_path: Path) -> None:

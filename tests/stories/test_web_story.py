@@ -13,7 +13,8 @@ from aiohttp import ClientSession
 from adapters.web.stream import HEARTBEAT
 from tests.fakes.browser import MISSING, Page, browse, find
 from tests.fakes.model_server import Call, Calls, Say, Slow
-from tests.fakes.web_server import LIVE, free_port
+from tests.fakes.ports import free_port
+from tests.fakes.web_server import LIVE
 from tests.stories.rig import PATIENCE, Rig, living, write
 
 pytestmark = [

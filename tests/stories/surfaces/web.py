@@ -14,8 +14,8 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, CookieJar
 from adapters.web.api import STATIC
 from adapters.web.words import WORDS
 from gateway.texts import say as text_of
+from tests.fakes.ports import free_port
 from tests.fakes.telegram_wire import Json
-from tests.fakes.web_server import free_port
 from tests.stories.rig import PATIENCE, Rig
 from tests.stories.surfaces.surface import Surface, indented
 
