@@ -69,10 +69,10 @@ async def test_handing_over_follows_no_link(tmp_path: Path) -> None:
 async def test_codes_limits_and_children(sandbox: Sandbox, tmp_path: Path) -> None:
     assert (await run(sandbox, "echo a; echo b >&2; exit 3", tmp_path)).exit_code == 3
     began = time.monotonic()
-    done = await run(sandbox, "trap '' TERM; echo on; sleep 60 & sleep 60", tmp_path, 0.3)
+    done = await run(sandbox, "trap '' TERM; echo on; sleep 60 & sleep 60", tmp_path, 1.0)
     assert done.timed_out and done.output == "on\n" and done.exit_code == 137
     assert (await run(sandbox, "sleep 60 & echo done", tmp_path)).output == "done\n"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 @both
