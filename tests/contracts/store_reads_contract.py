@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from gateway.errors import StoreFailed
-from gateway.store.rows import RELAY_AFTER, AuditRow, Changes, ConversationRow, Opened
+from gateway.store.rows import AuditRow, Changes, ConversationRow, Opened
 from gateway.views import Reply
 from tests.contracts.store_values import (
     NOTHING,
@@ -210,7 +210,7 @@ class QuestionContract:
         lease = await take(world.store)
         asked = replace(question("q1", START + 90), chat="c9")
         await world.store.submit(lease, Changes(questions=(asked,)))
-        assert await world.store.next_due() == START + RELAY_AFTER
+        assert await world.store.next_due() == START
         relayed = replace(asked, relayed=True)
         await world.store.submit(lease, Changes(questions=(relayed,)))
         assert await world.store.due(START + 50, 9) == ()
