@@ -92,6 +92,8 @@ class Outbox:
             row = replace(row, sent=row.version)
         elif self._takes_gate(key, row):
             row = replace(row, sending=0)
+        if self._growing is not None and self._growing[0] == key and row.final:
+            self._growing = None  # or it would be sent by a mark that does not stand yet
         self.rows[key] = row
         return row
 
@@ -104,8 +106,6 @@ class Outbox:
         for row in rows:
             key = (row.turn, row.name)
             self._stands[key] = max(row.version, self._stands.get(key, 0))
-            if self._growing is not None and self._growing[0] == key and row.final:
-                self._growing = None
         self._wake.set()
 
     def grow(self, key: Key, text: str) -> None:

@@ -244,6 +244,8 @@ class ScriptedAgent:
         for part in parts:
             if isinstance(part, Text):
                 on_delta(TextDelta(text=part.text))
+        if "growing" in self.delays:  # people see it grow
+            await asyncio.sleep(self.delays["growing"])
         self._points.hit("model done")
         finish = "tool_calls" if any(isinstance(p, ToolCall) for p in parts) else "stop"
         return Reply(parts=parts, model="m", provider="scripted", finish=finish)

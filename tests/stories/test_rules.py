@@ -3,6 +3,7 @@ turn's own through the real scope). `test_mutants` breaks each rule on purpose a
 fail; `test_kills` and `test_interference` go through all points where these take a few."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sqlite3
@@ -40,6 +41,7 @@ from gateway.messages import (
 from gateway.present import Fold
 from gateway.store.rows import Changes, Lease, RecordRow
 from gateway.store.sqlite import SqliteStore
+from gateway.store.statements import read_view
 from gateway.views import Activity, FormCard, Notice
 from tests.agent_core.test_scope import (
     ASK,
@@ -576,6 +578,35 @@ def test_R19_an_overtaken_edit_is_merged(tmp_path: Path) -> None:
     assert len(shown) == 1 and [line.state for line in shown[0].lines] == ["done"] * 3
     assert len(one.ledger.all("edit")) <= 3, "it changed five times"
     assert len(one.ledger.all("send")) == 2
+
+
+@pytest.mark.parametrize("thinks", [0.0, 0.2])
+def test_R19_nothing_is_sent_before_its_mark_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thinks: float
+) -> None:
+    """Not even what grows while the commit of the whole answer is on its way to a slow disk."""
+    apply, marked = SqliteStore._apply, list[bool]()
+
+    def late(self: SqliteStore, c: sqlite3.Connection, lease: Lease, changes: Changes) -> None:
+        threading.Event().wait(0.1 if changes.views else 0.0)
+        apply(self, c, lease, changes)
+
+    async def story(one: Life) -> None:
+        send = one.adapter.send
+
+        async def looked_at(*args: object) -> str:
+            with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as disk:
+                found = [read_view(body) for (body,) in disk.execute("SELECT body FROM outbox")]
+            marked.append(any(row.sending >= 0 for row in found))
+            return await send(*args)
+
+        one.adapter.send, one.agent.delays["growing"] = looked_at, thinks
+        await one.say("m1", "hello")
+        await ends(one, "ack hello")
+
+    monkeypatch.setattr(SqliteStore, "_apply", late)
+    live(tmp_path, story)
+    assert marked == [True]
 
 
 def test_R20_the_sender_is_asked_to_stop_never_cancelled(tmp_path: Path) -> None:
