@@ -233,11 +233,9 @@ class Agent:
     def judge(self, item: "Prepared") -> "Verdict":
         """The policy in the agent's mode."""
         from agent_core.policy import Situation, decide
-        from agent_core.tools.toolbox import bind
 
-        digest = bind(item, self.workspace)
         situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
-        return decide(item.tool, item.arguments, digest, situation)
+        return decide(item.tool, item.arguments, item.digest, situation)
 
     async def answer(self, question: "Question") -> "Answer":
         """What `on_question` says; denied where nobody can be asked."""

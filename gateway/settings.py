@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
+from agent_core.config.switch import read_switch
 from gateway.accounts.discord import Discord, read_discord
 from gateway.accounts.slack import Slack, read_slack
 from gateway.jobs.settings import JobSettings, Read, read_jobs
@@ -158,8 +159,8 @@ def _read(env: Env) -> Settings:
         question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
         policy=_policy(env),
         jobs=read_jobs(_reader(env)),
-        ask_all=_flag(env, "PERMISSION_ASK_ALL", default=False),
-        discovery=_flag(env, "LOCAL_MODEL_DISCOVERY", default=True),
+        ask_all=read_switch(env, "PERMISSION_ASK_ALL", False, SettingsError),
+        discovery=read_switch(env, "LOCAL_MODEL_DISCOVERY", True, SettingsError),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
         log_format=cast(LogFormat, _choice(env, "LOG_FORMAT", get_args(LogFormat), "text")),
         secrets=_secrets(env),
@@ -356,15 +357,6 @@ def _choice(env: Env, name: str, known: tuple[str, ...], default: str) -> str:
     if text not in known:
         raise SettingsError(name, env[name], f"use one of: {', '.join(known)}.")
     return text
-
-
-def _flag(env: Env, name: str, *, default: bool) -> bool:
-    words = {"on": True, "true": True, "yes": True, "1": True}
-    words |= {"off": False, "false": False, "no": False, "0": False}
-    text = env.get(name, "on" if default else "off").lower()
-    if text not in words:
-        raise SettingsError(name, env[name], "write on or off.")
-    return words[text]
 
 
 def _list(env: Env, name: str) -> tuple[str, ...]:

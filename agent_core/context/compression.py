@@ -69,10 +69,12 @@ class Asking(Struct, frozen=True, kw_only=True):
 
 class Window:
     """What is seen of a list of messages that only grows. `fixed`: bytes of every request
-    besides, for its instructions and tools."""
+    besides, for its instructions and tools. `request`: what is being worked on, which is seen
+    word for word also when its message is compressed."""
 
-    def __init__(self, room: Room, fixed: int = 0) -> None:
+    def __init__(self, room: Room, fixed: int = 0, request: str = "") -> None:
         self._room = room
+        self._request = request
         self._fixed = fixed
         self._head: tuple[Message, ...] = ()
         self._cut = 0
@@ -119,14 +121,22 @@ class Window:
             cut = turn_border(messages, cut, self._cut)
         left_out = LEFT_OUT.format(count=cut)
         text = SUMMARY.format(text=summary) if summary else left_out
-        if not any(message.role == "user" for message in messages[cut:]):
-            text += ASKED.format(text=_last_words(messages[:cut]))
+        if 0 <= self._asked(messages) < cut:
+            text += ASKED.format(text=_short(self._request))
         parent = lineage(self.see(messages))
         self._head, self._cut, self._counted = (user(text),), cut, (0, 0)
         line = lineage(self._head)
         done = Compressed(messages=cut, summarised=bool(summary), lineage=line, parent=parent)
         scope.emit(done)
         return self.see(messages)
+
+    def _asked(self, messages: tuple[Message, ...]) -> int:
+        """Where the request stands, -1: it is not among them."""
+        if not self._request:
+            return -1
+        newest = range(len(messages) - 1, -1, -1)
+        said = (n for n in newest if messages[n].role == "user")
+        return next((n for n in said if text_of(messages[n]).startswith(self._request)), -1)
 
 
 def lineage(seen: tuple[Message, ...]) -> str:
@@ -208,8 +218,3 @@ def _line(role: str, part: Part) -> str:
 def _short(text: str) -> str:
     half = MOST_EACH // 2
     return text if len(text) <= MOST_EACH else f"{text[:half]}\n[…]\n{text[-half:]}"
-
-
-def _last_words(messages: tuple[Message, ...]) -> str:
-    said = (text_of(message) for message in reversed(messages) if message.role == "user")
-    return _short(next(said, ""))

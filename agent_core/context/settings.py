@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_core.config.switch import read_switch
 from agent_core.context.room import Room
 from agent_core.models.providers import SettingsError
-
-_OFF = frozenset({"0", "false", "no", "off"})
 
 
 class ContextSettings(BaseModel):
@@ -26,7 +25,7 @@ class ContextSettings(BaseModel):
         names = ("COMPRESSION_PROTECT_LAST_N", "CONTEXT_COMPRESSION_PRESERVE_RECENT")
         keep = next((name for name in names if env.get(name, "").strip()), names[-1])
         return cls(
-            enabled=env.get("CONTEXT_COMPRESSION_ENABLED", "").strip().lower() not in _OFF,
+            enabled=read_switch(env, "CONTEXT_COMPRESSION_ENABLED", True, SettingsError),
             threshold=_number(env, "CONTEXT_COMPRESSION_TOKEN_THRESHOLD", 60_000, 1_000),
             keep=_number(env, keep, 10, 1),
         )

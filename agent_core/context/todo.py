@@ -13,7 +13,7 @@ PLACE = f"{paths.OWN}/todo.md"
 MOST = 100_000
 """Bytes of the file that are read."""
 TICKED = "ticked in the list"
-_TICK = re.compile(r"^\s*[-*] \[[xX]\] ([\w-]{1,20}):", re.MULTILINE)
+_TICK = re.compile(r"^\s*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
 
 
 def ticks(workspace: Path, turn: str) -> list[str]:

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import mimetypes
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_core.context import pictures
+from agent_core.errors import ToolFailed
 from agent_core.messages import GivenFile, Output, Picture
 from agent_core.tools import paths
 
@@ -83,14 +83,11 @@ class _Files:
             return f"(file left out: {mime}, not readable)"
         self._count += 1
         suffix = mimetypes.guess_extension(mime.partition(";")[0].strip()) or ".bin"
-        place = self._workspace / paths.OWN / "outputs" / f"{self._stem}-{self._count}{suffix}"
-        with paths.folder(
-            self._workspace, Path(os.path.realpath(place.parent)), create=True
-        ) as folder:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(place.name, flags, 0o600, dir_fd=folder), "wb") as file:
-                file.write(content)
-        where = str(place.relative_to(self._workspace))
+        name = f"{self._stem}-{self._count}{suffix}"
+        try:
+            where = paths.put_output(self._workspace, name, content)
+        except ToolFailed as error:  # the call itself took effect
+            return f"(file left out: {mime}; {error})"
         shown = ""
         if self._keep is not None:
             given = self._keep(self._workspace, where)

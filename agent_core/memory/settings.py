@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_core.config.switch import read_switch
 from agent_core.memory.documents import Target
 from agent_core.models.providers import SettingsError
-
-_OFF = frozenset({"0", "false", "no", "off"})
 
 
 class MemorySettings(BaseModel):
@@ -24,7 +23,7 @@ class MemorySettings(BaseModel):
     def read(cls, env: Mapping[str, str]) -> "MemorySettings":
         """From `env`; raises SettingsError."""
         return cls(
-            enabled=env.get("MEMORY_ENABLED", "").strip().lower() not in _OFF,
+            enabled=read_switch(env, "MEMORY_ENABLED", True, SettingsError),
             memory=_limit(env, "MEMORY_CHAR_LIMIT", 2_200),
             user=_limit(env, "USER_CHAR_LIMIT", 1_375),
         )

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import AgentError
 from agent_core.events import OutputAdded
+from agent_core.guardrails.veil import Veil
 from agent_core.journal import Outcome
 from agent_core.messages import (
     Output,
@@ -22,7 +23,7 @@ from agent_core.scope import Scope
 from agent_core.tools import planning
 from agent_core.tools.contract import Tool, ToolContext, TurnCallable
 from agent_core.tools.finding.foreign import looked_up
-from agent_core.tools.toolbox import Prepared, Unfit, run
+from agent_core.tools.toolbox import Prepared, Unfit, bound, run
 
 
 async def act(
@@ -70,7 +71,8 @@ async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Ver
     """The hooks' word on each call, the policy's where they have none, and what a person who is
     asked has to see besides."""
     workspace, verdicts = Path(brief.workspace), []
-    for item in items:
+    for call in items:
+        item = await bound(call, workspace)
         if why := await hands.hooks.veto(item, workspace):
             verdicts.append(Verdict(ruling="deny", rule="hook", reason=why))
             continue
@@ -136,25 +138,25 @@ class _Worker:
         if item.tool.over is not None:
             return await self._over(item.tool.over, item, scope)
         workspace = Path(self._brief.workspace)
-        limit, hooks, hide = item.tool.limit, self._hands.hooks, self._hands.hide
+        limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides
 
         async def rewrite(text: str) -> str:
             text = await hooks.rewrite(item, workspace, text)
-            return hide(text) if hide is not None else text
+            return hides().hide(text) if hides is not None else text
 
         def live(text: str) -> None:
-            shown = hide(text) if hide is not None else text
-            self._hands.live(OutputAdded(call_id=item.call.id, text=shown))
+            self._hands.live(OutputAdded(call_id=item.call.id, text=text))
 
         async def work(token: str) -> str | Output:
-            context = ToolContext(
-                workspace=workspace,
-                key=token,
-                limit=limit,
-                output=live,
-            )
-            changes = hooks.post or hide is not None
-            return await run(item, context, approved, rewrite if changes else None)
+            veil = Veil(hides(), live) if hides is not None else None
+            shown = veil.add if veil is not None else live
+            context = ToolContext(workspace=workspace, key=token, limit=limit, output=shown)
+            changes = hooks.post or hides is not None
+            try:
+                return await run(item, context, approved, rewrite if changes else None)
+            finally:
+                if veil is not None:
+                    veil.end()
 
         return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0 + hooks.slack)
 

@@ -21,8 +21,27 @@ T = TypeVar("T")
 TRIES = 2
 
 
+EMPTY = "(nothing)"
+"""Stands in the thread for an answer without words."""
+
+
 class Unusable(ValueError):
-    """What the model wrote cannot be used; the text tells it why."""
+    """What the model wrote cannot be used; the text tells it why, `again` what to do."""
+
+    again = "Answer again, with the JSON alone."
+
+
+class Unworded(Unusable):
+    """The same of an answer in plain words."""
+
+    again = "Write the whole answer again."
+
+
+def words(text: str) -> str:
+    """What was said. Raises Unworded if that is nothing."""
+    if text.strip() in ("", EMPTY):
+        raise Unworded("It has no words.")
+    return text.strip()
 
 
 async def consult(
@@ -41,8 +60,7 @@ async def consult(
             return read(text_of(answer)), said
         except Unusable as error:
             if n < TRIES:
-                again = f"That cannot be used. {error} Answer again, with the JSON alone."
-                said = (*said, user(again))
+                said = (*said, user(f"That cannot be used. {error} {error.again}"))
     return None, said
 
 
@@ -58,7 +76,7 @@ def silent(hands: Hands) -> Hands:
 def spoken(reply: Reply) -> Message:
     """What was said and thought, without calls: none may be made here."""
     parts = tuple(part for part in reply.parts if isinstance(part, Text | Thinking))
-    return Message(role="assistant", parts=parts or (Text(text="(nothing)"),))
+    return Message(role="assistant", parts=parts or (Text(text=EMPTY),))
 
 
 def tier(model: str, wanted: str) -> str:

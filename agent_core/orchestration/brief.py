@@ -8,6 +8,7 @@ from msgspec import Struct
 from agent_core.context.compression import Flush
 from agent_core.context.room import Room
 from agent_core.events import OutputAdded
+from agent_core.guardrails.veil import Hides
 from agent_core.memory.port import Memory
 from agent_core.messages import Message, Picture, ToolCall, user
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
@@ -85,8 +86,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     research: Means | None = None
     """None: nothing can be looked up on the web."""
     memory: Memory | None = None
-    hide: Callable[[str], str] | None = None
-    """Takes secrets out of what a tool gave."""
+    hides: Hides | None = None
+    """Takes secrets out of what tools gave and the model says."""
 
 
 class Result(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from agent_core.context.prompt import prefix_hash
 from agent_core.context.stuck import VARY, Watch
 from agent_core.errors import BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet
+from agent_core.guardrails.answers import Answer
 from agent_core.messages import (
     Message,
     ToolCall,
@@ -88,7 +89,7 @@ async def react(
 def looking(brief: Brief, hands: Hands) -> Window:
     """What a model sees in the turn of `brief`: everything, at first."""
     tools = hands.toolbox.weight(brief.tools) if brief.room.limit else 0
-    return Window(brief.room, len(brief.system) + tools)
+    return Window(brief.room, len(brief.system) + tools, brief.text)
 
 
 def asking(brief: Brief, hands: Hands) -> Asking:
@@ -138,8 +139,13 @@ async def think(
     prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
     async def call(on_delta: OnDelta) -> Reply:
-        reply = meant(legible(await hands.complete(brief.model, request, on_delta)))
-        return replace(reply, prefix=prefix)
+        words = hands.hides() if hands.hides is not None else None
+        if words is None or words.empty:
+            reply = await hands.complete(brief.model, request, on_delta)
+        else:
+            answer = Answer(words, on_delta)
+            reply = answer.whole(await hands.complete(brief.model, request, answer.add))
+        return replace(meant(legible(reply)), prefix=prefix)
 
     return await scope.model(call, limit=brief.limit, ends=_has_no_calls, apart=last)
 

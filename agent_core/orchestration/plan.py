@@ -123,6 +123,17 @@ def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
     return replace(plan, steps=(*kept, *new, *own), revision=plan.revision + 1)
 
 
+def still_open(plan: Plan, steps: Iterable[Step]) -> tuple[Step, ...]:
+    """`steps` without those that are done word for word: models that are asked for what is left
+    write down the whole plan, and nothing is done a second time for that."""
+    done = {(step.id, _words(step)) for step in plan.of("done")}
+    return tuple(step for step in steps if (step.id, _words(step)) not in done)
+
+
+def _words(step: Step) -> str:
+    return " ".join(step.description.casefold().split())
+
+
 def _rebased(step: Step, plan: Plan, own: tuple[Step, ...], new: tuple[Step, ...]) -> Step:
     """A person's step after a re-plan: it comes after the new steps where what it waited for will
     not be done any more, unless they wait for it."""

@@ -10,7 +10,7 @@ from agent_core.messages import Message, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised, title
+from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised, still_open, title
 from agent_core.scope import Scope
 
 FORM = """{"steps": [{"id": "s1", "description": "what to do", "outcome": "what can be seen to be \
@@ -35,7 +35,7 @@ This is how far the plan is:
 
 {why}
 
-Call no tool. What is done stays done. Answer with JSON alone, in the same form as before: the \
+Call no tool. What is done stays done; to do it once more, give it a new id. Answer with JSON alone, in the same form as before: the \
 steps that are still to do, another way where one failed. They replace all steps that have not \
 begun; keep the id of a step that stays. If the request cannot be met, answer {{"steps": []}}."""
 
@@ -87,7 +87,7 @@ def after_wish(plan: Plan, wish: str) -> Message:
 
 async def _ask(scope: Scope, request: Request, hands: Hands, before: Plan, limit: float) -> Drafted:
     def read(text: str) -> Plan | None:
-        steps = read_steps(text)
+        steps = still_open(before, read_steps(text))
         new = revised(before, steps) if before.steps else Plan(title=before.title, steps=steps)
         if why := problem(new):
             raise Unusable(why)
@@ -124,17 +124,22 @@ def read_steps(text: str) -> tuple[Step, ...]:
 
 def _step(row: object, n: int) -> Step:
     if isinstance(row, str):
-        return Step(id=f"s{n}", description=row.strip())
+        return Step(id=f"s{n}", description=_line(row))
     if not isinstance(row, dict):
         raise Unusable(f"Step {n} is not an object.")
     return Step(
         id=_id(row.get("id"), n),
-        description=str(_field(row, "description") or "").strip(),
-        outcome=str(_field(row, "outcome") or "").strip(),
+        description=_line(_field(row, "description")),
+        outcome=_line(_field(row, "outcome")),
         needs=tuple(_id(need, 0) for need in _listed(_field(row, "needs"))),
         files=tuple(str(path) for path in _listed(row.get("files"))),
         command=row.get("command") is True,
     )
+
+
+def _line(value: object) -> str:
+    """A text as one line: in a checklist a second one could pass for another step."""
+    return " ".join(str(value or "").split())
 
 
 def _field(row: dict[str, object], name: str) -> object:
@@ -142,9 +147,11 @@ def _field(row: dict[str, object], name: str) -> object:
 
 
 def _listed(value: object) -> tuple[object, ...]:
-    if isinstance(value, list):
-        return tuple(dict.fromkeys(one for one in value if isinstance(one, str | int)))
-    return (value,) if isinstance(value, str) and value else ()
+    """The texts and numbers of a list, or the only one; of objects their id."""
+    rows = value if isinstance(value, list) else [value]
+    plain = (row.get("id") if isinstance(row, dict) else row for row in rows)
+    kept = (row for row in plain if isinstance(row, str | int) and not isinstance(row, bool))
+    return tuple(dict.fromkeys(row for row in kept if row != ""))
 
 
 def _id(value: object, n: int) -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from agent_core.config.switch import read_switch
 from agent_core.models.providers import SettingsError
 
 Routing = Literal["rules", "llm"]
@@ -49,11 +50,8 @@ class AgentSettings(BaseModel):
         routing = env.get("ROUTING", "").strip().lower() or "rules"
         if routing not in ("rules", "llm"):
             raise SettingsError("ROUTING", routing, "use rules or llm.")
-        debug = env.get("AGENT_DEBUG", "").strip().lower() or "off"
-        if debug not in ("on", "off"):
-            raise SettingsError("AGENT_DEBUG", debug, "use on or off.")
         return cls(
-            debug=debug == "on",
+            debug=read_switch(env, "AGENT_DEBUG", False, SettingsError),
             max_turns=_count(env, "AGENT_MAX_TURNS", 90),
             max_replans=_count(env, "MAX_REPLANS", 3, 0),
             short_words=_count(env, "CLASSIFIER_SHORT_WORDS", 12, 0),

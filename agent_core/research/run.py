@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import consult, tier
+from agent_core.orchestration.asides import consult, tier, words
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import title
 from agent_core.research import prompts
@@ -207,9 +207,12 @@ class Research:
     async def _nothing(self) -> Researched:
         """Nothing can be reported; the model says so."""
         why = "\n".join(f"- {one.what}: {one.why}" for one in self._skipped)
-        ask = prompts.NOTHING.format(why=why or "- No source says anything about it.")
-        said = await self._consult("nothing", ask, lambda text: text.strip())
-        return Researched(answer=said or "", messages=self._thread)
+        why = why or "- No source says anything about it."
+        said = await self._consult("nothing", prompts.NOTHING.format(why=why), words)
+        if said is None:
+            told = Message(role="assistant", parts=user(why).parts)
+            return Researched(answer=why, messages=(*self._thread[:-1], told))
+        return Researched(answer=said, messages=self._thread)
 
     async def _consult(self, name: str, ask: str, use: Callable[[str], T]) -> T | None:
         """One more turn of the thread: what `use` makes of the answer, None if it is no use."""

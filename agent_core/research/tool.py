@@ -20,7 +20,7 @@ from agent_core.handoffs.count import counted
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import Request
 from agent_core.orchestration.acting import act
-from agent_core.orchestration.asides import consult, tier
+from agent_core.orchestration.asides import consult, tier, words
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.policy import Verdict
 from agent_core.research.means import DepthName, Kind, Means
@@ -154,7 +154,7 @@ async def _told(
         tool_choice="none",
         cache_key=brief.cache_key,
     )
-    text, said = await consult(scope, hands, request, str.strip, brief.limit)
+    text, said = await consult(scope, hands, request, words, brief.limit)
     return Result(text=text or why, messages=(ask, *said))
 
 

@@ -2,11 +2,11 @@
 known findings become citations; numbers and links that a model made up are taken out."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from agent_core.orchestration.asides import Unusable
+from agent_core.orchestration.asides import Unworded
 from agent_core.research.evidence import Finding
 from agent_core.research.sources import Skipped, Source
 
@@ -17,6 +17,8 @@ _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _REFERENCE = re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$", re.MULTILINE)
 _URL = re.compile(r"<?(?:https?://|www\.)[^\s<>)\]]+>?", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_LIFTED = re.compile("\0(\\d+)\0")
 _HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
 
 
@@ -49,18 +51,20 @@ class Gathered(Struct, frozen=True, kw_only=True):
 
 
 def check(text: str, findings: Iterable[Finding]) -> str:
-    """A draft of a report as it is, if it cites anything that is known. Raises Unusable."""
+    """A draft of a report as it is, if it cites anything that is known. Raises Unworded."""
     known = {finding.id for finding in findings}
-    cited = {mark for found in _MARK.findall(text) for mark in _ids(found)}
+    prose = _FENCE.sub("", text)
+    cited = {mark for found in _MARK.findall(prose) for mark in _ids(found)}
     if not cited & known:
-        raise Unusable("It cites no finding. Put marks such as [f1] behind what they bear.")
-    if not _HEADING.search(text):
-        raise Unusable("It has no headings. Begin with the heading of the summary.")
+        raise Unworded("It cites no finding. Put marks such as [f1] behind what they bear.")
+    if not _HEADING.search(prose):
+        raise Unworded("It has no headings. Begin with the heading of the summary.")
     return text.strip()
 
 
 def written(draft: str, gathered: Gathered) -> Written:
     """The report and its summary out of a draft with marks."""
+    draft, code = _lifted(draft)
     body = _own_words(draft)
     by_id = {finding.id: finding for finding in gathered.findings}
     cited = [by_id[mark] for found in _MARK.findall(body) for mark in _ids(found) if mark in by_id]
@@ -87,7 +91,20 @@ def written(draft: str, gathered: Gathered) -> Written:
     links = "\n".join(f"[{n}] {_link(gathered.sources[source])}  " for source, n in numbers.items())
     thin = f"\n\n*{labels.few} ({len(order)}).*" if gathered.thin else ""
     summary = f"{_first_section(body)}{thin}\n\n**{labels.sources}**\n{links}"
-    return Written(report="\n\n".join(parts) + "\n", summary=summary, cited=len(order))
+    report, summary = (_LIFTED.sub(code, text) for text in ("\n\n".join(parts) + "\n", summary))
+    return Written(report=report, summary=summary, cited=len(order))
+
+
+def _lifted(draft: str) -> tuple[str, Callable[[re.Match[str]], str]]:
+    """The draft with its blocks of code out of the way, in which `[0]` is no citation and `#` no
+    heading; and what puts each back. Links are taken out of code too."""
+    blocks: list[str] = []
+
+    def lift(found: re.Match[str]) -> str:
+        blocks.append(_URL.sub("", found[0]))
+        return f"\0{len(blocks) - 1}\0"
+
+    return _FENCE.sub(lift, draft.replace("\0", "")), lambda found: blocks[int(found[1])]
 
 
 def _reference(n: int, source: Source, findings: Iterable[Finding]) -> str:
@@ -113,9 +130,10 @@ def _own_words(draft: str) -> str:
 
 
 def _first_section(body: str) -> str:
-    """What stands under the first heading."""
+    """What stands under the first heading that has something below it: models begin with a title."""
     _, *sections = _HEADING.split(body)
-    return sections[0].partition("\n")[2].strip() if sections else body
+    texts = (section.partition("\n")[2].strip() for section in sections)
+    return next(filter(None, texts), body)
 
 
 def _ids(found: str) -> list[str]:

@@ -11,7 +11,7 @@ import re
 import stat
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from urllib.parse import unquote
@@ -126,15 +126,19 @@ def folder(workspace: Path, real: Path, create: bool = False) -> Iterator[int]:
 
 def put_output(workspace: Path, name: str, data: bytes) -> str:
     """Write `data` as the file `name` of the workspace's outputs, which stay the gateway's; its path.
-    Blocks. ToolFailed if a link leads elsewhere."""
+    Blocks. No link is followed: on the way it is a ToolFailed, and so is all else that makes the
+    write impossible; one in the file's own place makes way."""
     path = f"{OWN}/outputs/{name}"
     real = Path(os.path.realpath(workspace)) / path
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with (
-        folder(workspace, real.parent, create=True) as parent,
-        os.fdopen(os.open(name, flags, 0o600, dir_fd=parent), "wb") as file,
-    ):
-        file.write(data)
+    with folder(workspace, real.parent, create=True) as parent:
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, 0o600, dir_fd=parent), "wb") as file:
+                file.write(data)
+        except OSError as error:
+            raise failed(path, error) from None
     return path
 
 

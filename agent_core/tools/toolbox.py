@@ -1,7 +1,7 @@
 """Looks tools up, validates what the model wrote, binds approvals, and runs calls."""
 
+import asyncio
 import hashlib
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
@@ -23,11 +23,13 @@ MAX_OBSERVE = 10_000
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that can run: its tool and validated arguments."""
+    """A call that can run: its tool and validated arguments. `digest`: what an approval is bound
+    to, once it is known."""
 
     call: ToolCall
     tool: Tool
     arguments: BaseModel
+    digest: str = ""
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,9 +140,18 @@ def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> Unfit:
     return Unfit(call=call, text=f"The arguments of {call.name} do not fit: {why}. Schema: {said}")
 
 
+async def bound(prepared: Prepared, workspace: Path) -> Prepared:
+    """`prepared` with its digest as of now. The files that a tool reads for it hold nobody up."""
+    if prepared.tool.bind is None:
+        digest = bind(prepared, workspace)
+    else:
+        digest = await asyncio.to_thread(bind, prepared, workspace)
+    return msgspec.structs.replace(prepared, digest=digest)
+
+
 def bind(prepared: Prepared, workspace: Path) -> str:
     """The digest that an approval is bound to: tool, canonical arguments, working folder, and
-    what the tool adds (environment, the content of scripts named)."""
+    what the tool adds (environment, the content of scripts named). May block: see `bound`."""
     canonical = prepared.arguments.model_dump_json()
     extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
     text = "\0".join((prepared.tool.name, canonical, str(workspace), extra))
@@ -155,7 +166,7 @@ async def run(
 ) -> str | Output:
     """Run the call. `approved`: the digest a person approved, checked in this last instant;
     "" where nobody was asked. `rewrite` has the last word on the result, or on the failure."""
-    if approved and bind(prepared, context.workspace) != approved:
+    if approved and (await bound(prepared, context.workspace)).digest != approved:
         raise ToolFailed(
             "Not run: the call or a script it names was changed after it was approved. "
             "Ask again if it is still wanted."
@@ -166,28 +177,30 @@ async def run(
     except ToolFailed as error:
         if rewrite is None:
             raise
-        text = observe(await rewrite(str(error)), context.workspace, prepared.call.id)
+        text = await observe(await rewrite(str(error)), context, prepared.call.id)
         raise ToolFailed(text) from None
     said = gave.text if isinstance(gave, Output) else gave
     said = said if rewrite is None else await rewrite(said)
-    text = observe(said, context.workspace, prepared.call.id)
+    text = await observe(said, context, prepared.call.id)
     return msgspec.structs.replace(gave, text=text) if isinstance(gave, Output) else text
 
 
-def observe(content: str, workspace: Path, call_id: str) -> str:
-    """`content`, cut for the model if it is too long; then the whole is kept as a file."""
+async def observe(content: str, context: ToolContext, call_id: str) -> str:
+    """`content`, cut for the model if it is too long; then the whole is kept as a file. Models may
+    use an id again in a later round: the file is named after the call's key as well."""
     if len(content) <= MAX_OBSERVE:
         return content
-    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in call_id)
-    path = workspace / paths.OWN / "outputs" / f"{name}.txt"
-    with paths.folder(workspace, Path(os.path.realpath(path.parent)), create=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(path.name, flags, 0o600, dir_fd=folder), "w") as file:
-            file.write(content)
+    name = "".join(c if c.isascii() and c.isalnum() or c in "-_" else "-" for c in call_id)[-60:]
+    name = f"{name}-{hashlib.sha256(context.key.encode()).hexdigest()[:8]}.txt"
+    data = content.encode("utf-8", "replace")
+    try:
+        kept = await asyncio.to_thread(paths.put_output, context.workspace, name, data)
+        where = f"the whole is in {kept}"
+    except ToolFailed as error:  # the call itself took effect
+        where = f"the whole could not be kept: {error}"
     half = MAX_OBSERVE // 2
     left_out = len(content) - 2 * half
-    where = path.relative_to(workspace)
-    return f"{content[:half]}\n[… {left_out} characters left out; the whole is in {where}]\n{content[-half:]}"
+    return f"{content[:half]}\n[… {left_out} characters left out; {where}]\n{content[-half:]}"
 
 
 def _spec(tool: Tool) -> ToolSpec:

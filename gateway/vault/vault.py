@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agent_core import ambient
+from agent_core.guardrails.veil import Words
 from agent_core.sandboxes.secrets import named
 from gateway.messages import digest
 
@@ -33,8 +34,7 @@ class Vault:
         self._path = home / FILE
         self._seen: tuple[int, int] | None = None
         self._known: dict[str, dict[str, str]] = {}
-        self._values: re.Pattern[str] | None = None
-        self._named: dict[str, str] = {}
+        self._values = Words({})
 
     def addresses(self) -> tuple[str, ...]:
         """Conversations that have any."""
@@ -74,28 +74,28 @@ class Vault:
 
     def hide(self, text: str) -> str:
         """`text` with `[NAME]` in place of each value, also in base64."""
+        return self.words().hide(text)
+
+    def words(self) -> Words:
+        """What has to be hidden now."""
         self._read()
-        if self._values is None:
-            return text
-        return self._values.sub(lambda found: self._named[found[0]], text)
+        return self._values
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
             info = self._path.stat()
         except FileNotFoundError:
-            self._seen, self._known, self._values = None, {}, None
+            self._seen, self._known, self._values = None, {}, Words({})
             return {}
         if (info.st_mtime_ns, info.st_ino) != self._seen:
             known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
-            self._named = {
+            self._values = Words({
                 form: f"[{name}]"
                 for own in known.values()
                 for name, value in own.items()
                 for form in (value, base64.b64encode(value.encode()).decode().rstrip("="))
-            }
-            forms = map(re.escape, sorted(self._named, key=len, reverse=True))
-            self._values = re.compile("|".join(forms)) if self._named else None
+            })  # fmt: skip
         return self._known
 
     def _write(self, known: dict[str, dict[str, str]]) -> None:

@@ -38,7 +38,7 @@ from agent_core.tools import hooks, paths
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import Kept
-from agent_core.tools.toolbox import Prepared, Toolbox, bind
+from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of
 from gateway.agent import Circumstances
@@ -224,7 +224,6 @@ class TurnkeeperAgent:
     def hands(self, circumstances: Circumstances) -> Hands:
         """Models, tools and policy; the conversation's settings are read at each judgement."""
         conversation = circumstances.conversation
-        workspace = self.workspace(conversation)
         self.jobs.enter(circumstances)
         barred = self._kit.sets.reach((f"role:{circumstances.asker()[1]}",))
 
@@ -241,7 +240,7 @@ class TurnkeeperAgent:
                 ),
                 secrets=self.vault.names(conversation.id),
             )
-            return decide(item.tool, item.arguments, bind(item, workspace), situation)
+            return decide(item.tool, item.arguments, item.digest, situation)
 
         limited = circumstances.payer().limit and not self.models.demo
         ledger = self.ledger or (self.job_ledger if limited else None)
@@ -256,7 +255,7 @@ class TurnkeeperAgent:
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
-            hide=self.vault.hide,
+            hides=self.vault.words,
             research=self._means,
         )
         return self._reminded(hands, circumstances)

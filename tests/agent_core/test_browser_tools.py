@@ -549,6 +549,27 @@ async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> Non
     await until(lambda: over(left))
 
 
+@needs_chromium
+async def test_neither_driver_nor_browser_knows_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-only-the-gateways")
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:word@127.0.0.1:1")
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
+    async with Browser(tmp_path / "browser") as browser, browser.desk(tmp_path):
+        alive = below(os.getpid())
+        drivers = [one for one in alive if "run-driver" in one.cmdline()]
+        assert len(drivers) == 1 and any(map(leads, alive))
+        given = [environment(one) for one in alive]
+        own = drivers[0].environ()
+    assert not any(env & {"OPENAI_API_KEY", "HTTPS_PROXY"} for env in given)
+    assert own["PLAYWRIGHT_BROWSERS_PATH"] == str(tmp_path)
+    assert own["PATH"] == os.environ["PATH"] and own.keys() <= {
+        *("PATH", "HOME", "LANG", "TMPDIR", "PLAYWRIGHT_BROWSERS_PATH"),
+        *("PW_LANG_NAME", "PW_LANG_NAME_VERSION", "PW_CLI_DISPLAY_VERSION"),
+    }
+
+
 async def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Browser(tmp_path / "browser") as browser:
         hand = Hand(browser, tmp_path)

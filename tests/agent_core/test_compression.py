@@ -80,7 +80,7 @@ class World:
 
 def growing(world: World, rounds: int, seen: list[tuple[Message, ...]], room: Room) -> None:
     async def code(scope: Scope) -> None:
-        window, messages = Window(room), (user("find it"),)
+        window, messages = Window(room, request="find it"), (user("find it"),)
         for n in range(rounds):
             seen.append(await window.fit(scope.child(f"r{n}"), messages, world.asking))
             messages = (*messages, *round_(n))
@@ -105,6 +105,25 @@ def test_rounds_are_never_split_and_earlier_summaries_are_folded_in() -> None:
     lines = [(one.parent, one.lineage) for one in events]
     assert lines[0][0] == "" and [after for _, after in lines[:-1]] == [b for b, _ in lines[1:]]
     assert len({line for _, line in lines}) == 3 and lineage(seen[-1]) == lines[-1][1]
+
+
+@pytest.mark.parametrize("summary", ["so far", ModelFailed("down")])
+def test_a_word_on_the_way_is_not_taken_for_the_request(summary: str | ModelFailed) -> None:
+    """Neither a notice among the last messages nor one among those that are compressed."""
+    world, seen = World(*[summary] * 20), []
+
+    async def code(scope: Scope) -> None:
+        window, messages = Window(ROOM, request="find it"), (user("find it\n\n[Planning]"),)
+        for n in range(12):
+            seen.append(await window.fit(scope.child(f"r{n}"), messages, world.asking))
+            messages = (*messages, *round_(n), user(f"[Going in circles] {n}"))
+
+    world.live(code)
+    assert len(world.asked) > 1 and "circles" in text_of(seen[-1][-1])
+    for messages in seen:
+        check_order(messages)
+        assert "find it" in text_of(messages[0])
+    assert "word for word]\nfind it" in text_of(seen[-1][0])
 
 
 def test_a_replay_sees_the_same_and_asks_nobody() -> None:

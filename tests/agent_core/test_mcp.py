@@ -140,6 +140,17 @@ def test_words_files_and_structure_are_told_to_the_model(tmp_path: Path) -> None
     assert (tmp_path / ".turnkeeper/outputs/turn----key-1.png").read_bytes() == b"hi"
 
 
+def test_a_planted_link_leads_no_file_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / ".turnkeeper").mkdir()
+    (tmp_path / ".turnkeeper/outputs").symlink_to(tmp_path / "mine")
+    words = TextContent(type="text", text="see")
+    picture = ImageContent(type="image", data="aGk=", mime_type="image/png")
+    made = results.output(CallToolResult(content=[words, picture]), "s", tmp_path, "k", None)
+    assert "see" in made.text and "(file left out: image/png; .turnkeeper/outputs goes" in made.text
+    assert not list((tmp_path / "mine").iterdir())
+
+
 def test_structure_alone_is_told_as_json(tmp_path: Path) -> None:
     result = CallToolResult(content=[], structured_content={"a": [1]})
     assert '{"a":[1]}' in results.output(result, "s", tmp_path, "k", None).text

@@ -200,6 +200,16 @@ async def test_a_request_that_cannot_be_met_ends_with_what_is_known(tmp_path: Pa
     assert [event.name for event in events(disk, StageEntered)] == ["replanning", "giving_up"]
 
 
+async def test_a_re_plan_that_repeats_the_plan_repeats_nothing_that_is_done(tmp_path: Path) -> None:
+    no = '{"ok": false, "why": "not yet"}'
+    world, disk = World(tmp_path, replan=plan(), **{"check look": no}), Disk()
+    assert (await world.run(disk)).text == "final done"
+    assert [one for one in world.asked if one.startswith("a")] == ["a"]
+    assert world.asked.count("replan") == 3
+    assert {"b", "b-2", "b-3", "b-4"} <= set(world.asked) and "b-5" not in world.asked
+    assert [event.name for event in events(disk, StageEntered)][-1] == "giving_up"
+
+
 async def test_what_is_stopped_leaves_messages_that_any_provider_takes(tmp_path: Path) -> None:
     whole = Disk()
     await World(tmp_path).run(whole)
@@ -242,6 +252,8 @@ def test_needs_and_ids_become_keys() -> None:
     one, two = read_steps(text)
     assert (one.id, two.needs) == ("step-one-x", ("step-one-x",))
     assert read_steps('["x", "y"]')[1] == Step(id="s2", description="y")
+    text = '[{"id": 1, "do": "x"}, {"id": 2, "do": "y", "needs": 1}, {"do": "z", "needs": [{"id": 2}]}]'
+    assert [step.needs for step in read_steps(text)] == [(), ("1",), ("2",)]
 
 
 @pytest.mark.parametrize("text", ["", "no", "{}", '{"steps": "x"}', '{"steps": [1]}', "{]"])

@@ -14,6 +14,7 @@ from agent_core.orchestration.plan import (
     moved,
     problem,
     revised,
+    still_open,
 )
 
 
@@ -76,6 +77,16 @@ def test_a_re_plan_keeps_what_was_done_and_skips_what_is_dropped() -> None:
     assert ids(new.ready) == "b-2"
     third = revised(moved(new, "b-2", "failed"), plan("b a", "d b").steps)
     assert ids(third.steps) == "a b c b-2 b-3 d"
+
+
+def test_what_is_done_is_not_done_again_because_a_model_writes_it_down_again() -> None:
+    one = moved(moved(plan("a", "b a", "c b"), "a", "done"), "b", "failed", "no")
+    left = still_open(one, plan("a", "b a", "c b").steps)
+    assert ids(left) == "b c"
+    new = revised(one, left)
+    assert ids(new.ready) == "b-2" and new.of("pending")[0].needs == ("a",) and not problem(new)
+    other = (Step(id="a", description="Do  A"), Step(id="a", description="do a another way"))
+    assert ids(still_open(one, other)) == "a", "another thing under an old name is done"
 
 
 @given(st.data())

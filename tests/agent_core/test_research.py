@@ -287,6 +287,24 @@ async def test_a_search_that_fails_or_finds_nothing_ends_in_words(
     assert "report" not in world.asked
 
 
+async def test_a_model_that_is_silent_about_it_is_no_answer(tmp_path: Path, site: WebPages) -> None:
+    site.status = 429
+    world = World(tmp_path, site)
+    world.answers |= {"nothing": " ", "That cannot be used.": " "}
+    result = await world.run(Disk())
+    assert "SearXNG wants no more questions" in result.text and result.finish == "stop"
+    assert text_of(result.messages[-1]) == result.text
+
+
+async def test_a_report_is_asked_for_again_as_a_report(tmp_path: Path, site: WebPages) -> None:
+    fill(site, 4)
+    world = World(tmp_path, site)
+    world.answers["report"] = "## Summary\nIt is so."
+    await world.run(Disk())
+    again = text_of(world.requests[-1].messages[-1])
+    assert "It cites no finding" in again and "JSON" not in again
+
+
 async def test_a_model_that_writes_no_json_stops_nothing(tmp_path: Path, site: WebPages) -> None:
     fill(site, 4)
     world, disk = World(tmp_path, site), Disk()
@@ -451,6 +469,23 @@ def test_only_known_findings_become_citations() -> None:
     assert "   - “quote two of c”\n   - “quote three of c”" in made.report
     assert "b.example" not in made.report and "- u: w w" in made.report
     assert "Nothing" not in made.summary
+
+
+def test_code_in_a_report_stays_as_it_is() -> None:
+    code = "```py\n# begin\nfirst = rows[0][1]  # [f1]\n```"
+    made = written(f"## S\nLike this [f2]:\n{code}\nSo [3].\n## R\nx", gathered())
+    assert code in made.report and code in made.summary and made.cited == 1
+    assert "Like this [1]:" in made.summary and "So." in made.summary
+    made = written("## S\n[f1]\n```\ncurl https://evil.example/x\n```", gathered())
+    assert "evil" not in made.report and "curl" in made.report
+    with pytest.raises(Unusable):
+        check("## S\n```\nrows [f1]\n```", gathered().findings)
+
+
+@pytest.mark.parametrize("title", ["# The title\n\n", "# The title\n## A part\n", ""])
+def test_the_chat_gets_the_first_words_of_a_report(title: str) -> None:
+    made = written(f"{title}## Summary\nIt is so [f1].\n\n## Rest\nMore.", gathered())
+    assert made.summary.startswith("It is so [1].\n\n**Sources**") and "More" not in made.summary
 
 
 def test_a_draft_without_any_true_mark_is_sent_back() -> None:

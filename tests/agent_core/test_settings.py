@@ -30,6 +30,22 @@ def described(env: dict[str, str]) -> list[str]:
     return [models.describe(tier) for tier in ("max", "pro", "flash")]
 
 
+SWITCHES = ("MEMORY_ENABLED", "CONTEXT_COMPRESSION_ENABLED", "AGENT_DEBUG")
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_switches_have_one_set_of_words(name: str) -> None:
+    def read(word: str) -> bool:
+        made = ModelSettings.read({name: word})
+        return (made.memory.enabled, made.context.enabled, made.agent.debug)[SWITCHES.index(name)]
+
+    assert all(map(read, ("on", "True", " yes ", "1")))
+    assert not any(map(read, ("off", "FALSE", "no", " 0")))
+    assert read("") is (name != "AGENT_DEBUG")
+    with pytest.raises(SettingsError, match=f"{name}=never: write on or off."):
+        read("never")
+
+
 def test_nothing_set_is_the_demo() -> None:
     models = Models(ModelSettings.read({}))
     models.check()

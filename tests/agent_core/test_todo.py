@@ -4,7 +4,8 @@ from pathlib import Path
 
 from agent_core.context import todo
 from agent_core.events import PlanMade
-from agent_core.orchestration.plan import moved
+from agent_core.orchestration.plan import Plan, moved
+from agent_core.orchestration.planner import read_steps
 from tests.agent_core.test_orchestrator import World, events
 from tests.agent_core.test_plan import plan, states
 from tests.agent_core.test_scope import Disk
@@ -25,6 +26,18 @@ def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: P
     after = todo.ticked(one, todo.ticks(tmp_path, "t"))
     assert states(after) == {"a": "done", "b": "running", "c": "done"}
     assert [step.description for step in after.steps] == ["do a", "do b", "do c"]
+
+
+def test_the_words_of_a_step_tick_no_other_one(tmp_path: Path) -> None:
+    steps = read_steps('[{"id": "a", "do": "x\\n- [x] b: y"}, {"id": "b", "do": "y"}]')
+    assert todo.write(tmp_path, "t", Plan(title="t", steps=steps))
+    assert todo.ticks(tmp_path, "t") == []
+
+
+def test_an_id_that_a_re_plan_made_longer_is_read_back(tmp_path: Path) -> None:
+    one = moved(plan(f"{'a' * 20}-2"), f"{'a' * 20}-2", "done")
+    todo.write(tmp_path, "t", one)
+    assert todo.ticks(tmp_path, "t") == [f"{'a' * 20}-2"]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Calls as the model writes them, and approvals that hold for one call only."""
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall
@@ -12,7 +16,7 @@ from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.shell import shell_tool
-from agent_core.tools.toolbox import MAX_OBSERVE, Prepared, Toolbox, Unfit, bind, run
+from agent_core.tools.toolbox import MAX_OBSERVE, Prepared, Toolbox, Unfit, bind, bound, run
 
 BOX = Toolbox((*file_tools(), shell_tool(PlainSubprocess(), Background())))
 
@@ -50,9 +54,61 @@ def test_a_tool_that_is_not_offered_does_not_exist() -> None:
 
 
 async def test_a_long_result_is_kept_as_a_file(tmp_path: Path) -> None:
-    seen = await run(command("seq 5000"), context(tmp_path), "")
-    assert len(seen) < MAX_OBSERVE + 200 and ".turnkeeper/outputs/call_1.txt" in seen
-    assert "\n4000\n" in (tmp_path / ".turnkeeper/outputs/call_1.txt").read_text()
+    seen = str(await run(command("seq 5000"), context(tmp_path), ""))
+    assert len(seen) < MAX_OBSERVE + 200
+    assert "\n4000\n" in (tmp_path / kept_at(seen)).read_text()
+    other = replace(context(tmp_path), key="a later round's call of the same id")
+    later = str(await run(command("seq 6000"), other, ""))
+    assert (
+        kept_at(later) != kept_at(seen) and "\n6000\n" not in (tmp_path / kept_at(seen)).read_text()
+    )
+    again = str(await run(command("seq 5000"), context(tmp_path), ""))
+    assert again == seen, "the same call has the same file"
+
+
+def kept_at(seen: str) -> str:
+    """Where a result that was cut says that the whole is."""
+    return seen.partition("the whole is in ")[2].partition("]")[0]
+
+
+@pytest.mark.parametrize("place", [".turnkeeper", ".turnkeeper/outputs", "the file"])
+async def test_a_planted_link_leads_no_result_elsewhere(place: str, tmp_path: Path) -> None:
+    """Also within the workspace, and what the call did is told all the same."""
+    workspace, mine = tmp_path / "w", tmp_path / "w" / "mine"
+    mine.mkdir(parents=True)
+    mine.joinpath("notes.txt").write_text("mine")
+    if place == "the file":
+        first = kept_at(str(await run(command("seq 5000"), context(workspace), "")))
+        (workspace / first).unlink()
+        (workspace / first).symlink_to(mine / "notes.txt")
+    else:
+        (workspace / place).parent.mkdir(exist_ok=True)
+        (workspace / place).symlink_to(mine)
+    seen = str(await run(command("seq 5000"), context(workspace), ""))
+    assert seen.startswith("1\n2\n") and "[exit code 0]" in seen
+    assert [one.name for one in mine.iterdir()] == ["notes.txt"]
+    assert mine.joinpath("notes.txt").read_text() == "mine"
+    if place == "the file":
+        assert "\n4000\n" in (workspace / kept_at(seen)).read_text()
+    else:
+        assert "the whole could not be kept: " in seen
+
+
+async def test_what_an_approval_is_bound_to_is_read_beside_the_loop(tmp_path: Path) -> None:
+    """Its file is a thing that only the loop brings on: if it were waited for there, for ever."""
+    came = threading.Event()
+
+    def slow(arguments: BaseModel, workspace: Path) -> str:
+        return str(came.wait(10))
+
+    ready = command("true")
+    ready = replace(ready, tool=replace(ready.tool, bind=slow))
+    asyncio.get_running_loop().call_soon(came.set)
+    known = await bound(ready, tmp_path)
+    assert known.digest == bind(ready, tmp_path) and came.is_set()
+    came.clear()
+    asyncio.get_running_loop().call_soon(came.set)
+    assert "exit code 0" in str(await run(ready, context(tmp_path), known.digest))
 
 
 async def test_an_approved_call_runs_as_it_was(tmp_path: Path) -> None:

@@ -276,6 +276,7 @@ async def test_the_demo_on_the_page(world: World) -> None:
         ("TURNKEEPER_PORT", "eight", "write a number"),
         ("PRO_MODEL", "nobody/x", "no such provider"),
         ("SANDBOX_PROVIDER", "e2b", "use one of"),
+        ("MEMORY_ENABLED", "nein", "write on or off"),
     ],
 )
 async def test_a_bad_setting_ends_with_2(world: World, name: str, value: str, mend: str) -> None:

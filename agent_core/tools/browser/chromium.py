@@ -29,6 +29,8 @@ DIES_WITH_PARENT = (
     "import ctypes,os,sys;ctypes.CDLL(None).prctl(1,9,0,0,0);os.execv(sys.argv[1],sys.argv[1:])"
 )
 """PR_SET_PDEATHSIG, SIGKILL; it holds across exec."""
+OF_OURS = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "PLAYWRIGHT_BROWSERS_PATH"))
+"""What of the gateway's environment a browser's driver needs. No proxy: its browser has its own."""
 FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # names are the proxy's business
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -72,6 +74,7 @@ async def start(folder: Path, proxy: str) -> Driven:
     except ImportError:
         raise ToolFailed(NO_DRIVER) from None
     wrapper = _wrapped(folder, path)
+    _bare()
     driver = await async_playwright().start()
     try:
         try:
@@ -105,6 +108,19 @@ async def _launch(driver: "Playwright", wrapper: Path, proxy: str, sandbox: bool
         handle_sighup=False,
         timeout=30_000,
     )
+
+
+def _bare() -> None:
+    """The driver gets of the gateway's environment what `OF_OURS` names, and none of its secrets.
+    Its library asks one function what to give it."""
+    from playwright._impl import _driver, transport
+
+    def bare() -> dict[str, str]:
+        given: dict[str, str] = _driver.get_driver_env()
+        own = ("PW_LANG_", "PW_CLI_")
+        return {name: given[name] for name in given if name in OF_OURS or name.startswith(own)}
+
+    transport.get_driver_env = bare  # type: ignore[attr-defined]  # it is imported there
 
 
 def _wrapped(folder: Path, path: str) -> Path:

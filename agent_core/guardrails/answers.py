@@ -1,0 +1,43 @@
+"""Hides words in what a model says, while it says it and in its answer."""
+
+from msgspec.structs import replace
+
+from agent_core.guardrails.veil import Veil, Words
+from agent_core.messages import Part, Text
+from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
+
+
+class Answer:
+    """One answer on its way to people."""
+
+    def __init__(self, words: Words, on_delta: OnDelta) -> None:
+        self._words, self._on_delta = words, on_delta
+        self._text = Veil(words, lambda text: on_delta(TextDelta(text=text)))
+        self._thinking = Veil(words, lambda text: on_delta(ThinkingDelta(text=text)))
+
+    def add(self, delta: Delta) -> None:
+        """A piece as the provider gives it."""
+        match delta:
+            case TextDelta():
+                self._thinking.end()
+                self._text.add(delta.text)
+            case ThinkingDelta():
+                self._text.end()
+                self._thinking.add(delta.text)
+            case _:
+                self._text.drop()
+                self._thinking.drop()
+                self._on_delta(delta)
+
+    def whole(self, reply: Reply) -> Reply:
+        """The answer is complete. Its thinking stays as it is: the provider checks that."""
+        self._thinking.end()
+        self._text.end()
+        parts = tuple(map(self._hidden, reply.parts))
+        return reply if parts == reply.parts else replace(reply, parts=parts)
+
+    def _hidden(self, part: Part) -> Part:
+        if not isinstance(part, Text):
+            return part
+        text = self._words.hide(part.text)
+        return part if text == part.text else Text(text=text)

@@ -1,0 +1,89 @@
+"""Hides words in text, also in text that comes in pieces: what may be the beginning of such a word
+waits for the next piece.
+
+What a stream shows is, all pieces together, what `hide` makes of the whole.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+
+class Words:
+    """Words to hide, each with the name that stands for it. Of two at one place the longer one
+    counts. `empty`: there are none."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = {word: name for word, name in names.items() if word}
+        self._sorted = sorted(self._names)
+        self.empty = not self._names
+        self._longest = max(map(len, self._sorted), default=0)
+        words = map(re.escape, sorted(self._names, key=len, reverse=True))
+        first = re.escape("".join(sorted({word[0] for word in self._sorted})))
+        self._words = re.compile("|".join(words)) if self._names else None
+        self._first = re.compile(f"[{first}]") if self._names else None
+
+    def hide(self, text: str) -> str:
+        """`text` with names in place of the words."""
+        if self._words is None:
+            return text
+        return self._words.sub(lambda found: self._names[found[0]], text)
+
+    def part(self, text: str) -> tuple[str, str]:
+        """What of `text` can be shown, hidden as by `hide`; and its end, which more text could make
+        a word. The end is shorter than the longest word."""
+        if self._words is None:
+            return text, ""
+        shown: list[str] = []
+        at, end = 0, self._begun(text, 0)
+        for found in self._words.finditer(text):
+            if found.start() >= end:
+                break  # a longer word may begin before it
+            shown += (text[at : found.start()], self._names[found[0]])
+            at = found.end()
+            if at > end:
+                end = self._begun(text, at)
+        shown.append(text[at:end])
+        return "".join(shown), text[end:]
+
+    def _begun(self, text: str, start: int) -> int:
+        """Where the end of `text` begins that more text could make a word, at `start` at the
+        earliest."""
+        assert self._first is not None
+        for found in self._first.finditer(text, max(start, len(text) - self._longest + 1)):
+            end = text[found.start() :]
+            near = bisect_left(self._sorted, end)  # words that begin with `end` stand from here on
+            if near < len(self._sorted) and self._sorted[near] == end:
+                near += 1
+            if near < len(self._sorted) and self._sorted[near].startswith(end):
+                return found.start()
+        return len(text)
+
+
+Hides: TypeAlias = Callable[[], Words]
+"""What has to be hidden now; a stream keeps to what it began with. May look into a file."""
+
+
+class Veil:
+    """One stream; `show` gets what may be seen of it."""
+
+    def __init__(self, words: Words, show: Callable[[str], None]) -> None:
+        self._words, self._show = words, show
+        self._held = ""
+
+    def add(self, text: str) -> None:
+        """More of it."""
+        shown, self._held = self._words.part(self._held + text if self._held else text)
+        if shown:
+            self._show(shown)
+
+    def end(self) -> None:
+        """Nothing more comes: what was held back can be seen."""
+        held, self._held = self._held, ""
+        if held:
+            self._show(self._words.hide(held))
+
+    def drop(self) -> None:
+        """What was held back is void."""
+        self._held = ""

@@ -1,0 +1,168 @@
+"""Words that have to be hidden stay hidden where text comes in pieces, and nothing else waits."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from pydantic import BaseModel
+
+from agent_core.events import OutputAdded
+from agent_core.guardrails.answers import Answer
+from agent_core.guardrails.veil import Veil, Words
+from agent_core.messages import Text, Thinking, ToolCall, text_of
+from agent_core.models.port import (
+    Delta,
+    OnDelta,
+    Reply,
+    Request,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+)
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.toolbox import Toolbox
+from tests.agent_core.test_orchestrator import World
+from tests.agent_core.test_scope import Disk
+
+SECRET = "abcabd-abcabd"
+HIDES = Words({SECRET: "[TOKEN]", "abcab": "[SHORT]", "dab-": "[OVER]"})
+LETTERS = st.text("abd-", max_size=8)
+SECRETS = st.dictionaries(st.text("abd-", min_size=1, max_size=6), st.just("[X]"), max_size=4)
+
+
+class Shown:
+    """What people see of a stream, piece by piece."""
+
+    def __init__(self, words: Words) -> None:
+        self.pieces: list[str] = []
+        self.veil = Veil(words, self.pieces.append)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[dict[str, str], list[str]]:
+    """Words, and pieces of a text that is full of them and of their beginnings."""
+    names = draw(SECRETS)
+    parts = st.one_of(LETTERS, st.sampled_from(sorted(names))) if names else LETTERS
+    text = "".join(draw(st.lists(parts, max_size=6)))
+    cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=len(text))))
+    edges = [0, *cuts, len(text)]
+    return names, [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+
+@given(streams())
+def test_all_pieces_together_are_the_whole_without_the_words(
+    stream: tuple[dict[str, str], list[str]],
+) -> None:
+    names, pieces = stream
+    words, told, whole = Words(names), "", "".join(pieces)
+    shown = Shown(words)
+    for piece in pieces:
+        shown.veil.add(piece)
+        told += piece
+        assert words.hide(whole).startswith(shown.text)
+        ends = [told[at:] for at in range(len(told))]
+        begun = [end for end in ends if any(w.startswith(end) and w != end for w in names)]
+        if not begun:
+            assert shown.text == words.hide(told), "nothing that could be a word is held back"
+    shown.veil.end()
+    assert shown.text == words.hide(whole)
+    assert not any(word in shown.text for word in names)
+
+
+@pytest.mark.parametrize("cut", range(1, len(SECRET)))
+def test_a_word_is_hidden_wherever_it_is_cut(cut: int) -> None:
+    shown = Shown(HIDES)
+    for piece in ("is ", SECRET[:cut], SECRET[cut:], ", you see"):
+        shown.veil.add(piece)
+    assert shown.text == "is [TOKEN], you see"
+
+
+def test_what_begins_like_a_word_comes_at_the_end() -> None:
+    shown = Shown(HIDES)
+    shown.veil.add("x abcabd-")
+    assert shown.text == "x "
+    shown.veil.end()
+    assert shown.text == "x [SHORT]d-", "by then it can be nothing longer"
+
+
+def test_one_letter_at_a_time_is_no_delay_where_nothing_begins() -> None:
+    shown = Shown(HIDES)
+    for letter in "quick, now":
+        shown.veil.add(letter)
+    assert shown.pieces == list("quick, now")
+
+
+# ---- where it is used --------------------------------------------------------------------
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+
+class Leaks(World):
+    """A model and a tool that say a secret piece by piece."""
+
+    def __init__(self, folder: Path, pieces: tuple[str, ...]) -> None:
+        super().__init__(folder)
+        self.pieces, self.printed = pieces, ""
+
+        async def call(arguments: BaseModel, context: ToolContext) -> str:
+            for piece in pieces:
+                context.output(piece)
+            return "".join(pieces)
+
+        leak = Tool(
+            name="leak", description="d", arguments=Nothing, repetition="pure", access="read",
+            call=call,
+        )  # fmt: skip
+        self.brief = replace(self.brief, route="simple", tools=("leak",))
+        self.hands = replace(
+            self.hands, hides=lambda: HIDES, toolbox=Toolbox((leak,)), live=self.print_live
+        )
+
+    def print_live(self, event: OutputAdded) -> None:
+        self.printed += event.text
+
+    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+        self.requests.append(request)
+        if request.messages[-1].role == "tool":
+            for piece in self.pieces:
+                on_delta(TextDelta(text=piece))
+            said = Text(text="".join(self.pieces))
+            return Reply(parts=(said,), model="m", provider="p")
+        return Reply(
+            parts=(ToolCall(id="c", name="leak", arguments="{}"),), model="m", provider="p"
+        )
+
+
+@pytest.mark.parametrize("cut", [3, 7, 12])
+async def test_output_and_answer_hide_it_live_and_on_record(cut: int, tmp_path: Path) -> None:
+    world, disk = Leaks(tmp_path, ("it is ", SECRET[:cut], SECRET[cut:], ". abc")), Disk()
+    result = await world.run(disk)
+    hidden = "it is [TOKEN]. abc"
+    assert world.printed == hidden and world.streamed == hidden
+    assert result.text == hidden and SECRET not in str(disk.records)
+    assert [text_of(message) for message in result.messages][-1] == hidden
+
+
+async def test_what_was_held_back_is_void_where_the_answer_begins_anew() -> None:
+    seen: list[Delta] = []
+    answer = Answer(HIDES, seen.append)
+    deltas: list[Delta] = [
+        TextDelta(text="see abc"), Restarted(), ThinkingDelta(text="ab"), TextDelta(text="see a"),
+    ]  # fmt: skip
+    for delta in deltas:
+        answer.add(delta)
+    thought = Thinking(text=SECRET, provider="p", signature="s")
+    reply = Reply(parts=(thought, Text(text="see a")), model="m", provider="p")
+    assert answer.whole(reply) is reply, "what a provider signed stays as it is"
+    assert seen == [
+        TextDelta(text="see "), Restarted(), ThinkingDelta(text="ab"), TextDelta(text="see "),
+        TextDelta(text="a"),
+    ]  # fmt: skip
