@@ -4,10 +4,16 @@ Discord has neither tables nor pictures by link, and its fences are of three bac
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 from adapters.calls import visible
 from adapters.text import RULE, split, utf16
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 LIMIT = 3_800
 """Most of a message's text in UTF-16 units; 4,000 are allowed over all of its components."""
@@ -19,8 +25,17 @@ TASK = re.compile(r"^(\s*)[-*+] \[([ xX])\] ")
 IMAGE = re.compile(r"!(\[[^\]\n]*\]\([^)\s]+\))")
 SPECIAL = re.compile(r"([\\`*_~|<>#\[\]()])")
 LISTED = re.compile(r"^(\s*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
-WIDEST = 120
-"""Columns of a table that is laid out; a wider one stays as it was written."""
+MARKED = re.compile(r"[\\`*_~<&\[]")
+WEB = re.compile(r"https?://[^\s()]+$")
+WIDEST, LINKS = 90, 4
+"""Columns of a table that is laid out; links in a line below it."""
+SIDES: dict[tuple[bool, bool], Callable[[str, int], str]] = {
+    (False, False): str.ljust,
+    (True, False): str.ljust,
+    (False, True): str.rjust,
+    (True, True): str.center,
+}
+"""(colon before the rule, colon after it) -> where a column's words stand."""
 
 
 def parts(text: str, limit: int = LIMIT) -> list[str]:
@@ -120,21 +135,79 @@ def _table(lines: Sequence[str], at: int) -> int:
 
 
 def _laid_out(lines: Sequence[str]) -> Iterator[str]:
-    """A table in columns, as code."""
+    """A table in columns, as code, and below it what its links lead to; a wide one as a list."""
     rows = [_cells(line) for n, line in enumerate(lines) if n != 1]
     count = max(map(len, rows))
     rows = [row + [""] * (count - len(row)) for row in rows]
-    widths = [max(len(row[n]) for row in rows) for n in range(count)]
-    wide = sum(widths) + 3 * count > WIDEST
+    bare, links = _without_markup(rows)
+    widths = [max(map(_columns, column), default=0) for column in zip(*bare, strict=True)]
+    if sum(widths) + 3 * count > WIDEST:
+        yield from _listed(rows)
+        return
+    sides = [SIDES[cell[:1] == ":", cell[-1:] == ":"] for cell in _cells(lines[1])]
+    sides += [str.ljust] * (count - len(sides))
     yield "```"
-    for n, row in enumerate(rows):
+    for n, row in enumerate(bare):
         cells = (
-            row if wide else [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            side(cell, width - _columns(cell) + len(cell))
+            for cell, width, side in zip(row, widths, sides, strict=False)
         )
         yield " | ".join(cells).rstrip() or " "
         if n == 0:
-            yield "-+-".join("-" * (3 if wide else max(width, 1)) for width in widths)
+            yield "-+-".join("-" * max(width, 1) for width in widths)
     yield "```"
+    for at in range(0, len(links), LINKS):
+        yield "-# " + " · ".join(links[at : at + LINKS])
+
+
+def _without_markup(rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[str]]:
+    """What the cells show where no markup is read, and the links that were in them."""
+    if not any(MARKED.search(cell) for row in rows for cell in row):
+        return [list(row) for row in rows], []
+    found: dict[str, str] = {}
+    bare = [[_bare(cell, found) for cell in row] for row in rows]
+    return bare, [f"[{plain(label)}]({url})" for url, label in found.items()]
+
+
+def _bare(cell: str, found: dict[str, str]) -> str:
+    """The words of `cell`; its links go to `found`, by where they lead."""
+    shown, opened = "", (0, "")
+    (line,) = _reader().parseInline(cell)
+    for token in line.children or ():
+        match token.type:
+            case "link_open":
+                opened = len(shown), str(token.attrs["href"])
+            case "link_close":
+                label = shown[opened[0] :].strip()
+                if label and WEB.match(opened[1]):
+                    found.setdefault(opened[1], label)
+            case _:
+                shown += token.content
+    return shown.replace("```", "``\\u0060")
+
+
+@cache
+def _reader() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
+
+
+def _columns(text: str) -> int:
+    """How wide `text` is where all letters have one width, or two."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(one) else 1 + (east_asian_width(one) in ("W", "F")) for one in text)
+
+
+def _listed(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table that is too wide for columns: each row with what its cells are."""
+    heads = [_line(cell) for cell in rows[0]]
+    yield " · ".join(filter(None, heads if len(rows) == 1 else heads[:1]))
+    for first, *others in rows[1:]:
+        named = zip(heads[1:], map(_line, others), strict=True)
+        cells = (f"{head}: {cell}" if head else cell for head, cell in named if cell)
+        yield "- " + " · ".join([_line(first) or "–", *cells])
 
 
 def _cells(line: str) -> list[str]:

@@ -32,8 +32,9 @@ from gateway.views import (
     View,
 )
 
-FOLDED = 240
-"""Arguments longer than this are shown folded."""
+EXPANDABLE = "expandable_blockquote"
+FOLDED, PREVIEW = 240, 1_000
+"""Arguments, and a preview, that are longer than this are shown folded."""
 
 
 def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
@@ -98,14 +99,19 @@ def _proposal(line: ProposalLine, language: str) -> Marked:
             styled(visible(line.tool), "code") + f", {say(RISKS[line.risk], language)}",
             Marked(visible(line.reason)),
             _arguments(line.arguments),
-            styled(visible(line.detail.strip()), "expandable_blockquote"),
+            _detail(visible(line.detail.strip())),
         ]
     )
 
 
+def _detail(words: str) -> Marked:
+    """What has lines is a preview, shown as code; one line is a word on the call."""
+    return styled(words, "pre" if "\n" in words and len(words) <= PREVIEW else EXPANDABLE)
+
+
 def _arguments(arguments: str) -> Marked:
     text = laid_out(arguments)
-    return styled(text, "expandable_blockquote") if len(text) > FOLDED else styled(text, "pre")
+    return styled(text, EXPANDABLE if len(text) > FOLDED else "pre")
 
 
 def _card(text: str, state: CardState, outcome: str) -> Marked:

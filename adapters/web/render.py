@@ -4,7 +4,8 @@ Raw HTML is text, links lead only to http, https and mail, images are links (not
 from elsewhere because a model wrote so). markdown-it is imported on the first use.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -28,10 +29,15 @@ from gateway.views import (
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
+    from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
 SCHEMES = ("http://", "https://", "mailto:")
+ADDRESS = re.compile(r"https?://[^\s<>\"'`|\\]+")
+AFTER = ".,;:!?*_~'\""
+"""What ends a sentence and not an address."""
+TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
@@ -104,6 +110,8 @@ def _parser() -> "MarkdownIt":
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
     parser.enable(["table", "strikethrough"])
     parser.validateLink = _may_lead_to  # type: ignore[method-assign]
+    parser.core.ruler.push("tasks", _tasks)
+    parser.core.ruler.push("addresses", _addresses)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("image", _image)
     parser.add_render_rule("td_open", _cell)
@@ -114,6 +122,56 @@ def _parser() -> "MarkdownIt":
 
 def _may_lead_to(url: str) -> bool:
     return url.strip().lower().startswith(SCHEMES)
+
+
+def _tasks(state: "StateCore") -> None:
+    """A point of a list that begins with [ ] or [x] shows whether it is done."""
+    for item, _, words in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        first = words.children[0] if item.type == "list_item_open" and words.children else None
+        if first is not None and first.type == "text" and first.content[:4] in TASKS:
+            first.content = TASKS[first.content[:4]] + first.content[4:]
+            item.attrs["class"] = "task"
+
+
+def _addresses(state: "StateCore") -> None:
+    """An address that stands in the text by itself leads where it says."""
+    for token in state.tokens:
+        if token.children and "://" in token.content:
+            token.children = list(_linked(token.children))
+
+
+def _linked(tokens: "Sequence[Token]") -> "Iterator[Token]":
+    within = 0
+    for token in tokens:
+        within += token.nesting if token.type in ("link_open", "link_close") else 0
+        if token.type == "text" and not within:
+            yield from _split(token)
+        else:
+            yield token
+
+
+def _split(token: "Token") -> "Iterator[Token]":
+    from markdown_it.token import Token
+
+    at = 0
+    for found in ADDRESS.finditer(token.content):
+        url = _whole(found[0])
+        href = _parser().normalizeLink(url)
+        if not url.partition("://")[2] or not _may_lead_to(href):
+            continue
+        yield Token("text", "", 0, content=token.content[at : found.start()])
+        yield Token("link_open", "a", 1, attrs={"href": href})
+        yield Token("text", "", 0, content=url)
+        yield Token("link_close", "a", -1)
+        at = found.start() + len(url)
+    yield Token("text", "", 0, content=token.content[at:]) if at else token
+
+
+def _whole(url: str) -> str:
+    """`url` without what belongs to the sentence around it."""
+    while url and (url[-1] in AFTER or (url[-1] == ")" and url.count(")") > url.count("("))):
+        url = url[:-1]
+    return url
 
 
 def _link_open(

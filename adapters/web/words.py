@@ -125,7 +125,7 @@ GERMAN: dict[str, str] = {
     "skip": "Zum Nachrichtenfeld springen",
     "conversations": "Unterhaltungen",
     "new": "Neue Unterhaltung",
-    "search": "Unterhaltungen durchsuchen",
+    "search": "Unterhaltungen suchen",
     "none_found": "Nichts gefunden. Gesucht wird in Titeln und Nachrichten.",
     "signed_in_as": "Angemeldet als {person}",
     "theme": "Aussehen: {theme}",

@@ -4,6 +4,7 @@ import json
 
 from msgspec.structs import replace
 
+from adapters.discord.markdown import native
 from adapters.discord.render import render
 from gateway.views import ApprovalCard, PlanStep, PlanView
 from tests.fakes.discord_server import Json, text_of, walk
@@ -48,3 +49,31 @@ def test_steps_bear_the_numbers_that_buttons_and_todo_use() -> None:
     )
     text = text_of(drawn(PlanView(title="Hosts", steps=steps)))
     assert text.split("\n")[1:] == ["– 1. ~~Find~~", "◐ 2. **Compare** *(two left)*", "☐ 3. Write"]
+
+
+def test_a_table_stands_in_columns_without_markup_and_with_its_links_below() -> None:
+    table = """
+| Host | Price | 名 |
+|:--|--:|:-:|
+| [one](https://one.example/a) | 3 € | **x** |
+| `a_b` \\| c | 12 € | 日本 |
+"""
+    assert native(table.strip()).split("\n") == [
+        "```",
+        "Host    | Price |  名",
+        "--------+-------+-----",
+        "one     |   3 € |  x",
+        "a_b | c |  12 € | 日本",
+        "```",
+        "-# [one](https://one.example/a)",
+    ]
+
+
+def test_a_wide_table_is_a_list_in_which_each_cell_says_what_it_is() -> None:
+    long = "words " * 20
+    table = f"| Host | Why | Price |\n|---|---|---|\n| **one** | {long} | 3 |\n| two | | |"
+    assert native(table).split("\n") == [
+        "Host",
+        f"- **one** · Why: {long.strip()} · Price: 3",
+        "- two",
+    ]

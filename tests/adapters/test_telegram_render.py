@@ -6,8 +6,10 @@ import timeit
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from adapters.telegram.render import render, render_draft
 from gateway.views import (
@@ -155,6 +157,21 @@ def test_an_approval_shows_everything_and_its_buttons() -> None:
         ],
         [{"text": "For this whole conversation", "callback_data": "q:1:here"}],
     ]
+
+
+@pytest.mark.parametrize(
+    ("detail", "kind"),
+    [
+        ("Isolation: none.", "expandable_blockquote"),
+        ("--- a.txt\n+++ a.txt\n+x", "pre"),
+        ("+x\n" * 400 + "+y", "expandable_blockquote"),
+    ],
+)
+def test_a_preview_is_code_and_a_word_on_a_call_is_not(detail: str, kind: str) -> None:
+    view = card("{}")
+    (line,) = view.proposals
+    (payload,) = shown(replace(view, proposals=(replace(line, detail=detail),)))
+    assert (kind, detail) in entities(payload)
 
 
 def test_a_decided_approval_has_no_buttons_and_its_outcome() -> None:

@@ -200,6 +200,35 @@ async def test_at_320_pixels_all_is_in_reach(tmp_path: Path) -> None:
         assert await room.page.js("document.activeElement.id") == "menu"
 
 
+async def test_on_a_german_phone_words_stay_whole(tmp_path: Path) -> None:
+    async with opened(tmp_path, language="de", look=(390, 844, "light")) as room:
+        page, desk = room.page, room.server.desk
+        heads = "".join(f"| Spalte{n} " for n in range(9)) + "|\n" + "|---" * 9 + "|\n"
+        desk.show(room.where, activity(), "activity")
+        desk.show(room.where, Reply(text=f"{heads}\n![Katze](https://e.org/x.png)"), "reply")
+        desk.stand(room.where, "running")
+        await room.shows(".reply", "Katze")
+        await page.until("!document.querySelector('#stop').hidden")
+        await settle(room)
+        await fits(room)
+        heights = "['.html th', '#text'].map((one) => document.querySelector(one).clientHeight)"
+        assert all(height < 50 for height in cast(list[int], await page.js(heights)))
+        assert await page.js("((one) => one.scrollWidth > one.clientWidth)"
+                             "(document.querySelector('.html table'))")  # fmt: skip
+        stop = "((one) => [one.textContent, one.offsetWidth])(document.querySelector('#stop'))"
+        assert await page.js(stop) == ["Anhalten", 44]
+        lines = (
+            "[...document.querySelectorAll('.activity summary')]"
+            ".map((one) => [one.textContent, one.offsetHeight >= 44])"
+        )
+        assert await page.js(lines) == [
+            ["☑web_search weather Berlin Oslo", True],
+            ["✕read_page example.org/weather (fehlgeschlagen)", True],
+        ]
+        before = "getComputedStyle(document.querySelector('a.image'), '::before').content"
+        assert await page.js(before) == '"Bild: "'
+
+
 async def test_the_first_paint_comes_within_300_ms(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         fill(room)

@@ -1,5 +1,6 @@
 """Markdown of a model, which may be hostile, as HTML that loads and runs nothing."""
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -113,7 +114,25 @@ def test_hostile_markdown_is_harmless(markdown: str) -> None:
     assert "<img" not in html
 
 
-PIECES = st.sampled_from([*HOSTILE, "\n\n", "\n", "> ", "- ", "**", "`", "[", "](", ")", "<", '"'])
+PIECES = st.sampled_from(
+    [
+        *HOSTILE,
+        "https://e.org/x",
+        "https://",
+        "- [ ] ",
+        "\n\n",
+        "\n",
+        "> ",
+        "- ",
+        "**",
+        "`",
+        "[",
+        "](",
+        ")",
+        "<",
+        '"',
+    ]
+)
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=10)), max_size=12).map("".join))
@@ -175,3 +194,28 @@ def test_an_approval_shows_what_would_run_and_hides_nothing() -> None:
     assert [one.arguments for one in drawn.view.proposals] == [one.arguments for one in lines]
     assert drawn.view.proposals[1].tool == "x\\u202ey"
     assert (drawn.view.proposals[1].reason, drawn.view.rule) == ("\\u200b", "\\u2066")
+
+
+def test_an_address_in_the_text_is_a_link_to_itself() -> None:
+    def hrefs(markdown: str) -> list[str]:
+        return re.findall(r'href="([^"]*)"', judge(to_html(markdown)))
+
+    assert hrefs("See https://e.org/a_b_c?d=1&e=2, or (https://e.org/x(y)). Or not.") == [
+        "https://e.org/a_b_c?d=1&amp;e=2",
+        "https://e.org/x(y)",
+    ]
+    assert hrefs("**https://e.org/**\n| a |\n|---|\n| http://e.org |") == [
+        "https://e.org/",
+        "http://e.org",
+    ]
+    assert hrefs("`https://e.org` [https://e.org](https://f.org) javascript:x https://. ://x") == [
+        "https://f.org"
+    ]
+    assert ">https://e.org/a</a>." in to_html("Go to https://e.org/a.")
+
+
+def test_a_list_of_tasks_shows_what_is_done() -> None:
+    html = judge(to_html("- [x] bought\n- [ ] **paid**\n- [z] other\n\n[x] no list"))
+    assert '<li class="task">☑ bought</li>' in html
+    assert '<li class="task">☐ <strong>paid</strong></li>' in html
+    assert "<li>[z] other</li>" in html and "<p>[x] no list</p>" in html

@@ -344,7 +344,8 @@ async def test_what_a_hostile_model_says_does_nothing(tmp_path: Path) -> None:
         evil_nodes = "#main img, #main script, #main iframe, #log svg"
         assert await page.js(f"document.querySelectorAll('{evil_nodes}').length") == 0
         hrefs = await page.js("[...document.querySelectorAll('#log a')].map((one) => one.href)")
-        assert set(hrefs) <= {"https://evil.invalid/p.png"}  # type: ignore[call-overload]
+        seen = {"https://evil.invalid/p.png", "https://evil.invalid/"}  # both are to be read there
+        assert set(hrefs) <= seen  # type: ignore[call-overload]
         assert page.errors == []
 
 

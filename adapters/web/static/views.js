@@ -37,14 +37,16 @@ function mark(state, label) { // without a label where the words beside it say i
 
 function line(one) {
   const word = say(`line_${one.state}`), worded = WORDED.includes(one.state);
-  const item = make("li", { class: one.state, "data-call": one.call_id }, make("div", { class: "line" }, mark(one.state, worded ? "" : word),
-    make("span", {}, make("b", {}, one.tool), " ", one.summary, worded && ` (${word})`)));
-  if (one.output) item.append(fold(`out-${one.call_id}`, say("output"), make("pre", { tabindex: "0", "aria-label": say("output") }, one.output), "line-out"));
+  const said = [mark(one.state, worded ? "" : word), make("span", {}, make("b", {}, one.tool), " ", one.summary, worded && ` (${word})`)];
+  const item = make("li", { class: one.state, "data-call": one.call_id });
+  if (!one.output) item.append(make("div", { class: "line" }, ...said));
+  else item.append(make("details", { "data-keep": `out-${one.call_id}`, class: "line-out" }, make("summary", { class: "line" }, ...said),
+    make("pre", { tabindex: "0", role: "group", "aria-label": say("output") }, one.output)));
   return item;
 }
 
-function fold(keep, label, content, kind = "") {
-  return make("details", { "data-keep": keep, class: kind }, make("summary", {}, label), content);
+function fold(keep, label, content) {
+  return make("details", { "data-keep": keep }, make("summary", {}, label), content);
 }
 
 function proposal(one, index, runs) {

@@ -1,5 +1,6 @@
 """Slack's messages as its client draws them: Block Kit with plans, tasks, buttons. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from tests.stories.drawing.markup import Json, box, marked, words
@@ -44,6 +45,14 @@ STATES = {"complete": "✓", "error": "✕"}
 BADGE = "<b>APP</b>"
 
 
+TASK = re.compile(r"^(\s*[-*+] )\[([ xX])\] ", re.MULTILINE)
+"""Its markdown knows lists of tasks."""
+
+
+def _ticked(found: re.Match[str]) -> str:
+    return f"{found[1]}{'☐' if found[2] == ' ' else '☑'} "
+
+
 def message(one: Json, names: Sequence[str] = ()) -> str:
     """A message of the app; `names` are its files'."""
     files = "".join(box("file", f"▤ {words(name)}") for name in names)
@@ -74,7 +83,7 @@ def session(status: str) -> str:
 def _block(one: Json) -> str:
     match one["type"]:
         case "markdown":
-            return box("block", marked(one["text"]))
+            return box("block", marked(TASK.sub(_ticked, one["text"])))
         case "header":
             return box("block header", words(one["text"]["text"]))
         case "context":

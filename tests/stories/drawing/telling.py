@@ -15,6 +15,7 @@ from agent_core import ambient
 from agent_core.ambient import SystemClock
 from tests.fakes.browser import Page, browse
 from tests.stories.drawing.markup import page as document
+from tests.stories.drawing.more import MORE
 from tests.stories.drawing.screens import Frame, screen, sheet
 from tests.stories.jobs_rig import Shifted
 from tests.stories.rig import living, quick
@@ -53,7 +54,7 @@ def _of_jobs(name: str) -> Story:
     return Story(tell=tell, rests=OF_JOBS[name].rests, beside=monday)
 
 
-STORIES = SHARED | {name: _of_jobs(name) for name in OF_JOBS}
+STORIES = SHARED | MORE | {name: _of_jobs(name) for name in OF_JOBS}
 
 
 async def draw(name: str, on: str, folder: Path, tab: Page) -> None:
