@@ -4,7 +4,6 @@ The version of a view is the number of records that changed it, so a resume need
 the records: same views, same versions.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,7 +37,8 @@ from agent_core.journal import (
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
 from agent_core.skills.contract import CALLS
-from gateway.delivery.lines import ENDS, begun, marked, moved
+from gateway.delivery.lines import ENDS, begun, legible, marked, moved
+from gateway.faults.words import told
 from gateway.memory.present import saved
 from gateway.messages import button_token
 from gateway.people import reasons
@@ -68,8 +68,6 @@ HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
 _SHOWN = frozenset({"ask_user", "memory", "schedule_job", "todo"})
 """Tools whose card, or whose notice, is all there is to see."""
-_SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
-"""An output that says nothing but success."""
 _APPROVED: dict[Choice, Key] = {
     "conversation": "approved_conversation",
     "always": "approved_always",
@@ -128,10 +126,11 @@ class Fold:
     def _happened(self, record: Emitted) -> tuple[str, ...]:
         match record.event:
             case ErrorMet(text=text):
-                return self._set(f"notice:{record.key}", Notice(text=text, tone="error"), True)
+                notice = Notice(text=told(text, self.language), tone="error")
+                return self._set(f"notice:{record.key}", notice, True)
             case Compressed() if "compressed" not in self.shapes:
-                told = Notice(text=say("compressed", self.language), quiet=True)
-                return self._set("compressed", told, True)
+                notice = Notice(text=say("compressed", self.language), quiet=True)
+                return self._set("compressed", notice, True)
             case MemorySaved() as event:
                 return self._set(f"memory:{record.key}", saved(event, self.language), True)
             case StatusShown(phase=phase, text=text) if phase:
@@ -194,10 +193,10 @@ class Fold:
         if record.outcome == "unknown":
             return say("outcome_unknown", self.language)
         waiting = {line.call_id for line in self._activity().lines if line.state == "waiting"}
-        told = record.outcome == "denied" and record.call_id in waiting
-        if record.outcome == "denied" and not told:
+        known = record.outcome == "denied" and record.call_id in waiting
+        if record.outcome == "denied" and not known:
             return reasons.reason(record.content, self.language)
-        return "" if told or _SILENT.fullmatch(record.content) else record.content
+        return "" if known else legible(record.content)
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()
@@ -308,8 +307,9 @@ class Fold:
         if shape is None:
             return ()
         changed: tuple[str, ...] = ()
-        state, outcome = _outcome(answer, self.language)
         view = shape.view
+        once: Key = "plan_went" if isinstance(view, PlanView) else "approved"
+        state, outcome = _outcome(answer, self.language, once)
         match view:
             case ApprovalCard() if answer.allowed:
                 changed = self._resumed()
@@ -375,7 +375,7 @@ class Fold:
         return self._set("activity", with_(activity, lines=lines), True)
 
 
-def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
+def _outcome(answer: Answer, language: str, once: Key) -> tuple[CardState, str]:
     name = answer.name or answer.by
     when = f"{ambient.utc(answer.at):%Y-%m-%d %H:%M} UTC"
     match answer.choice:
@@ -389,5 +389,5 @@ def _outcome(answer: Answer, language: str) -> tuple[CardState, str]:
         case _ if answer.text:
             return "answered", say("answered", language, name=name, text=answer.text)
         case _:
-            key = _APPROVED.get(answer.choice, "approved")
+            key = _APPROVED.get(answer.choice, once)
             return "answered", say(key, language, name=name, when=when)

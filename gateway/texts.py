@@ -5,9 +5,11 @@ Vocabulary: imports nothing of ours. Adapters take the words of their cards from
 
 from typing import Literal, TypeAlias
 
+from gateway.faults import texts as faults
 from gateway.history import texts as history
 from gateway.jobs import texts as jobs
 from gateway.memory import texts as memory
+from gateway.people import grant_texts as grants
 from gateway.people import texts as people
 from gateway.plans import texts as plans
 from gateway.spending import texts as spending
@@ -37,7 +39,10 @@ _Key = Literal[
     "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
 _Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
-Key: TypeAlias = _Key | _Areas | people.ReasonKey | spending.SpendingKey | vault.VaultKey
+_Rest: TypeAlias = (
+    people.ReasonKey | spending.SpendingKey | vault.VaultKey | faults.FaultKey | grants.GrantKey
+)
+Key: TypeAlias = _Key | _Areas | _Rest
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -364,7 +369,7 @@ GERMAN: dict[Key, str] = {
     "research_findings": "{n} Befunde",
 }
 
-for _area in (history, jobs, memory, people, plans, spending, vault):
+for _area in (faults, grants, history, jobs, memory, people, plans, spending, vault):
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}

@@ -33,6 +33,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "memory": ("forget", "clear", "off", "on"),
     "model": TIERS,
     "link": ("off",),
+    "permissions": ("drop",),
     "stop": ("all",),
 }
 """The first words that a command knows."""

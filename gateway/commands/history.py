@@ -7,7 +7,8 @@ from agent_core import ambient
 from gateway.history.resume import bring_back, find
 from gateway.history.undo import busy, last_turn, restore, take_back
 from gateway.people.quotas import over_quota
-from gateway.store.rows import InboxRow
+from gateway.plans.again import superseded
+from gateway.store.rows import Changes, InboxRow
 from gateway.texts import say
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ async def undo(call: "Call") -> str:
     if isinstance(past, str):
         return say(past, call.language)
     restored = await restore(past)
+    plan = await session.redrawn(past.turn.id, "plan", superseded("plan_undone"))
+    if plan:  # before it is taken back: a commit in between would have a crash take back two
+        session.show(Changes(views=plan, row=session.row))
     take_back(session, past)
     session.notice(call.seq, say("undone", call.language) + restored.told(call.language))
     return ""

@@ -4,7 +4,7 @@ sessions of this process. Only reads, and shows nothing that its person could no
 from typing import TYPE_CHECKING
 
 from gateway.access import Role, refusal
-from gateway.jobs.commands import line
+from gateway.jobs.chat.cards import line
 from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender, job_token, read_conversation
 from gateway.people.approvers import Person

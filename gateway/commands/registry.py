@@ -17,6 +17,7 @@ from gateway.jobs.commands import jobs
 from gateway.jobs.work.commands import timezone
 from gateway.memory.commands import memory
 from gateway.messages import CommandGiven
+from gateway.people import grants
 from gateway.people.roles import at_least
 from gateway.plans.commands import plan, todo
 from gateway.spending.commands import usage
@@ -79,15 +80,16 @@ async def _new(call: Call) -> str:
 async def _stop(call: Call) -> str:
     done = (call.seq,)
     active = call.session.active
-    mine = active is None or active.row.sender == call.command.sender.key
-    if not mine and call.role != "admin":
+    sender = call.command.sender
+    accounts = await call.session.services.access.accounts(sender.key)
+    if active is not None and active.row.sender not in accounts and call.role != "admin":
         return say("not_yours", call.language)
     asking = {question.turn for question in _open(call)}
     quiet = active is not None and active.id in asking and not active.words
-    running = await call.intake.stop(call.command.sender, "stop", done)
+    running = await call.intake.stop(sender, "stop", done)
     ended = 0
     if call.words[:1] == ["all"]:
-        ended = await call.intake.stop_parked(call.command.sender)
+        ended = await call.intake.stop_parked(sender)
     if running and not quiet:  # a turn whose cards are withdrawn says no more
         return ""
     return say("stopped" if running or ended else "nothing_running", call.language)
@@ -292,9 +294,7 @@ async def _link(call: Call) -> str:
 
 
 async def _permissions(call: Call) -> str:
-    rules = call.session.row.settings.rules
-    lines = [f"{rule.tool}: {rule.pattern} ({rule.person})" for rule in rules]
-    return "\n".join([_permission(call), *lines])
+    return await grants.permissions(call, _permission(call))
 
 
 async def _model(call: Call) -> str:

@@ -1,5 +1,7 @@
 """The lines of an activity: one for each call of a tool, and how it went. Pure."""
 
+import re
+
 import msgspec
 from msgspec.structs import replace
 
@@ -18,6 +20,10 @@ ENDS: dict[Outcome, LineState] = {
     "denied": "denied",
 }
 Lines = tuple[ToolLine, ...]
+_SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*|Given to the person: .*", re.DOTALL)
+"""An output that says nothing but success, or what stands below as a file."""
+_SCHEMA = re.compile(r"\. Schema: \{.*\}$", re.DOTALL)
+"""How arguments should have been: for models, not for people."""
 
 
 def begun(call: ToolCall) -> ToolLine:
@@ -39,15 +45,31 @@ def moved(lines: Lines, old: set[str], new: LineState) -> Lines:
 
 
 def summary(call: ToolCall) -> str:
-    """The call in one line: its first argument's value, or all of them."""
+    """The call in one line: the first of its arguments that says something, or all of them."""
     try:
         arguments = msgspec.json.decode(call.arguments or "{}")
     except msgspec.DecodeError:
         arguments = call.arguments
     if isinstance(arguments, dict):
-        arguments = next((value for value in arguments.values() if isinstance(value, str)), "")
+        arguments = next(filter(None, map(_words, arguments.values())), "")
     line = str(arguments).strip().replace("\n", " ⏎ ")
     return line if len(line) <= SUMMARY else line[: SUMMARY - 1] + "…"
+
+
+def _words(value: object) -> str:
+    """A text, or texts in a row; "" for all else, and for the folder that stands for itself."""
+    match value:
+        case str():
+            return "" if value.strip() == "." else value
+        case list():
+            return ", ".join(one for one in value if isinstance(one, str))
+        case _:
+            return ""
+
+
+def legible(output: str) -> str:
+    """What people are told of a call's output."""
+    return "" if _SILENT.fullmatch(output) else _SCHEMA.sub(".", output)
 
 
 def cut(output: str) -> str:

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from gateway.jobs.chat.cards import Place, card, redrawn, times_of
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker
-from gateway.jobs.work.words import delivered, due, ran, tried
-from gateway.messages import job_token
+from gateway.jobs.work.words import delivered, ran, tried
 from gateway.store.rows import Changes
-from gateway.texts import Key, say
-from gateway.views import Button, ChoiceCard
+from gateway.texts import say
 
 if TYPE_CHECKING:
     from gateway.commands.call import Call
@@ -39,7 +38,22 @@ async def jobs(call: "Call") -> str:
     n = int(words[1]) if len(words) > 1 and words[1].isdecimal() else 0 if words[1:] else 1
     if not 1 <= n <= len(known) or (not words[1:] and len(known) > 1):
         return say("jobs_no_such", call.language)
-    return await act(session, known[n - 1], action, str(call.seq), call.language)
+    job = known[n - 1]
+    if action == "delete" and not job.of_file:
+        await _ask(call, job, n)
+        return ""
+    text = await act(session, job, action, str(call.seq), call.language)
+    if views := await redrawn(session, job.id):
+        session.show(Changes(views=views, row=session.row))
+    return text
+
+
+async def _ask(call: "Call", job: Job, n: int) -> None:
+    """Whether the job shall be deleted: numbers change, and what is gone is gone."""
+    from gateway.jobs.chat.pressing import sure  # what is pressed knows the commands
+
+    views = await sure(call.session, job, Place(seq=call.seq, n=n), call.language)
+    call.session.show(Changes(done=(call.seq,), views=views, row=call.session.row))
 
 
 async def _list(call: "Call", book: "Book", known: tuple[Job, ...]) -> None:
@@ -47,56 +61,10 @@ async def _list(call: "Call", book: "Book", known: tuple[Job, ...]) -> None:
     session, language = call.session, call.language
     views = []
     for n, job in enumerate(known[:MOST_SHOWN], 1):
-        text = await line(book, job, n, language)
-        buttons = tuple(
-            Button(label=say(key, language), token=job_token(job.id, action))
-            for key, action in _offers(job)
-        )
-        card = ChoiceCard(question="", text=text, buttons=buttons, language=language)
-        views.append(session.want(f"row-{call.seq}", f"job-{n}", card, 1, final=True))
+        at = Place(seq=call.seq, n=n)
+        made = await card(book, job, at, language)
+        views.append(session.want(*at.view, made, 1, final=True))
     session.show(Changes(done=(call.seq,), views=tuple(views), row=session.row))
-
-
-def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
-    turn: tuple[Key, str] = ("jobs_pause", "pause")
-    if job.state == "paused":
-        turn = ("jobs_resume", "resume")
-    rest: tuple[tuple[Key, str], ...] = (
-        ("jobs_edit", "edit"),
-        ("jobs_history", "history"),
-        ("jobs_delete", "delete"),
-    )
-    return (("jobs_run", "run"), *((turn,) if job.state != "ended" else ()), *rest)
-
-
-async def line(book: "Book", job: Job, n: int, language: str) -> str:
-    """A job in a few lines: what, when, how the last run went."""
-    state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
-    lines = [
-        say(
-            "jobs_line",
-            language,
-            n=n,
-            title=job.title,
-            words=due(book.times, job, language),
-            zone=job.zone,
-            state=say(state, language),
-        )
-    ]
-    if times := book.next_times(job):
-        lines.append(say("jobs_next", language, times=shown(book, job, times)))
-    runs = await book.jobs.runs(job.id, 1)
-    if runs:
-        when = book.times.when(runs[0].due, job.zone)
-        lines.append(say("jobs_last", language, when=when, state=ran(runs[0], language)))
-    else:
-        lines.append(say("jobs_never", language))
-    return "\n".join(lines)
-
-
-def shown(book: "Book", job: Job, times: tuple[float, ...]) -> str:
-    """Times for people, the zone once."""
-    return ", ".join(book.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
 
 
 async def act(session: "Session", job: Job, action: str, key: str, language: str) -> str:
@@ -114,7 +82,7 @@ async def act(session: "Session", job: Job, action: str, key: str, language: str
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
             if (after := await book.resume(job.id)) is not None:
-                times = shown(book, after, book.next_times(after))
+                times = times_of(book, after, book.next_times(after))
                 told = say("jobs_is_resumed", language, title=job.title, times=times)
         case "delete" | "edit" if job.of_file:
             return say("jobs_of_file", language, title=job.title)

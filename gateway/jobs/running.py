@@ -144,17 +144,9 @@ async def press(
     if token is None:
         await plans.press(session, intake, row, pressed)
         return
-    name, action, slot = token
-    language = pressed.sender.language
-    job = await managed(session, pressed.sender, name)
-    if job is None:
-        session.decisions.done(row.seq, pressed.press, say("jobs_no_such", language))
-        return
-    from gateway.jobs.commands import act  # the commands know the registry
+    from gateway.jobs.chat import pressing  # the commands know the registry
 
-    text = await act(session, job, action, slot or str(row.seq), language)
-    session.notice(row.seq, text)
-    session.decisions.tell(pressed.press, "")
+    await pressing.press(session, row, pressed, token)
 
 
 async def asker(session: "Session", sender: Sender) -> Asker:

@@ -8,6 +8,7 @@ JobKey = Literal[
     "jobs_confirm", "jobs_change", "jobs_cancel", "jobs_here", "jobs_no_limit", "jobs_limit",
     "jobs_active", "jobs_paused", "jobs_ended", "jobs_line", "jobs_next", "jobs_last", "jobs_never",
     "jobs_pause", "jobs_resume", "jobs_run", "jobs_history", "jobs_edit", "jobs_delete", "jobs_retry",
+    "jobs_sure", "jobs_remove", "jobs_keep", "jobs_gone",
     "jobs_is_paused", "jobs_is_resumed", "jobs_is_running", "jobs_is_deleted", "jobs_is_retried",
     "jobs_edit_how", "jobs_not_so", "jobs_failed", "jobs_failed_paused", "jobs_due", "jobs_run_line",
     "jobs_why_missed", "jobs_why_paused", "jobs_why_overlap", "jobs_why_deleted", "jobs_why_no_rights",
@@ -59,6 +60,10 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_edit": "Edit",
     "jobs_delete": "Delete",
     "jobs_retry": "Retry",
+    "jobs_sure": "Delete {title} for good?",
+    "jobs_remove": "Delete for good",
+    "jobs_keep": "Keep",
+    "jobs_gone": "This job is deleted.",
     "jobs_is_paused": "{title} is paused. Go on with /jobs resume.",
     "jobs_is_resumed": "{title} goes on. Next: {times}",
     "jobs_is_running": "{title} runs now; the report comes here when it is done.",
@@ -128,7 +133,7 @@ ENGLISH: dict[JobKey, str] = {
 }
 
 GERMAN: dict[JobKey, str] = {
-    "command_jobs": "Was immer wieder getan wird: Liste, run, pause, resume, history, edit, delete",
+    "command_jobs": "Was immer wieder getan wird: list, run, pause, resume, history, edit, delete",
     "jobs_none": "Hier sind keine Aufträge von Ihnen. Sagen Sie, was Sie wann wollen: 'schicke mir "
     "werktags um 9 die offenen Störungen'.",
     "jobs_usage": "Schreiben Sie /jobs und: run 1, pause 1, resume 1, history 1, edit 1, delete 1, here.",
@@ -163,6 +168,10 @@ GERMAN: dict[JobKey, str] = {
     "jobs_edit": "Ändern",
     "jobs_delete": "Löschen",
     "jobs_retry": "Nochmal",
+    "jobs_sure": "{title} endgültig löschen?",
+    "jobs_remove": "Endgültig löschen",
+    "jobs_keep": "Behalten",
+    "jobs_gone": "Dieser Auftrag ist gelöscht.",
     "jobs_is_paused": "{title} ist pausiert. Weiter mit /jobs resume.",
     "jobs_is_resumed": "{title} geht weiter. Nächste Male: {times}",
     "jobs_is_running": "{title} läuft jetzt; der Bericht kommt hierher, wenn er fertig ist.",

@@ -20,7 +20,13 @@ ISOLATING = frozenset({"secret", "shell", "shell-unisolated"})
 will be written is shown as it will be."""
 _COVERED = frozenset({"covers_call", "covers_given", "covers_behind", "covers_bound"})
 """Said of a rule here, by nobody else: what reads like one is no such text."""
+_TOUCHES: tuple[ReasonKey, ...] = ("does_click", "does_type", "does_choose", "does_press")
+"""What the browser's tools do to a page: said of their calls, of nothing else."""
+_LACKING: dict[str, ReasonKey] = {"label": "does_nothing", "page": "does_nowhere"}
+"""What is said in place of a field of theirs that is not there."""
 _BEHIND = " · in the background"
+_APART = _COVERED | {*_TOUCHES, *_LACKING.values()}
+_AS_OF = re.compile(r" · as of [0-9a-f]{16}\Z")
 
 
 def reason(words: str, language: str) -> str:
@@ -36,11 +42,25 @@ def reason(words: str, language: str) -> str:
 
 def detail(proposal: Proposal, language: str) -> str:
     """What else is to be seen of a call; of it the policy's sentences in `language`."""
+    touches = proposal.tool.startswith("browser_")
     if proposal.line not in ISOLATING:
-        return proposal.detail
+        return _touch(proposal.detail, language) if touches else proposal.detail
     first, newline, rest = proposal.detail.partition("\n")
     sentences = re.split(r"(?<=\.) ", first)
+    rest = _touch(rest, language) if touches else rest
     return " ".join(reason(one, language) for one in sentences) + newline + rest
+
+
+def _touch(words: str, language: str) -> str:
+    """What a touch of a page would do; the same words of the page, in the same order."""
+    for key in _TOUCHES:
+        if found := _form(ENGLISH[key]).fullmatch(words):
+            fields = found.groupdict()
+            for name, other in _LACKING.items():
+                if fields.get(name) == ENGLISH[other]:
+                    fields[name] = say(other, language)
+            return say(key, language, **fields)
+    return words
 
 
 def covers(proposal: Proposal, language: str) -> str:
@@ -52,7 +72,21 @@ def covers(proposal: Proposal, language: str) -> str:
     bound = bool(proposal.digest) and rule.endswith(as_of)
     words = rule.removeprefix("= ").removesuffix(as_of if bound else "")
     behind = words.endswith(_BEHIND) and _runs_on(proposal.arguments)
-    call = _called(proposal.tool, words.removesuffix(_BEHIND) if behind else words, language)
+    words = words.removesuffix(_BEHIND) if behind else words
+    return _exactly(_called(proposal.tool, words, language), language, behind=behind, bound=bound)
+
+
+def allowed(tool: str, rule: str, language: str) -> str:
+    """What a rule allows that was stored, of which no more than its words is known."""
+    if not rule.startswith("= "):
+        return reason(rule, language)
+    words = _AS_OF.sub("", rule.removeprefix("= "))
+    bound, behind = words != rule.removeprefix("= "), words.endswith(_BEHIND)
+    call = _called(tool, words.removesuffix(_BEHIND), language)
+    return _exactly(call, language, behind=behind, bound=bound)
+
+
+def _exactly(call: str, language: str, *, behind: bool, bound: bool) -> str:
     if behind:
         call = say("covers_behind", language, call=call)
     if bound:
@@ -81,7 +115,7 @@ def _called(tool: str, words: str, language: str) -> str:
 
 @cache
 def _forms() -> dict[ReasonKey, re.Pattern[str]]:
-    return {key: _form(text) for key, text in ENGLISH.items() if key not in _COVERED}
+    return {key: _form(text) for key, text in ENGLISH.items() if key not in _APART}
 
 
 def _form(text: str) -> re.Pattern[str]:

@@ -14,7 +14,8 @@ ReasonKey = Literal[
     "odd_escape", "odd_substitution", "odd_syntax", "odd_name", "odd_use", "odd_verb", "odd_valued",
     "odd_glob_option", "odd_count", "odd_option", "odd_glob_in_option", "odd_place", "odd_glob_dot",
     "odd_find_glob", "odd_find", "covers_search", "covers_research", "covers_pages", "covers_call",
-    "covers_given", "covers_behind", "covers_bound",
+    "covers_given", "covers_behind", "covers_bound", "does_click", "does_type", "does_choose",
+    "does_press", "does_nothing", "does_nowhere",
 ]  # fmt: skip
 
 ENGLISH: dict[ReasonKey, str] = {
@@ -68,6 +69,12 @@ ENGLISH: dict[ReasonKey, str] = {
     "covers_given": "{tool} with {given}",
     "covers_behind": "{call}, in the background",
     "covers_bound": "{call}, while the files that it may run stay as they are",
+    "does_click": "Click [{n}] {label} on {page}",
+    "does_type": "Type “{text}” into [{n}] {label} on {page}",
+    "does_choose": "Choose “{text}” in [{n}] {label} on {page}",
+    "does_press": "Press {keys} on {page}",
+    "does_nothing": "nothing that is on the page",
+    "does_nowhere": "no page",
 }
 
 GERMAN: dict[ReasonKey, str] = {
@@ -122,4 +129,10 @@ GERMAN: dict[ReasonKey, str] = {
     "covers_given": "{tool} mit {given}",
     "covers_behind": "{call}, im Hintergrund",
     "covers_bound": "{call}, solange die Dateien, die dabei laufen können, gleich bleiben",
+    "does_click": "Klicken: [{n}] {label} auf {page}",
+    "does_type": "Tippen: „{text}“ in [{n}] {label} auf {page}",
+    "does_choose": "Wählen: „{text}“ in [{n}] {label} auf {page}",
+    "does_press": "Drücken: {keys} auf {page}",
+    "does_nothing": "nichts, was auf der Seite ist",
+    "does_nowhere": "keiner Seite",
 }

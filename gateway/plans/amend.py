@@ -7,8 +7,6 @@ where it looks next; a step that is skipped while it runs is ended by the scope.
 
 from typing import TYPE_CHECKING, Literal
 
-from msgspec.structs import replace
-
 from agent_core import ambient
 from agent_core.journal import Amended, Answered, Stopped
 from agent_core.orchestration.edits import PlanEdit, Why, edited
@@ -18,12 +16,12 @@ from gateway.access import Role
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
-    MessageReceived,
     Sender,
-    dedupe_keys,
     read_plan_token,
 )
+from gateway.people import grants
 from gateway.people.roles import at_least
+from gateway.plans.again import press_late
 from gateway.plans.present import Course
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import InboxRow
@@ -107,20 +105,22 @@ def _withdrawn(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...
 async def press(
     session: "Session", intake: "Intake", row: InboxRow, press: ButtonPressed | FormSubmitted
 ) -> None:
-    """A button: of a plan, else of a question."""
+    """A button: of a plan, of a list of rules, else of a question."""
     token = read_plan_token(press.token)
     if token is None:
-        await session.decisions.press(row, press)
+        if not await grants.press(session, row, press):
+            await session.decisions.press(row, press)
         return
     turn_id, action, step = token
     sender, language = press.sender, press.sender.language
     role = session.services.access.role(sender)
     known = session.turns.get(turn_id)
+    held = session.loaded.get(turn_id)
     if role is None or not at_least(role, "user"):
         session.decisions.done(row.seq, press.press, say("not_allowed", language))
-    elif known is None:
-        await _press_late(session, intake, row, press, token)
-    elif not await _may(session, known.sender, sender, role):
+    elif known is None or (held is not None and held.closed):
+        await press_late(session, intake, row, press)
+    elif not await may_change(session, known.sender, sender, role):
         session.decisions.done(row.seq, press.press, say("not_yours", language))
     elif action == "stop":
         await stop(session, intake, turn_id, sender, row.seq)
@@ -141,7 +141,8 @@ async def press(
         session.decisions.done(row.seq, press.press, say("unknown_button", language))
 
 
-async def _may(session: "Session", owner: str, sender: Sender, role: Role) -> bool:
+async def may_change(session: "Session", owner: str, sender: Sender, role: Role) -> bool:
+    """Who asked, by whichever account, and admins."""
     return role == "admin" or owner in await session.services.access.accounts(sender.key)
 
 
@@ -154,45 +155,6 @@ async def stop(session: "Session", intake: "Intake", turn_id: str, by: Sender, s
         return
     open_turn = await session.open_turn(turn_id)
     session.close_turn(open_turn, Stopped(key="stopped", reason="stop", by=by.key), (seq,))
-
-
-async def _press_late(
-    session: "Session",
-    intake: "Intake",
-    row: InboxRow,
-    press: ButtonPressed | FormSubmitted,
-    token: tuple[str, str, str],
-) -> None:
-    """The turn is over: what failed can be asked for anew, by who asked for it."""
-    turn_id, action, step = token
-    sender, language = press.sender, press.sender.language
-    turn = await session.services.store.turn(turn_id) if action == "retry" else None
-    mine = turn is not None and turn.sender in await session.services.access.accounts(sender.key)
-    if turn is None or not mine:
-        session.decisions.done(row.seq, press.press, say("plan_over", language))
-        return
-    fold = session.fold(turn)
-    for record in await session.services.store.records(turn_id):
-        fold.add(record)
-    steps = fold.course.plan.steps if fold.course is not None else ()
-    failed = next((one for one in steps if one.id == step), None)
-    if failed is None:
-        session.decisions.done(row.seq, press.press, say("plan_over", language))
-        return
-    asked = MessageReceived(
-        conversation=press.conversation,
-        sender=sender,
-        event=dedupe_keys(press)[0],
-        message="",
-        text=say("plan_again", language, step=failed.description, why=failed.note or "—"),
-    )
-    role = session.services.access.role(sender)
-    why = "" if role == "admin" else await intake.over_quota(asked)
-    if why:
-        session.decisions.done(row.seq, press.press, why)
-        return
-    session.queue.append(replace(row, inbound=asked))
-    session.decisions.tell(press.press, "")
 
 
 def listed(course: Course | None, language: str) -> str:

@@ -3,15 +3,16 @@
 from typing import Literal
 
 PlanKey = Literal[
-    "plan_go", "plan_edit", "plan_cancel", "plan_listed", "plan_skip", "plan_skip_which", "plan_retry", "plan_stop", "plan_none",
+    "plan_go", "plan_went", "plan_edit", "plan_cancel", "plan_listed", "plan_skip", "plan_skip_which", "plan_retry", "plan_stop", "plan_none",
     "plan_no_step", "plan_begun", "plan_not_over", "plan_circle", "plan_too_many", "plan_over",
-    "plan_again", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
+    "plan_again", "plan_again_on", "plan_again_before", "plan_again_waits", "plan_retried", "plan_anew", "plan_undone", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
     "command_todo", "command_plan", "step_of", "mode_is", "mode_ends", "mode_back",
     "mode_free", "mode_no_skill",
 ]  # fmt: skip
 
 ENGLISH: dict[PlanKey, str] = {
     "plan_go": "Go",
+    "plan_went": "Approved by {name}, {when}.",
     "plan_edit": "Edit",
     "plan_cancel": "Cancel",
     "plan_listed": "This is the agent's own list. Write what you want changed.",
@@ -27,6 +28,13 @@ ENGLISH: dict[PlanKey, str] = {
     "plan_too_many": "The plan is full. Drop a step first: /todo drop and its number.",
     "plan_over": "That plan is over. Ask again for what you still need.",
     "plan_again": "Please try this again: {step}\nLast time it failed: {why}",
+    "plan_again_on": "First try this again: {step}\nLast time it failed: {why}\n"
+    "After that do what waited for it:\n{rest}",
+    "plan_again_before": "That was asked for anew already. What came of it is below.",
+    "plan_again_waits": "It is tried again as soon as what runs now is done.",
+    "plan_retried": "Step {n} is tried again below.",
+    "plan_anew": "This was asked anew, and is done again below.",
+    "plan_undone": "This was taken back with /undo.",
     "plan_on": "Plans are shown to you before anything runs. /plan off ends that.",
     "plan_off": "Plans run at once. /plan on shows them to you first.",
     "plan_usage": "Use /plan on or /plan off. /todo changes the plan that runs.",
@@ -47,6 +55,7 @@ ENGLISH: dict[PlanKey, str] = {
 
 GERMAN: dict[PlanKey, str] = {
     "plan_go": "Los",
+    "plan_went": "Freigegeben von {name}, {when}.",
     "plan_edit": "Ändern",
     "plan_cancel": "Abbrechen",
     "plan_listed": "Das ist die eigene Liste des Agenten. Schreiben Sie, was anders sein soll.",
@@ -62,6 +71,13 @@ GERMAN: dict[PlanKey, str] = {
     "plan_too_many": "Der Plan ist voll. Streichen Sie zuerst einen Schritt: /todo drop und Nummer.",
     "plan_over": "Dieser Plan ist vorbei. Fragen Sie neu nach dem, was noch fehlt.",
     "plan_again": "Bitte versuche das noch einmal: {step}\nLetztes Mal misslang es: {why}",
+    "plan_again_on": "Zuerst versuche das noch einmal: {step}\nLetztes Mal misslang es: {why}\n"
+    "Dann mach, was darauf gewartet hat:\n{rest}",
+    "plan_again_before": "Das wurde schon neu gestartet. Was daraus wurde, steht weiter unten.",
+    "plan_again_waits": "Es wird noch einmal versucht, sobald fertig ist, was gerade läuft.",
+    "plan_retried": "Schritt {n} wird weiter unten noch einmal versucht.",
+    "plan_anew": "Das wurde neu gefragt und wird weiter unten noch einmal gemacht.",
+    "plan_undone": "Das wurde mit /undo zurückgenommen.",
     "plan_on": "Pläne werden Ihnen gezeigt, bevor etwas läuft. /plan off beendet das.",
     "plan_off": "Pläne laufen sofort. /plan on zeigt sie Ihnen zuerst.",
     "plan_usage": "Schreiben Sie /plan on oder /plan off. /todo ändert den laufenden Plan.",

@@ -7,7 +7,7 @@ commit stands. A failed commit ends everything.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from msgspec.structs import replace
@@ -74,6 +74,8 @@ class Commits:
         self._releasing: asyncio.Future[bool] | None = None
         self._last: asyncio.Future[None] | None = None
         self._occupied = False
+        self.along: tuple[OutboxRow, ...] = ()
+        """Earlier views that the first commit of the next turn changes."""
         self.history = History(self)
 
     @property
@@ -142,6 +144,8 @@ class Commits:
         """One commit of a turn's records and all that follows from them."""
         names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
         rows = tuple(self._view_row(open_turn, name) for name in names)
+        if not open_turn.stored:
+            rows, self.along = (*self.along, *rows), ()
         start, open_turn.count = open_turn.count, open_turn.count + len(records)
         done, spent = open_turn.done, None
         open_turn.done = ()
@@ -202,6 +206,26 @@ class Commits:
                 rev=self.row.rev,
             )
         )
+
+    async def redrawn(
+        self, turn: str, name: str, change: Callable[[View], View]
+    ) -> tuple[OutboxRow, ...]:
+        """A view that is over, in its messages, as `change` makes it: the row to commit at once.
+        () if it is not there, or stays as it is."""
+        await self.written()
+        self.outbox.load(await self.services.store.outbox(turn))
+        known = self.outbox.rows.get((turn, name))
+        made: tuple[OutboxRow, ...] = ()
+        view = change(known.view) if known is not None else None
+        if known is not None and view is not None and view != known.view:
+            made = (self.want(turn, name, view, known.version + 1, final=True),)
+        self.outbox.forget(turn)
+        return made
+
+    async def written(self) -> None:
+        """Until what was decided so far stands: what is read now holds it."""
+        if self._last is not None:
+            await asyncio.wait([self._last])
 
     def _show_when_stands(
         self, future: "asyncio.Future[None]", rows: tuple[OutboxRow, ...]

@@ -199,11 +199,14 @@ class Decisions:
                 pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
                 person=open_turn.row.sender,
                 lasting=lasting,
+                by=answer.name,
+                at=answer.at,
             )
             for proposal in asked.proposals
         )
         settings = self._session.row.settings
-        new = tuple(rule for rule in rules if rule not in settings.rules)
+        known = {replace(rule, by="", at=0.0) for rule in settings.rules}
+        new = tuple(rule for rule in rules if replace(rule, by="", at=0.0) not in known)
         self._session.configure(replace(settings, rules=(*settings.rules, *new)))
 
     async def expired(self, row: InboxRow, expired: QuestionExpired) -> None:

@@ -25,7 +25,8 @@ from gateway.jobs import running as runs
 from gateway.jobs.present import JobFold
 from gateway.jobs.work.scripts import Scripted
 from gateway.memory.recall import recalled, remembered
-from gateway.messages import CommandGiven, Conversation
+from gateway.messages import ButtonPressed, CommandGiven, Conversation, FormSubmitted
+from gateway.plans import again as plans
 from gateway.present import Fold
 from gateway.sessions.commits import Commits
 from gateway.sessions.company import Circumstances, Company
@@ -186,8 +187,11 @@ class Session(Commits):
                 return await self.open_turn(turn.id)
         self._occupied = True  # what is being made is not in the queue any more
         try:
-            if self.queue and isinstance(again := self.queue[0].inbound, CommandGiven):
-                return await begin_again(self, self.queue.popleft(), again)
+            match self.queue[0].inbound if self.queue else None:
+                case CommandGiven() as again:
+                    return await begin_again(self, self.queue.popleft(), again)
+                case ButtonPressed() | FormSubmitted() as press:
+                    return await plans.begin(self, self._intake, press)
             return await self._intake.begin()
         finally:
             self._occupied = False
@@ -197,8 +201,7 @@ class Session(Commits):
         known = self.loaded.get(turn_id)
         if known is not None:
             return known
-        if self._last is not None:
-            await asyncio.wait([self._last])  # what is queued must be seen
+        await self.written()
         row = self.turns[turn_id]
         records = await self.services.store.records(turn_id)
         self.outbox.load(await self.services.store.outbox(turn_id))
@@ -224,6 +227,7 @@ class Session(Commits):
         now = await remembered(self, row)
         if past is not None:
             take_back(self, past)
+            self.along += await self.redrawn(past.turn.id, "plan", plans.superseded("plan_anew"))
         row = replace(row, history=self.row.shows)
         brief = self.services.agent.brief(self.conversation, self.row.settings, asked.text)
         shows = self.adapter.abilities.own_messages

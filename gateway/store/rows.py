@@ -184,13 +184,16 @@ class TranscriptRow(Struct, frozen=True, kw_only=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A stored 'allow': for this tool and these exact words, asked by this person."""
+    """A stored 'allow': for this tool and these exact words, asked by this person. `by`: the name
+    of who allowed it, `at`: when, seconds since 1970; "" and 0 where that was not put down."""
 
     tool: str
     pattern: str
     person: str
     lasting: bool = False
     """True: kept over /new ('always'); False: until /new ('for this conversation')."""
+    by: str = ""
+    at: float = 0.0
 
 
 class ConversationSettings(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from agent_core.policy import Situation, Verdict, decide
 from agent_core.questions import Approval, Proposal
 from agent_core.skills.contract import CALLS
 from agent_core.tools import paths, shell_words
+from agent_core.tools.browser import acts
 from agent_core.tools.contract import Tool, ToolContext
 from gateway.people import reasons
 from gateway.people.texts import ENGLISH, GERMAN
@@ -133,7 +134,7 @@ def test_every_reason_not_to_understand_a_command_and_to_refuse_a_path_has_germa
 
 def test_each_text_is_found_by_itself_and_the_rest_stays() -> None:
     for key, text in ENGLISH.items():
-        if not key.startswith("covers_") or key in ("covers_search", "covers_research"):
+        if not key.startswith(("covers_", "does_")) or key in ("covers_search", "covers_research"):
             filled = re.sub(r"{\w+}", "w", text)
             assert reasons.reason(filled, "de") == re.sub(r"{\w+}", "w", GERMAN[key]), key
     assert reasons.reason("Not on Fridays.", "de") == "Not on Fridays."
@@ -222,3 +223,34 @@ def test_no_text_speaks_of_turns() -> None:
     for language, word in (("en", r"\b[Tt]urns?\b"), ("de", r"\bZ(ug|uges|ugs|üge)\b")):
         for key, text in LANGUAGES[language].items():
             assert not re.search(word, text), f"{key}: {text}"
+
+
+TOUCHED: dict[str, tuple[dict[str, object], str, str]] = {
+    "click": (
+        {"action": "click_element", "index": 3}, "https://a.example/x",
+        "Klicken: [3] Sign in auf https://a.example/x",
+    ),
+    "type": (
+        {"action": "input_text", "index": 3, "text": "me on “it”"}, "https://a.example/x",
+        "Tippen: „me on “it”“ in [3] Sign in auf https://a.example/x",
+    ),
+    "choose": (
+        {"action": "select_dropdown_option", "index": 7, "text": "Blue"}, "https://a.example/x",
+        "Wählen: „Blue“ in [7] nichts, was auf der Seite ist auf https://a.example/x",
+    ),
+    "press": ({"action": "send_keys", "keys": "Enter"}, "", "Drücken: Enter auf keiner Seite"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOUCHED)
+def test_what_the_browser_would_do_is_told_in_the_persons_language(name: str) -> None:
+    given, url, german = TOUCHED[name]
+    preview = acts.preview(acts.Act.model_validate(given), url, {"3": "Sign in"})
+    touch = Proposal(
+        call_id="1", tool="browser_use", arguments="{}", reason="", risk="medium", digest=DIGEST,
+        detail=preview, line="network",
+    )  # fmt: skip
+    assert reasons.detail(touch, "en") == preview != ""
+    assert reasons.detail(touch, "de") == german
+    other = msgspec.structs.replace(touch, tool="write_file")
+    assert reasons.detail(other, "de") == preview, "what a file says is shown as it is"

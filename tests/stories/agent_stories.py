@@ -12,7 +12,7 @@ from tests.stories.surfaces import Held, Surface
 from tests.stories.surfaces.story import delivered, story
 from tests.stories.test_budget_story import PRICES, looks
 from tests.stories.test_memory_story import TEA, memory
-from tests.stories.test_plan_story import ASK, CHAIN
+from tests.stories.test_plan_story import ASK, CHAIN, plan
 from tests.stories.test_research_story import fact, thinks, web_of
 
 # ---- research --------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ async def plan_by_buttons(s: Surface) -> None:
         "nothing else:\nfind": [Held(Say("never heard"))],
         "nothing else:\ncompare": [Say("hm")],
         "Step: ": [Say('{"ok": false, "why": "nobody there"}')],
-        "[Finishing]": [Say("It did not work.")], "Compare them": [Say("Now it did.")],
+        "[Finishing]": [Say("It did not work.")],
     })  # fmt: skip
     await s.say(ASK)
     await s.thinks()
@@ -191,5 +191,10 @@ async def plan_by_buttons(s: Surface) -> None:
     await s.shows("It did not work.")
     await s.rest("failed")
     s.look("what failed")
+    s.answers(**{
+        "[Planning]": [plan("compare: Compare them", "table < compare: Write it")],
+        "nothing else:": [Say("came out")], "Step: ": [Say('{"ok": true}')],
+        "[Finishing]": [Say("Now it did.")],
+    })  # fmt: skip
     await s.press("Retry 2")
     await s.shows("Now it did.")

@@ -171,7 +171,10 @@ async def test_the_list_and_its_buttons(rig: Rig) -> None:
     assert (await settled(rig, "done")).slot.startswith("now-")
     assert await rig.told(rig.press(card, "Delete", FRIEND, PERSON)) is not None
     rig.press(card, "Delete")
-    await rig.shows("is deleted")
+    await rig.until(lambda: "Open incidents for good?" in card["text"])
+    assert (await only(rig)).state == "active", "nothing is gone by one press"
+    rig.press(card, "Delete for good")
+    await rig.until(lambda: card["text"] == f"{TITLE} is deleted.")
     assert await book(rig).jobs.listed() == ()
 
 

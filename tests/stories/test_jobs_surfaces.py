@@ -171,6 +171,8 @@ async def a_job_from_its_first_day_to_its_last(s: Surface, clock: Shifted) -> No
     await s.command("/jobs history 1")
     await s.shows("nothing to report")
     await s.press("Delete")
+    await s.shows("for good?")
+    await s.press("Delete for good")
     await s.shows("is deleted")
     await s.command("/jobs")
     await s.shows("There are no jobs of yours")

@@ -136,7 +136,10 @@ async def test_its_stop_button_ends_the_turn(rig: Rig) -> None:
 async def test_what_failed_for_good_is_tried_again_by_a_press(rig: Rig) -> None:
     await rig.start()
     bad, none = Say('{"ok": false, "why": "nobody there"}'), Say('{"steps": []}')
-    rig.model.script(CHAIN, Say("hm"), bad, none, Say("It did not work."), Say("Now it did."))
+    rig.model.script(
+        CHAIN, Say("hm"), bad, none, Say("It did not work."), CHAIN, *[Say("x"), GOOD] * 3,
+        Say("Now it did."),
+    )  # fmt: skip
     rig.telegram.say(PERSON, ASK)
     await rig.shows("It did not work.")
     await rig.quiet()
@@ -144,8 +147,9 @@ async def test_what_failed_for_good_is_tried_again_by_a_press(rig: Rig) -> None:
     rig.press(rig.plan(), "Retry 1")
     await rig.shows("Now it did.")
     await rig.quiet()
-    said = rig.seen(role="user")[-1]
-    assert "Find the hosts" in said and "nobody there" in said
+    said = rig.seen(5, "user")[-1]
+    assert "[Planning]" in said and "try this again: Find the hosts" in said
+    assert "nobody there" in said and "1. Compare them\n2. Write it" in said, "and what waited"
 
 
 async def test_another_person_does_not_try_again_what_failed(rig: Rig) -> None:

@@ -240,7 +240,7 @@ async def test_always_covers_exactly_that_command(
     await rig.shows("fourth")
     assert rig.cards() == []
     rig.telegram.say(PERSON, "/permissions")
-    await rig.shows("run_command: = ls (telegram:11)")
+    await rig.shows("1. exactly run_command ls, always here, since ")
 
 
 async def test_the_calls_of_one_batch_share_a_card(rig: Rig) -> None:

@@ -10,6 +10,7 @@ import pytest
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from gateway.delivery.outbox import Outbox
+from gateway.texts import say as text_of
 from gateway.views import Abilities
 from tests.fakes.discord_server import DiscordServer, Json, labels, walk
 from tests.fakes.model_server import Slow
@@ -161,7 +162,7 @@ class Discord(Surface):
         await self._write(DENY[self.language], reason)
 
     async def fill_in(self, text: str) -> None:
-        await self._write("Your answer", text)
+        await self._write(text_of("your_answer", self.language), text)
 
     async def _write(self, label: str, text: str) -> None:
         """Into the field that a button opens."""

@@ -1,0 +1,43 @@
+"""The fixed texts about what is allowed without asking. Vocabulary: imports nothing of ours."""
+
+from typing import Literal
+
+GrantKey = Literal[
+    "grants_are", "grants_none", "grants_usage", "grant_line", "grant_risk", "grant_always",
+    "grant_here", "grant_since", "grant_by", "grant_whose", "grant_drop", "grant_dropped",
+    "grant_gone", "grant_not_yours",
+]  # fmt: skip
+
+ENGLISH: dict[GrantKey, str] = {
+    "grants_are": "Allowed without asking:",
+    "grants_none": "Nothing was allowed for longer than once.",
+    "grants_usage": "Take one back with its button, or with /permissions drop and its number.",
+    "grant_line": "{n}. {what}",
+    "grant_risk": "{tool}: any call ({risk})",
+    "grant_always": "always here",
+    "grant_here": "in this conversation, until /new",
+    "grant_since": "since {when}",
+    "grant_by": "allowed by {name}",
+    "grant_whose": "for requests of {person}",
+    "grant_drop": "Take back {n}",
+    "grant_dropped": "Taken back: {what}. I ask again before that.",
+    "grant_gone": "That is not allowed any more. Nothing was changed.",
+    "grant_not_yours": "Only the person it is allowed for, or an admin, can take this back.",
+}
+
+GERMAN: dict[GrantKey, str] = {
+    "grants_are": "Ohne Nachfrage erlaubt:",
+    "grants_none": "Nichts wurde für länger als einmal erlaubt.",
+    "grants_usage": "Zurücknehmen mit dem Knopf, oder mit /permissions drop und der Nummer.",
+    "grant_line": "{n}. {what}",
+    "grant_risk": "{tool}: jeder Aufruf ({risk})",
+    "grant_always": "hier immer",
+    "grant_here": "in dieser Unterhaltung, bis /new",
+    "grant_since": "seit {when}",
+    "grant_by": "erlaubt von {name}",
+    "grant_whose": "für Anfragen von {person}",
+    "grant_drop": "{n} zurücknehmen",
+    "grant_dropped": "Zurückgenommen: {what}. Davor frage ich wieder.",
+    "grant_gone": "Das ist schon nicht mehr erlaubt. Nichts wurde geändert.",
+    "grant_not_yours": "Das kann nur zurücknehmen, für wen es erlaubt ist, oder ein Admin.",
+}

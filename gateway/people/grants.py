@@ -1,0 +1,160 @@
+"""What is allowed without asking, in plain words, and how it is taken back: by a button below the
+list, or by `/permissions drop 2`."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.access import Role
+from gateway.messages import ButtonPressed, FormSubmitted, Sender, digest
+from gateway.people import reasons
+from gateway.people.roles import at_least
+from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
+from gateway.texts import Key, say
+from gateway.views import Button, ChoiceCard, Notice, View
+
+if TYPE_CHECKING:
+    from gateway.commands.call import Call
+    from gateway.sessions.session import Session
+
+CARD = "permissions"
+MOST_BUTTONS = 20
+NEWEST = 40
+"""Views that are looked through for older lists."""
+_RISKS: dict[str, Key] = {
+    "risk:low": "risk_low",
+    "risk:medium": "risk_medium",
+    "risk:high": "risk_high",
+}
+
+
+async def permissions(call: "Call", mode: str) -> str:
+    """The list, or one of it taken back; `mode`: when people are asked, in words."""
+    session, language, words = call.session, call.language, call.words
+    rules = session.row.settings.rules
+    if words[:1] == ["drop"]:
+        n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
+        if not 1 <= n <= len(rules):
+            return say("grants_usage", language)
+        by, rule = call.command.sender, rules[n - 1]
+        if not await _may(session, rule, by, call.role):
+            return say("grant_not_yours", language)
+        told = Notice(text=say("grant_dropped", language, what=allows(rule, language)))
+        await _drop(session, rule, by, call.seq, told)
+        return ""
+    if words:
+        return say("grants_usage", language)
+    if not rules:
+        return f"{mode}\n{say('grants_none', language)}"
+    card = _card(session, mode, language)
+    view = session.want(f"row-{call.seq}", CARD, card, 1, final=True)
+    session.show(Changes(done=(call.seq,), views=(view,), row=session.row))
+    return ""
+
+
+async def press(session: "Session", row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> bool:
+    """A rule is taken back; False if the button is none of a rule."""
+    kind, _, name = pressed.token.partition(":")
+    if kind != "r" or not name:
+        return False
+    sender, language = pressed.sender, pressed.sender.language
+    rules = {_name(rule): rule for rule in session.row.settings.rules}
+    role = session.services.access.role(sender)
+    rule = rules.get(name)
+    if not at_least(role, "user"):
+        word = say("not_allowed", language)
+    elif rule is None:
+        word = say("grant_gone", language)
+        session.show(Changes(views=await _redrawn(session), row=session.row))
+    elif not await _may(session, rule, sender, role):
+        word = say("grant_not_yours", language)
+    else:
+        await _drop(session, rule, sender, row.seq)
+        word = say("grant_dropped", language, what=allows(rule, language))
+        session.decisions.tell(pressed.press, word)
+        return True
+    session.decisions.done(row.seq, pressed.press, word)
+    return True
+
+
+async def _may(session: "Session", rule: Rule, by: Sender, role: Role | None) -> bool:
+    return role == "admin" or rule.person in await session.services.access.accounts(by.key)
+
+
+async def _drop(
+    session: "Session", rule: Rule, by: Sender, seq: int, told: Notice | None = None
+) -> None:
+    """Take the rule back: one commit with the row, the lists that show it and what is told, so
+    that a crash takes back none, or this one."""
+    await session.written()
+    settings = session.row.settings
+    kept = tuple(one for one in settings.rules if one != rule)
+    session.configure(replace(settings, rules=kept))
+    views = await _redrawn(session)
+    if told is not None:
+        views += (session.want(f"row-{seq}", "notice", told, 1, final=True),)
+    audit = session.audit(by.key, "rule_dropped", f"{rule.tool} {rule.pattern} {rule.person}")
+    session.show(Changes(done=(seq,), views=views, row=session.row, audit=(audit,)))
+
+
+async def _redrawn(session: "Session") -> tuple[OutboxRow, ...]:
+    """The newest lists here as they are now."""
+    await session.written()
+    store, rows = session.services.store, list[OutboxRow]()
+    for shown in await store.views(session.conversation.id, 0, NEWEST, latest=True):
+        if shown.name == CARD:
+            rows += await session.redrawn(shown.turn, CARD, partial(_as_now, session))
+    return tuple(rows)
+
+
+def _as_now(session: "Session", view: View) -> View:
+    if not isinstance(view, ChoiceCard) or not view.buttons:
+        return view
+    mode = view.text.partition("\n")[0]
+    return _card(session, mode, view.language)
+
+
+def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
+    """All rules, each with its number and what takes it back."""
+    rules, private = session.row.settings.rules, session.conversation.private
+    if not rules:
+        text = f"{mode}\n{say('grants_none', language)}"
+        return ChoiceCard(question="", text=text, language=language)
+    lines = [
+        say("grant_line", language, n=n, what=described(rule, language, private=private))
+        for n, rule in enumerate(rules, 1)
+    ]
+    buttons = tuple(
+        Button(label=say("grant_drop", language, n=n), token=f"r:{_name(rule)}")
+        for n, rule in enumerate(rules[:MOST_BUTTONS], 1)
+    )
+    text = "\n".join((mode, say("grants_are", language), *lines, say("grants_usage", language)))
+    return ChoiceCard(question="", text=text, buttons=buttons, language=language)
+
+
+def described(rule: Rule, language: str, *, private: bool) -> str:
+    """What the rule allows, for how long, since when and by whom, as far as that is known."""
+    pieces = [
+        allows(rule, language),
+        say("grant_always" if rule.lasting else "grant_here", language),
+        say("grant_since", language, when=f"{ambient.utc(rule.at):%Y-%m-%d}") if rule.at else "",
+        say("grant_by", language, name=rule.by) if rule.by else "",
+        "" if private else say("grant_whose", language, person=rule.person),
+    ]
+    return ", ".join(filter(None, pieces))
+
+
+def allows(rule: Rule, language: str) -> str:
+    """What may run by the rule."""
+    if rule.pattern in _RISKS:
+        risk = say(_RISKS[rule.pattern], language)
+        return say("grant_risk", language, tool=rule.tool, risk=risk)
+    words = reasons.allowed(rule.tool, rule.pattern, language)
+    return words if rule.pattern.startswith("= ") else f"{rule.tool}: {words}"
+
+
+def _name(rule: Rule) -> str:
+    """The rule as a button names it, whatever its number is by then."""
+    return digest("\n".join((rule.tool, rule.pattern, rule.person, str(rule.lasting))).encode())

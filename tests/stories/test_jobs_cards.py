@@ -1,0 +1,173 @@
+"""The cards of jobs stay true: a job is deleted by a second press, and what is shown of it changes
+with it. Over Telegram, the real gateway and model SDK."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.jobs.book import Book
+from gateway.messages import job_token
+from gateway.texts import say
+from tests.fakes.model_server import Say
+from tests.stories.jobs_rig import TITLE, book, card_of, make, only, runs
+from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, labels, living, quick, token
+
+SURE = ["Delete for good", "Keep"]
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    quick(monkeypatch)
+    async with living(tmp_path) as made:
+        yield made
+
+
+async def listed(rig: Rig, chat: int = PERSON) -> Json:
+    """The card of the only job, newly listed."""
+
+    def cards() -> list[Json]:
+        shown = rig.telegram.chats[chat]
+        return [m for m in shown if m["text"].startswith("1. ") and m.get("reply_markup")]
+
+    count, at = len(cards()), "@test_bot" if chat == GROUP else ""
+    rig.telegram.say(chat, f"/jobs{at}", PERSON, chat == GROUP)
+    await rig.until(lambda: len(cards()) > count)
+    await rig.quiet()
+    return cards()[-1]
+
+
+async def test_it_is_kept_or_deleted_by_a_second_press_on_the_same_card(rig: Rig) -> None:
+    await rig.start()
+    await make(rig)
+    card = await listed(rig)
+    before, count = card["text"], len(rig.said())
+    rig.press(card, "Delete")
+    await rig.until(lambda: labels(card) == SURE)
+    assert say("jobs_sure", title=TITLE) in card["text"]
+    rig.press(card, "Keep")
+    await rig.until(lambda: card["text"] == before)
+    assert labels(card)[-1] == "Delete"
+    first = token(card, "Delete")
+    rig.press(card, "Delete")
+    await rig.until(lambda: labels(card) == SURE)
+    last = token(card, "Delete for good")
+    rig.telegram.press(PERSON, card["message_id"], first, PERSON)  # twice: it asks as it did
+    await rig.quiet()
+    assert (await only(rig)).title == TITLE and labels(card) == SURE
+    rig.press(card, "Delete for good")
+    await rig.until(lambda: not card.get("reply_markup"))
+    assert card["text"] == f"{TITLE} is deleted." and len(rig.said()) == count, "no new message"
+    assert await book(rig).jobs.listed() == ()
+    for late in (first, last, token_of("keep", first)):
+        word = await rig.told(rig.telegram.press(PERSON, card["message_id"], late, PERSON))
+        assert word == say("jobs_no_such")
+    await rig.quiet()
+    assert card["text"] == f"{TITLE} is deleted." and len(rig.said()) == count
+
+
+def token_of(action: str, like: str) -> str:
+    _, job, _, slot = like.split(":")
+    return job_token(job, action, slot)
+
+
+async def test_all_its_cards_change_and_keep_changing_after_a_crash(rig: Rig) -> None:
+    await rig.start()
+    await make(rig)
+    first, second = await listed(rig), await listed(rig)
+    assert first["message_id"] != second["message_id"]
+    rig.press(first, "Pause")
+    await rig.until(lambda: "Resume" in labels(first) and "Resume" in labels(second))
+    await rig.quiet()
+    await rig.crash()
+    await rig.start()
+    rig.telegram.say(PERSON, "/jobs resume 1")
+    await rig.until(lambda: "Pause" in labels(first) and "Pause" in labels(second))
+    rig.press(first, "Delete")
+    await rig.until(lambda: labels(first) == SURE)
+    assert "Delete" in labels(second), "only the one that was pressed asks"
+    await rig.quiet()
+    await rig.crash()
+    await rig.start()
+    rig.press(first, "Delete for good")
+    await rig.until(lambda: not first.get("reply_markup") and not second.get("reply_markup"))
+    assert await book(rig).jobs.listed() == ()
+
+
+async def test_what_was_deleted_elsewhere_is_found_out_by_a_press(rig: Rig) -> None:
+    await rig.start()
+    job = await make(rig)
+    card = await listed(rig)
+    await book(rig).remove(job.id)
+    assert await rig.told(rig.press(card, "Run now")) == say("jobs_no_such")
+    await rig.until(lambda: say("jobs_gone") in card["text"] and not card.get("reply_markup"))
+
+
+async def test_a_command_asks_too_and_so_does_a_card_from_before(rig: Rig) -> None:
+    await rig.start()
+    job = await make(rig)
+    rig.telegram.say(PERSON, "/jobs delete 1")
+    card = await rig.shows(say("jobs_sure", title=TITLE))
+    assert labels(card) == SURE and (await only(rig)).id == job.id
+    rig.press(card, "Keep")
+    await rig.until(lambda: "Delete" in labels(card))
+    await rig.quiet()
+    count = len(rig.said())
+    rig.telegram.press(PERSON, card["message_id"], job_token(job.id, "delete"), PERSON)
+    await rig.until(lambda: len(rig.said()) == count + 1)
+    rig.press(card_of(rig, "for good?"), "Delete for good")
+    await rig.until(lambda: not any(m.get("reply_markup") for m in rig.telegram.chats[PERSON]))
+    assert await book(rig).jobs.listed() == ()
+
+
+async def test_another_person_neither_asks_nor_deletes(rig: Rig) -> None:
+    await rig.start()
+    await make(rig, GROUP)
+    card = await listed(rig, GROUP)
+    for label in ("Delete", "Pause"):
+        assert await rig.told(rig.press(card, label, FRIEND)) == say("jobs_no_such")
+    rig.press(card, "Delete")
+    await rig.until(lambda: labels(card) == SURE)
+    for label in SURE:
+        assert await rig.told(rig.press(card, label, FRIEND)) == say("jobs_no_such")
+    await rig.quiet()
+    assert labels(card) == SURE and (await only(rig)).title == TITLE
+
+
+async def test_a_run_is_begun_once_a_press(rig: Rig) -> None:
+    await rig.start()
+    await make(rig)
+    card = await listed(rig)
+    for text in ("found one thing", "found another"):
+        rig.model.script(Say(text))
+        rig.press(card, "Run now")
+        await rig.shows(text)
+        await rig.quiet()
+    assert [run.slot.startswith("now-") for run in await runs(rig)] == [True, True]
+
+
+async def test_a_kill_between_the_deletion_and_its_commit(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.start()
+    await make(rig)
+    card = await listed(rig)
+    rig.press(card, "Delete")
+    await rig.until(lambda: labels(card) == SURE)
+    removed, remove = asyncio.Event(), Book.remove
+
+    async def dies(self: Book, name: str) -> bool:
+        await remove(self, name)
+        removed.set()
+        await asyncio.Event().wait()  # until the process is gone
+        return True
+
+    monkeypatch.setattr(Book, "remove", dies)
+    rig.press(card, "Delete for good")
+    await removed.wait()
+    await rig.crash()
+    monkeypatch.setattr(Book, "remove", remove)
+    await rig.start()
+    await rig.until(lambda: not card.get("reply_markup") and say("jobs_gone") in card["text"])
+    await rig.quiet()

@@ -1,0 +1,128 @@
+"""What was allowed for longer is told in plain words and taken back, by a button or by its number.
+Over Telegram, the real gateway and model SDK."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.texts import say
+from gateway.wiring import assembly
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import (
+    FRIEND,
+    GROUP,
+    PERSON,
+    Json,
+    Rig,
+    labels,
+    living,
+    mention,
+    quick,
+    write,
+)
+from tests.stories.test_telegram_story import Isolated
+
+LS = Call("run_command", '{"command": "ls"}')
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    async def found() -> Isolated:
+        return Isolated()
+
+    quick(monkeypatch)
+    monkeypatch.setattr(assembly, "detect", found)
+    async with living(tmp_path) as made:
+        yield made
+
+
+async def allowed(rig: Rig, call: Call, label: str, chat: int = PERSON) -> None:
+    """Ask for something that needs a yes, and give it so."""
+    rig.model.script(call, Say("done"))
+    count = rig.said(chat).count("done")
+    if chat == GROUP:
+        rig.telegram.say(chat, "@test_bot do it", user=PERSON, **mention("@test_bot"))
+    else:
+        rig.telegram.say(chat, "do it")
+    rig.press(await rig.card(chat), label)
+    await rig.until(lambda: rig.said(chat).count("done") > count)
+    await rig.quiet()
+
+
+async def listed(rig: Rig, chat: int = PERSON) -> Json:
+    at = "@test_bot" if chat == GROUP else ""
+    rig.telegram.say(chat, f"/permissions{at}", PERSON, chat == GROUP)
+    card = await rig.shows(say("grants_are"), chat)
+    await rig.quiet()
+    return card
+
+
+async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> None:
+    await rig.start(SANDBOX_PROVIDER="auto")
+    rig.telegram.say(PERSON, "/permissions")
+    await rig.shows(say("grants_none"))
+    await allowed(rig, LS, "Always")
+    await allowed(rig, write("a.txt"), "Approve in this")
+    card = await listed(rig)
+    first, second = (line for line in card["text"].splitlines() if line[:2] in ("1.", "2."))
+    assert first.startswith("1. exactly run_command ls, always here, since 20")
+    assert first.endswith("allowed by U11"), first
+    assert second.startswith("2. write_file: any call (low risk), in this conversation, until /new")
+    assert "telegram:" not in card["text"] and " · as of " not in card["text"]
+    assert labels(card) == ["Take back 1", "Take back 2"]
+    press = rig.press(card, "Take back 1")
+    assert await rig.told(press) == say("grant_dropped", what="exactly run_command ls")
+    await rig.until(lambda: labels(card) == ["Take back 1"])
+    assert "1. write_file" in card["text"]
+    rig.model.script(LS, Say("asked again"))
+    rig.telegram.say(PERSON, "do it")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("asked again")
+    await rig.quiet()
+    await rig.crash()
+    await rig.start(SANDBOX_PROVIDER="auto")
+    rig.telegram.say(PERSON, "/permissions drop 2")
+    await rig.shows(say("grants_usage"))
+    rig.telegram.say(PERSON, "/permissions drop 1")
+    await rig.shows("Taken back: write_file")
+    await rig.until(lambda: not card.get("reply_markup") and say("grants_none") in card["text"])
+    whats = [what for _, what, _ in await rig.audit()]
+    assert whats.count("rule_dropped") == 2
+
+
+async def test_late_and_double_presses_take_back_nothing_else(rig: Rig) -> None:
+    await rig.start(SANDBOX_PROVIDER="auto")
+    await allowed(rig, LS, "Always")
+    await allowed(rig, write("a.txt"), "Approve in this")
+    card = await listed(rig)
+    tokens = [b["callback_data"] for row in card["reply_markup"]["inline_keyboard"] for b in row]
+    for word in (say("grant_dropped", what="exactly run_command ls"), say("grant_gone")):
+        press = rig.telegram.press(PERSON, card["message_id"], tokens[0], PERSON)
+        assert await rig.told(press) == word
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    late = rig.telegram.press(PERSON, card["message_id"], tokens[1], PERSON)
+    assert await rig.told(late) == say("grant_gone")
+    await rig.until(lambda: not card.get("reply_markup"))
+
+
+async def test_in_a_group_it_says_for_whom_and_others_take_nothing_back(rig: Rig) -> None:
+    await rig.start(SANDBOX_PROVIDER="auto")
+    await allowed(rig, write("a.txt"), "Approve in this", GROUP)
+    card = await listed(rig, GROUP)
+    assert f"for requests of telegram:{PERSON}" in card["text"]
+    assert await rig.told(rig.press(card, "Take back 1", FRIEND)) == say("grant_not_yours")
+    rig.telegram.say(GROUP, "/permissions@test_bot drop 1", FRIEND, True)
+    await rig.shows(say("grant_not_yours"), GROUP)
+    assert labels(card) == ["Take back 1"]
+
+
+async def test_in_german(rig: Rig) -> None:
+    await rig.start(SANDBOX_PROVIDER="auto")
+    await allowed(rig, LS, "Always")
+    ann = {"id": PERSON, "is_bot": False, "first_name": "U11", "language_code": "de"}
+    rig.telegram.say(PERSON, "/permissions", **{"from": ann})
+    card = await rig.shows("Ohne Nachfrage erlaubt:")
+    assert "1. genau run_command ls, hier immer, seit 20" in card["text"]
+    assert labels(card) == ["1 zurücknehmen"]
