@@ -52,7 +52,11 @@ class Shell(Protocol):
 
     @property
     def alive(self) -> bool:
-        """It takes commands."""
+        """It takes commands; not any more as soon as it is being ended."""
+
+    @property
+    def gone(self) -> bool:
+        """It is dead."""
 
     async def run(
         self,

@@ -103,8 +103,13 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """It takes commands."""
-        return self._child.done is None
+        """It takes commands; not any more as soon as it is being ended."""
+        return self._pipe >= 0 and not self.gone
+
+    @property
+    def gone(self) -> bool:
+        """It is dead."""
+        return self._child.done is not None
 
     async def run(
         self,

@@ -81,7 +81,7 @@ class Shells:
         """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
         self._make_room()
         desk.session = session = await sandbox.open_shell(workspace, limit)
-        self._begun = [*(one for one in self._begun if one.alive), session]
+        self._begun = [*(one for one in self._begun if not one.gone), session]
         try:
             at = await session.run("true", DEATH, lambda text: None)
             desk.top = desk.folder = at.folder

@@ -109,7 +109,11 @@ class Bash:
         assert desk.session is not None
         env = self._secrets.given(context.workspace, wanted.command)
         most = min(wanted.timeout, self.limit)
-        ran = await desk.session.run(wanted.command, most, context.output, env)
+        try:
+            ran = await desk.session.run(wanted.command, most, context.output, env)
+        except asyncio.CancelledError:
+            self.shells.note(context.workspace, "it was stopped")
+            raise
         if not desk.alive:
             self.shells.note(context.workspace, f"it ended with: {wanted.command[:80]}")
             end = "" if ran.done.timed_out else f"\n[{_ENDED}]"
