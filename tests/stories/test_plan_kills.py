@@ -155,7 +155,7 @@ def backwards(ledger: Ledger) -> list[str]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_kill_at_every_point_of_a_planned_turn(every: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 80, points

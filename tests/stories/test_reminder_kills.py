@@ -59,12 +59,13 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_a_kill_at_every_point_reminds_once() -> None:
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_at_every_point_reminds_once(every: int) -> None:
     sends.clear()
     points = count_points(story)
     names = points["names"]
     assert names.count("commit") > 5, names
-    killed_everywhere(points, story, check)
+    killed_everywhere(points, story, check, every=every)
     # between the platform's answer and the commit of it nothing can tell whether it stands there
     assert sends[2] <= 3, sends
 
