@@ -77,7 +77,7 @@ def some() -> tuple[tuple[ShownJob, tuple[ShownRun, ...]], ...]:
     bad = run("failed. The model could not be reached.", "failed", "The key is refused.",
               tries=1, tried=tried)  # fmt: skip
     there = (Delivery(to="file:reports/today.md"), Delivery(to="slack:T1:C1", why="is gone"))
-    good = run("done, $0.0100", text="Two are open.\nThe second is older.", delivered=there)
+    good = run("done, $0.01", text="Two are open.\nThe second is older.", delivered=there)
     return (
         (job("j1", "Open incidents"), (good, run("skipped. The run before was not over.", "skipped"))),
         (job("j2", "Disk space on all hosts of the north", state="paused", words="Every 2 h", next=()), (bad,)),

@@ -133,7 +133,7 @@ async def limits(s: Surface) -> None:
     await s.shows("This is what I know.")
     await s.rest("summed up")
     await s.say("Now what is costly")
-    await s.shows("This request has reached its limit of $0.1000")
+    await s.shows("This request has reached its limit of $0.10")
     await s.rest("too much")
 
 

@@ -104,7 +104,7 @@ async def test_money_of_a_person_is_limited_over_conversations_and_restarts(rig:
     await rig.stop()
     await rig.start(**limit)
     rig.telegram.say(PERSON, "second")
-    await rig.shows("Your limit of $0.1200 a day is reached")
+    await rig.shows("Your limit of $0.12 a day is reached")
     await rig.quiet()
     assert len(rig.model.requests) == 1, "nothing was called"
     rig.model.script(Say("for a friend"))
@@ -128,7 +128,7 @@ async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
     await rig.start(MODEL_PRICES=PRICES, BUDGET_TURN_USD="0.1")
     rig.model.script(Call("list_files", '{"path": "."}', tokens=5_000))
     rig.telegram.say(PERSON, "look")
-    await rig.shows("This request has reached its limit of $0.1000")
+    await rig.shows("This request has reached its limit of $0.10")
     await rig.quiet()
     assert len(rig.model.requests) == 1
 

@@ -316,14 +316,14 @@ async def test_a_run_spends_what_it_may_and_no_more(rig: Rig, clock: Shifted) ->
     rig.model.script(schedule(spend=0.5), Say("It stands."))
     rig.telegram.say(PERSON, "daily, half a dollar")
     card = await rig.card()
-    assert "$0.5000 a run" in card["text"]
+    assert "$0.50 a run" in card["text"]
     rig.press(card, "Confirm")
     await rig.shows("It stands.")
     await rig.quiet()
     asked = len(rig.model.requests)
     await fire(rig, clock)
     card = await rig.shows("A limit of money was reached")
-    assert "$0.5000" in card["text"] and len(rig.model.requests) == asked
+    assert "$0.50" in card["text"] and len(rig.model.requests) == asked
 
 
 async def test_usage_tells_what_a_job_took_today(rig: Rig) -> None:
