@@ -188,10 +188,13 @@ def _state(handle: str, command: Command) -> str:
     if (done := command.done) is not None:
         return report(done, command.limit, command.stopped)
     output = command.output()
-    left = len(output) - MAX_TAIL
+    tail = output[-MAX_TAIL:]
+    if len(output) > MAX_TAIL:  # of a line that is cut through, half a secret could be shown
+        tail = tail.partition("\n")[2] or tail
+    left = len(output) - len(tail)
     cut = f"[… {left} characters before this]\n" if left > 0 else ""
     head = f"{handle} has been running for {command.age:.0f} s of at most {command.limit:g} s."
-    return f"{head}\n{cut}{output[-MAX_TAIL:] or '(no output yet)'}"
+    return f"{head}\n{cut}{tail or '(no output yet)'}"
 
 
 def report(done: Done, limit: float, stopped: bool = False) -> str:

@@ -150,6 +150,8 @@ async def test_little_is_kept_of_much(tmp_path: Path) -> None:
         while "\n200000" not in (said := await desk.check(first)):
             await asyncio.sleep(0.02)
     assert len(said) < 7_000 and "characters before this" in said
+    first_line, second = said.partition("before this]\n")[2].split("\n")[:2]
+    assert int(first_line) + 1 == int(second), "half a line could be half a secret"
     for _ in range(12):
         handle = await desk.start("seq 200000")
         assert len(await desk.check(handle, "wait")) < 110_000
