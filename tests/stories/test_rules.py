@@ -609,6 +609,31 @@ def test_R19_nothing_is_sent_before_its_mark_stands(
     assert marked == [True]
 
 
+def test_R20_a_sender_whose_lease_is_short_waits_for_its_renewal(tmp_path: Path) -> None:
+    """A machine that slept: nothing is sent by an old lease, and all of it by the renewed one."""
+
+    async def story(one: Life) -> None:
+        one.agent.delays["model"] = 0.05
+        await one.say("m1", "hello")
+        await one.until(lambda: one.host.sessions, SOON)
+        (session,) = one.host.sessions.values()
+        may_send, asked = session.may_send, list[bool]()
+
+        def looked(seconds: float) -> bool:
+            asked.append(may_send(seconds))
+            if len(asked) == 1:
+                session.deadline += 60.0  # it is renewed after all
+            return asked[-1]
+
+        session.may_send = looked  # type: ignore[method-assign]
+        session.deadline -= 29.0
+        await ends(one, "ack hello")
+        assert asked[0] is False and asked[1:] and all(asked[1:])
+
+    live(tmp_path, story)
+    assert len(Ledger(tmp_path / "ledger.jsonl").all("send")) == 1
+
+
 def test_R20_the_sender_is_asked_to_stop_never_cancelled(tmp_path: Path) -> None:
     async def story(one: Life) -> None:
         send = one.adapter.send
