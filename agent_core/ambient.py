@@ -20,14 +20,17 @@ class Clock(Protocol):
     async def wait(self, seconds: float) -> None: ...
 
 
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock. Durations count the time that the machine slept: leases run out in it."""
 
     def now(self) -> float:
         return time.time()
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(_SINCE_BOOT)
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -3,6 +3,7 @@ and a kill after every record."""
 
 import json
 import re
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -510,3 +511,41 @@ def test_names_of_one_page_are_one() -> None:
         second, text=" ".join(f"v{n}" for n in range(100))
     ), "the same address"
     assert len(shelf) == 2
+
+
+def test_words_of_a_page_that_look_like_what_was_set_aside_break_nothing() -> None:
+    given = gathered()
+    odd = replace(given.sources[0], title="a \x009\x00 b")
+    made = written("## S\nIt is [f1] [f2].", replace(given, sources=(odd, *given.sources[1:])))
+    assert "a \x009\x00 b" in made.report
+
+
+def test_a_fence_is_closed_by_one_that_is_as_long() -> None:
+    given = gathered()
+    code = "````\n```\nrows[0] # [9]\n`````"
+    assert code in written(f"## S\nIt is [f1].\n{code}\nSo.", given).report
+    made = written("## S\n```rows``` is [f1].\n## T\n```\nx[1]\n```", given)
+    assert "```rows``` is [1]." in made.report and "x[1]" in made.report
+    made = written("## S\nIt is [f1].\n```\nfirst [7]\nSo [f2].", given)
+    assert made.cited == 2 and "[7]" not in made.report
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "\n".join("~" * n for n in range(3, 150)) + "\nx" * 20_000,
+        "`" * 9_000 + "\nx" * 20_000,
+        "```x\n" * 20_000,
+        "[" * 60_000,
+        "![](" * 20_000,
+        "\n" * 60_000,
+        " " * 60_000,
+    ],
+    ids=["fences", "long", "unclosed", "brackets", "images", "lines", "spaces"],
+)
+def test_a_hostile_draft_is_read_at_once(hostile: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(Unusable):
+        check(hostile, gathered().findings)
+    written(f"## S\nIt is [f1].\n{hostile}", gathered())
+    assert time.process_time() - begun < 3

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.plans import amend
-from gateway.store.rows import Changes, Lease
+from gateway.store.rows import Changes, Lease, OutboxRow
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import (
@@ -235,3 +235,32 @@ async def test_two_people_press_at_once(rig: Rig) -> None:
     assert {await rig.told(one) for one in late} <= {say("plan_over"), say("plan_none"), ""}
     await rig.quiet()
     assert not card.get("reply_markup") and "– 1. Find the hosts" in card["text"]
+
+
+async def test_the_last_turn_is_taken_back_by_the_commit_that_begins_the_new_one(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit of the sender's may stand between the two: killed after it, /retry would take back
+    another turn. Here one is made whenever the old card is looked for."""
+    await rig.start()
+    await failed(rig)
+    outbox, submit, taking = rig.store.outbox, rig.store.submit, list[Changes]()
+
+    async def between(turn: str) -> tuple[OutboxRow, ...]:
+        if (session := rig.session()) is not None:
+            session.submit(Changes(row=session.row))
+        return await outbox(turn)
+
+    def seen(lease: Lease, changes: Changes) -> "asyncio.Future[None]":
+        if any(row.kind == "undone" for row in changes.transcript):
+            taking.append(changes)
+        return submit(lease, changes)
+
+    monkeypatch.setattr(rig.store, "outbox", between)
+    monkeypatch.setattr(rig.store, "submit", seen)
+    rig.model.script(CHAIN, *[Say("x"), GOOD] * 3, Say("Now it did."))
+    rig.telegram.say(PERSON, "/retry")
+    await rig.shows("Now it did.")
+    await rig.quiet()
+    (one,) = taking
+    assert one.turns and one.done and any(row.name == "plan" for row in one.views)
