@@ -13,11 +13,13 @@ from agent_core.research.sources import Skipped, Source
 TITLE = 120
 _MARK = re.compile(r"\[\s*(f\d+(?:\s*[,;]\s*f\d+)*)\s*\]", re.IGNORECASE)
 _FOREIGN = re.compile(r"\[\^?\d+(?:\s*[,;–-]\s*\d+)*\](?!\()")
-_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_REFERENCE = re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$", re.MULTILINE)
+_TO = r"\[([^\]]{0,500})\]\([^)]{0,2000}\)"
+_IMAGE = re.compile(f"!{_TO}")
+_LINK = re.compile(_TO)
+_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]+\]:\s*\S+.*$", re.MULTILINE)
 _URL = re.compile(r"<?(?:https?://|www\.)[^\s<>)\]]+>?", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_LOOSE = re.compile(r"(?<![ \t])[ \t]+([.,;:])")
 _LIFTED = re.compile("\0(\\d+)\0")
 _HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
 
@@ -53,7 +55,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
 def check(text: str, findings: Iterable[Finding]) -> str:
     """A draft of a report as it is, if it cites anything that is known. Raises Unworded."""
     known = {finding.id for finding in findings}
-    prose = _FENCE.sub("", text)
+    prose, _ = _apart(text)
     cited = {mark for found in _MARK.findall(prose) for mark in _ids(found)}
     if not cited & known:
         raise Unworded("It cites no finding. Put marks such as [f1] behind what they bear.")
@@ -75,13 +77,14 @@ def written(draft: str, gathered: Gathered) -> Written:
         known = (by_id[mark].source for mark in _ids(found[1]) if mark in by_id)
         return "".join(f"[{n}]" for n in sorted({numbers[source] for source in known}))
 
-    body = re.sub(r"[ \t]+([.,;:])", r"\1", _MARK.sub(citation, body))
+    body = _LOOSE.sub(r"\1", _MARK.sub(citation, body))
     body = re.sub(r"(\[\d+\])(?:\s*\1)+", r"\1", body).strip()
     listed = [
         _reference(n, gathered.sources[source], [f for f in cited if f.source == source])
         for source, n in numbers.items()
     ]
     labels = gathered.labels
+    first, body = (_LIFTED.sub(code, text) for text in (_first_section(body), body))
     parts = [f"# {gathered.title}", body, f"## {labels.sources}", "\n".join(listed)]
     if gathered.skipped:
         why = "\n".join(f"- {_line(one.what)}: {_line(one.why)}" for one in gathered.skipped)
@@ -90,21 +93,36 @@ def written(draft: str, gathered: Gathered) -> Written:
         parts.insert(1, f"*{labels.few} ({len(order)}).*")
     links = "\n".join(f"[{n}] {_link(gathered.sources[source])}  " for source, n in numbers.items())
     thin = f"\n\n*{labels.few} ({len(order)}).*" if gathered.thin else ""
-    summary = f"{_first_section(body)}{thin}\n\n**{labels.sources}**\n{links}"
-    report, summary = (_LIFTED.sub(code, text) for text in ("\n\n".join(parts) + "\n", summary))
-    return Written(report=report, summary=summary, cited=len(order))
+    summary = f"{first}{thin}\n\n**{labels.sources}**\n{links}"
+    return Written(report="\n\n".join(parts) + "\n", summary=summary, cited=len(order))
 
 
 def _lifted(draft: str) -> tuple[str, Callable[[re.Match[str]], str]]:
     """The draft with its blocks of code out of the way, in which `[0]` is no citation and `#` no
     heading; and what puts each back. Links are taken out of code too."""
+    lifted, blocks = _apart(draft.replace("\0", ""))
+    blocks = [_URL.sub("", block) for block in blocks]
+    return lifted, lambda found: blocks[int(found[1])]
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """`text` with a mark in place of each block of code, and the blocks. One that is never closed
+    stays where it is, with all that follows."""
+    kept: list[str] = []
     blocks: list[str] = []
-
-    def lift(found: re.Match[str]) -> str:
-        blocks.append(_URL.sub("", found[0]))
-        return f"\0{len(blocks) - 1}\0"
-
-    return _FENCE.sub(lift, draft.replace("\0", "")), lambda found: blocks[int(found[1])]
+    mark, opened = "", 0
+    for line in text.split("\n"):
+        found = _FENCE.fullmatch(line)
+        kept.append(line)
+        if found is None:
+            continue
+        if not mark:
+            mark, opened = found[1], len(kept) - 1
+        elif found[1].startswith(mark) and not found[2].strip():
+            blocks.append("\n".join(kept[opened:]))
+            kept[opened:] = [f"\0{len(blocks) - 1}\0"]
+            mark = ""
+    return "\n".join(kept), blocks
 
 
 def _reference(n: int, source: Source, findings: Iterable[Finding]) -> str:

@@ -270,7 +270,7 @@ class Host:
                 self._next_due = await self.services.store.next_due()
             except StoreFailed as error:
                 log.error("timers_failed", extra={"why": str(error)})
-                self._next_due, due = None, ()
+                self._next_due, due = ambient.now() + AGAIN, ()
             following = self._next_due
             nap = LONGEST_NAP if following is None else following - ambient.now()
             with suppress(TimeoutError):

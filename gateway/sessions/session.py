@@ -226,8 +226,8 @@ class Session(Commits):
         await self.history.rows()
         now = await remembered(self, row)
         if past is not None:
-            take_back(self, past)
             self.along += await self.redrawn(past.turn.id, "plan", plans.superseded("plan_anew"))
+            take_back(self, past)  # a commit before the turn's own would take back this much alone
         row = replace(row, history=self.row.shows)
         brief = self.services.agent.brief(self.conversation, self.row.settings, asked.text)
         shows = self.adapter.abilities.own_messages

@@ -773,3 +773,22 @@ def test_R24_a_bad_request_does_not_take_its_commit_along(tmp_path: Path) -> Non
         await store.close()
 
     asyncio.run(main())
+
+
+def test_a_timer_is_not_forgotten_when_the_store_fails_once(tmp_path: Path) -> None:
+    async def story(one: Life) -> None:
+        due, failed = one.store.due, list[float]()
+
+        async def fails_once(now: float, most: int) -> object:
+            if one.ledger.all("send") and not failed:
+                failed.append(now)
+                raise StoreFailed("for a moment")
+            return await due(now, most)
+
+        one.store.due = fails_once  # type: ignore[attr-defined]
+        one.services.question_expires = 1.0
+        await one.say("m1", "do deploy")
+        await one.until(lambda: any(card.state == "expired" for card in one.cards()), SOON)
+        assert failed
+
+    live(tmp_path, story)
