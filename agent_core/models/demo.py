@@ -52,6 +52,7 @@ QUESTION: dict[str, object] = {
     "kind": "decision",
 }
 SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
+    (("plan",), "task_planning", "I make a plan.", PLAN),
     (("list", "files"), "list_files", "I will look at the files.", {}),
     (
         ("write", "note"),
@@ -67,9 +68,8 @@ SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
     ),
     (("choose",), "ask_user", "I have a question.", QUESTION),
     (("every", "daily", "job"), "schedule_job", "I propose a job.", JOB),
-    (("plan",), "task_planning", "I make a plan.", PLAN),
 )
-"""Words that start it, the tool, what is said, the arguments."""
+"""Words that start it, the tool, what is said, the arguments. The first row that fits counts."""
 QUOTED = 1000
 STEP = "Now do this step and nothing else:\n"
 """How a step of a plan is given out."""

@@ -46,6 +46,13 @@ async def test_words_start_tools(text: str, tool: str, arguments: dict[str, str]
     assert reply.finish == "tool_calls"
 
 
+async def test_a_plan_comes_before_the_words_of_its_steps() -> None:
+    planning = ToolSpec(name="task_planning", description="", parameters={"type": "object"})
+    said = "Plan a trip: first find the weather, then write a packing list"
+    call = (await say(user(said), tools=(*TOOLS, planning))).parts[-1]
+    assert isinstance(call, ToolCall) and call.name == "task_planning"
+
+
 async def test_choose_asks() -> None:
     call = (await say(user("Let me choose!"))).parts[-1]
     assert isinstance(call, ToolCall)
