@@ -201,8 +201,8 @@ ENGLISH: dict[Key, str] = {
     "research_analyze": "Examine the sources",
     "research_synthesize": "Bring it together",
     "research_write": "Write the report",
-    "research_sources": "{n} sources",
-    "research_findings": "{n} findings",
+    "research_sources": "sources: {n}",
+    "research_findings": "findings: {n}",
 }
 
 GERMAN: dict[Key, str] = {
@@ -365,8 +365,8 @@ GERMAN: dict[Key, str] = {
     "research_analyze": "Die Quellen prüfen",
     "research_synthesize": "Zusammenführen",
     "research_write": "Den Bericht schreiben",
-    "research_sources": "{n} Quellen",
-    "research_findings": "{n} Befunde",
+    "research_sources": "Quellen: {n}",
+    "research_findings": "Befunde: {n}",
 }
 
 for _area in (faults, grants, history, jobs, memory, people, plans, spending, vault):

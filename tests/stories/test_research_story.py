@@ -124,7 +124,7 @@ async def test_a_research_ticks_and_ends_in_an_answer_and_a_file(
     stages = ("1. Set the frame", "2. Search and read", "3. Examine the sources")
     for stage in (*stages, "5. Write the report"):
         assert f"☑ {stage}" in plan
-    assert "3 sources" in plan and "3 findings" in plan and "Cheap hosts" in plan
+    assert "sources: 3" in plan and "findings: 3" in plan and "Cheap hosts" in plan
     activity = next(text for text in said if "About Beta" in text)
     assert "/gone" in activity
     final = next(text for text in said if "One host [1]" in text)
