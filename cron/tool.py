@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.questions import Answer, Decision
-from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.contract import Tool
+from agent_core.tools.turn.tool import TurnTool
 from cron.card import About, card_of, card_of_action
 from cron.timetable import Times
 from gateway.clock import new_id
@@ -111,19 +112,14 @@ def schedule_tool(
     """The tool. `book` is there when turns run; `asking`: for whom one works; `spend`: what a job may spend a day, in
     words of a language."""
     desk = _Desk(book, asking, spend)
-    return Tool(
+    return TurnTool(
         name=NAME,
         description=DESCRIPTION,
         arguments=Scheduling,
         repetition="idempotent",
         access="read",
-        call=_call,
         over=desk.over,
     )
-
-
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("A job is proposed within a turn, never alone.")
 
 
 class _Desk:

@@ -33,11 +33,17 @@ class Answer:
         """The answer is complete. Its thinking stays as it is: the provider checks that."""
         self._thinking.end()
         self._text.end()
-        parts = tuple(map(self._hidden, reply.parts))
-        return reply if parts == reply.parts else replace(reply, parts=parts)
+        return hidden(reply, self._words)
 
-    def _hidden(self, part: Part) -> Part:
-        if not isinstance(part, Text):
-            return part
-        text = self._words.hide(part.text)
-        return part if text == part.text else Text(text=text)
+
+def hidden(reply: Reply, words: Words) -> Reply:
+    """`reply` with names in place of the words in its text."""
+    parts = tuple(_hidden(part, words) for part in reply.parts)
+    return reply if parts == reply.parts else replace(reply, parts=parts)
+
+
+def _hidden(part: Part, words: Words) -> Part:
+    if not isinstance(part, Text):
+        return part
+    text = words.hide(part.text)
+    return part if text == part.text else Text(text=text)

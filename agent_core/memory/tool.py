@@ -1,6 +1,6 @@
 """The tool memory: the agent keeps what will matter later, and forgets it when it is asked to.
 
-A turn tool (`Tool.over`): what it stores is told to people as an event, which only a scope can
+A turn tool (`TurnTool.over`): what it stores is told to people as an event, which only a scope can
 record, and the key that makes a repetition harmless is a record of the turn.
 """
 
@@ -11,7 +11,8 @@ from agent_core.memory.documents import Action, Change, Target
 from agent_core.memory.keeping import keep
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
-from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.contract import Tool
+from agent_core.tools.turn.tool import TurnTool
 
 NAME = "memory"
 OFF = "The memory is switched off here. The person can switch it on with /memory on."
@@ -32,7 +33,7 @@ class Remember(BaseModel):
 
 def memory_tool() -> Tool:
     """The tool memory, over the memory that a turn's hands have."""
-    return Tool(
+    return TurnTool(
         name=NAME,
         description="Your memory across conversations: target memory (the work: decisions, "
         "conventions, how things are done here) or user (the person: name, preferences; only in "
@@ -43,7 +44,6 @@ def memory_tool() -> Tool:
         arguments=Remember,
         repetition="idempotent",
         access="read",
-        call=_call,
         over=_over,
     )
 
@@ -68,7 +68,3 @@ def _closed(hands: Hands, target: Target) -> str:
     if hands.memory is None or hands.memory.off:
         return OFF
     return GROUP if target == "user" and not hands.memory.personal else ""
-
-
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("The memory belongs to a turn; it is never changed alone.")

@@ -21,9 +21,10 @@ from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.scope import Scope
 from agent_core.tools import planning
-from agent_core.tools.contract import Tool, ToolContext, TurnCallable
+from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.foreign import looked_up
 from agent_core.tools.toolbox import Prepared, Unfit, bound, run
+from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
 
 async def act(
@@ -135,7 +136,7 @@ class _Worker:
         return await self._run(item, scope, digest)
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
-        if item.tool.over is not None:
+        if isinstance(item.tool, TurnTool):
             return await self._over(item.tool.over, item, scope)
         workspace = Path(self._brief.workspace)
         limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides

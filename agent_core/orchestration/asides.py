@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_core.context.transcript import ASIDE
+from agent_core.guardrails.answers import hidden
 from agent_core.messages import Message, Text, Thinking, text_of, user
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.brief import Hands
@@ -52,7 +53,7 @@ async def consult(
     said: tuple[Message, ...] = ()
     for n in range(1, TRIES + 1):
         asked = replace(request, messages=(*request.messages, *said))
-        call = partial(silent(hands).complete, asked.model, asked)
+        call = partial(heard, hands, asked)
         reply = await scope.model(call, f"{ASIDE}{n}", limit)
         answer = spoken(reply)
         said = (*said, answer)
@@ -62,6 +63,13 @@ async def consult(
             if n < TRIES:
                 said = (*said, user(f"That cannot be used. {error} {error.again}"))
     return None, said
+
+
+async def heard(hands: Hands, request: Request, on_delta: OnDelta) -> Reply:
+    """The answer to a question aside: not shown while it comes, and without what has to be hidden,
+    for it may be what people read in the end."""
+    reply = await hands.complete(request.model, request, lambda delta: None)
+    return reply if hands.hides is None else hidden(reply, hands.hides())
 
 
 def silent(hands: Hands) -> Hands:

@@ -1,6 +1,6 @@
 """The ways into a research: the turn's own (route `research`), and the tool delegate_to_research.
 
-The tool is a turn tool (`Tool.over`): it gets the scope of its call. Each search, page and answer
+The tool is a turn tool (`TurnTool.over`): it gets the scope of its call. Each search, page and answer
 of the model is a record of its own in there, so a call that a crash cut off goes on where it was,
 instead of being one effect whose outcome nobody knows. What it returns rides on the next commit.
 """
@@ -30,6 +30,7 @@ from agent_core.research.stages import Wish
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Prepared, Toolbox
+from agent_core.tools.turn.tool import TurnTool
 
 NAME = "delegate_to_research"
 MOST = 9_000
@@ -84,7 +85,7 @@ def research_tool(means: Means) -> Tool:
         text = made.report if len(made.report) <= MOST else f"{made.report[:MOST]}\n[…]"
         return f"{text}\n{where}" if made.file is not None else text
 
-    return Tool(
+    return TurnTool(
         name=NAME,
         description="Hand a question to the research agent: it searches the web in several "
         "rounds, reads the sources and returns a report with citations. quick: 4 sources, "
@@ -92,7 +93,6 @@ def research_tool(means: Means) -> Tool:
         arguments=Delegate,
         repetition="idempotent",
         access="network",
-        call=_call,
         over=over,
         rule=lambda arguments: "any research of the web",
     )
@@ -160,7 +160,3 @@ async def _told(
 
 async def _may(arguments: BaseModel, context: ToolContext) -> str:
     return "It may."
-
-
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("A research runs over its call's scope, never alone.")

@@ -1,6 +1,6 @@
 """The tools invoke_skill and list_skills.
 
-invoke_skill is a turn tool (`Tool.over`): a skill's calls of models and tools are records of their
+invoke_skill is a turn tool (`TurnTool.over`): a skill's calls of models and tools are records of their
 own in its scope. It asks for no permission itself, since each call that it makes is judged alone.
 """
 
@@ -9,13 +9,13 @@ import asyncio
 import msgspec
 from pydantic import BaseModel, Field, JsonValue
 
-from agent_core.errors import ToolFailed
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.skills.context import Ground, SkillContext
 from agent_core.skills.contract import Skill, Values
 from agent_core.skills.registry import Skills
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.turn.tool import TurnTool
 
 INVOKE, LIST = "invoke_skill", "list_skills"
 
@@ -45,7 +45,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         return "\n\n".join(map(_line, await asyncio.to_thread(skills.listed)))
 
     return (
-        Tool(
+        TurnTool(
             name=INVOKE,
             description="Carry out a skill: pictures, slides, an app, code, data analysis, web "
             "research, a plan, and what operators added. list_skills says which there are and "
@@ -53,7 +53,6 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             arguments=Invoke,
             repetition="idempotent",
             access="read",
-            call=_call,
             over=invoke,
         ),
         Tool(
@@ -73,7 +72,3 @@ def _line(skill: Skill) -> str:
         return f"{about.id}: cannot be used here. {why}"
     params = msgspec.json.encode(about.parameters).decode()
     return f"{about.id} ({about.category}, {about.version}): {about.description}\nparams: {params}"
-
-
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("A skill runs over its call's scope, never alone.")

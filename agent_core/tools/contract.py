@@ -2,17 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from pydantic import BaseModel
 
 from agent_core.messages import Output
 from agent_core.questions import Question
-
-if TYPE_CHECKING:  # what a turn tool works with is made of tools
-    from agent_core.orchestration.brief import Brief, Hands
-    from agent_core.scope import Scope
 
 Repetition = Literal["pure", "idempotent", "effect"]
 """pure: run again freely. idempotent: run again with the same key. effect: never run twice."""
@@ -67,10 +63,6 @@ class Tool(Struct, frozen=True, kw_only=True):
     schema: dict[str, object] | None = None
     """Set: somebody else's tool. The arguments are checked against this JSON schema, and paths in
     them are not the workspace's."""
-    over: "TurnCallable | None" = None
-    """Set: a turn tool. It gets the call's scope in place of `call`, and is journaled by the
-    records that it makes in there, not as one effect: after a crash it goes on where it was."""
 
 
 ToolCallable: TypeAlias = Callable[[BaseModel, ToolContext], Awaitable[str | Output]]
-TurnCallable: TypeAlias = "Callable[[BaseModel, Scope, Brief, Hands], Awaitable[str]]"

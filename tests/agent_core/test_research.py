@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed, Parked
 from agent_core.events import ErrorMet, HandedOff, ResearchMoved, SourceFound
+from agent_core.guardrails.veil import Words
 from agent_core.journal import Asked, Emitted, Journal, Noted, Replied, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request
@@ -549,3 +550,15 @@ def test_a_hostile_draft_is_read_at_once(hostile: str) -> None:
         check(hostile, gathered().findings)
     written(f"## S\nIt is [f1].\n{hostile}", gathered())
     assert time.process_time() - begun < 3
+
+
+async def test_words_that_are_to_be_hidden_are_hidden_in_a_report_too(
+    tmp_path: Path, site: WebPages
+) -> None:
+    site.status = 429
+    world = World(tmp_path, site)
+    world.hands = replace(world.hands, hides=lambda: Words({"abc-123-abc": "[TOKEN]"}))
+    world.answers["nothing"] = "Nothing is known of abc-123-abc."
+    disk = Disk()
+    result = await world.run(disk)
+    assert result.text == "Nothing is known of [TOKEN]." and "abc-123" not in str(disk.records)

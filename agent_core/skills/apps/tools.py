@@ -30,7 +30,8 @@ from agent_core.skills.calling import Wanted, called, good
 from agent_core.skills.contract import Values
 from agent_core.skills.files import slug
 from agent_core.tools import paths
-from agent_core.tools.contract import Tool, ToolContext, TurnCallable
+from agent_core.tools.contract import Tool
+from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
 CREATE, WRITE = "create_app_project", "app_write_file"
 INSTALL, START = "app_install_packages", "app_start_server"
@@ -192,16 +193,11 @@ def _inside(project: str, line: str) -> str:
 
 
 def _tool(name: str, about: str, arguments: type[BaseModel], over: TurnCallable) -> Tool:
-    return Tool(
+    return TurnTool(
         name=name,
         description=about,
         arguments=arguments,
         repetition="idempotent",
         access="read",
-        call=_never,
         over=over,
     )
-
-
-async def _never(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("An app is made over its call's scope, never alone.")

@@ -14,6 +14,7 @@ from agent_core.messages import Part, ToolCall
 from agent_core.models.port import Reply, ToolSpec
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.ranking import rank
+from agent_core.tools.turn.tool import TurnTool
 
 if TYPE_CHECKING:
     from agent_core.orchestration.brief import Brief, Hands
@@ -45,14 +46,13 @@ def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
     known = ", ".join(servers)
     also = f" Connected servers: {known}." if known else ""
     return (
-        Tool(
+        TurnTool(
             name=FIND,
             description="Find more tools by words for what they do: you have others than those "
             f"shown here.{also}",
             arguments=Find,
             repetition="pure",
             access="read",
-            call=_never,
             over=_find,
         ),
         Tool(

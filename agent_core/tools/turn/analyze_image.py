@@ -18,11 +18,13 @@ from agent_core.context import pictures
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import ToolFailed
 from agent_core.messages import GivenFile, Message, Picture, text_of, user
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import Request
+from agent_core.orchestration.asides import heard
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools import paths
-from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.contract import Tool
+from agent_core.tools.turn.tool import TurnTool
 from agent_core.tools.web.fetch import Fetcher
 from agent_core.tools.web.tools import ReadPage, host_rule
 
@@ -83,20 +85,19 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
             raise ToolFailed(got.why)
         ask = user(wanted.question, (got.picture,))
         request = Request(model=MODEL, system=SYSTEM, messages=(ask,), max_tokens=MOST_TOKENS)
-        call = partial(_quietly, hands, request)
+        call = partial(heard, hands, request)
         reply = await scope.model(call, f"{ASIDE}vision", brief.limit)
         said = text_of(Message(role="assistant", parts=reply.parts)).strip()
         if not said:
             raise ToolFailed(BLIND.format(why="It said nothing."))
         return f"{SEEN.format(path=wanted.url or wanted.path)}\n{said}"
 
-    return Tool(
+    return TurnTool(
         name=NAME,
         description="Ask a model that can see about a picture of the workspace or of the web.",
         arguments=Analyze,
         repetition="pure",
         access="network",
-        call=_call,
         over=over,
         looks=lambda arguments: not _read(arguments).url,
         rule=lambda arguments: host_rule(ReadPage(url=_read(arguments).url or "-")),
@@ -105,10 +106,6 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
 
 def _read(arguments: BaseModel) -> Analyze:
     return Analyze.model_validate(arguments, from_attributes=True)
-
-
-async def _quietly(hands: Hands, request: Request, on_delta: OnDelta) -> Reply:
-    return await hands.complete(MODEL, request, lambda delta: None)
 
 
 async def _fetched(fetch: Fetcher, url: str, workspace: Path) -> str:
@@ -133,7 +130,3 @@ def _kept(keep: Keep, workspace: Path, path: str, what: str) -> Picture:
     if size > pictures.MOST_BYTES:
         raise ToolFailed(TOO_LARGE.format(what=what))
     return Picture(ref=keep(workspace, path).ref, path=path, mime=mime, size=size)
-
-
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("A picture is looked at over its call's scope, never alone.")

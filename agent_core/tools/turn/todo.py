@@ -16,7 +16,8 @@ from agent_core.events import PlanMade, TodoChanged
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import MOST_STEPS, Plan, Step, checklist, title
 from agent_core.scope import Scope
-from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.contract import Tool
+from agent_core.tools.turn.tool import TurnTool
 
 NAME = "todo"
 WITHIN = "This is a step of a plan, and the plan is the list: do the step."
@@ -40,14 +41,13 @@ class Todo(BaseModel):
 
 def todo_tool() -> Tool:
     """todo; what it changes is only what people see of the turn, so nobody is asked."""
-    return Tool(
+    return TurnTool(
         name=NAME,
         description="Keep a list of what is to be done in this turn, which the person sees as a "
         "checklist. Give the whole list each time, with what is done, or nothing to read it.",
         arguments=Todo,
         repetition="idempotent",
         access="person",
-        call=_alone,
         over=_over,
         polls=True,
     )
@@ -76,7 +76,3 @@ async def _over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) 
 def _shown(scope: Scope) -> str:
     newest = scope.latest(TodoChanged)
     return newest.text if newest is not None else EMPTY
-
-
-async def _alone(arguments: BaseModel, context: ToolContext) -> str:
-    raise ToolFailed("The list is a turn's: this tool runs over a turn's scope.")

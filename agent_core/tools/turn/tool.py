@@ -1,0 +1,25 @@
+"""What a turn tool is: one that works by the turn's own means, its model and its other tools."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pydantic import BaseModel
+
+from agent_core.errors import ToolFailed
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.scope import Scope
+from agent_core.tools.contract import Tool, ToolCallable, ToolContext
+
+TurnCallable: TypeAlias = Callable[[BaseModel, Scope, Brief, Hands], Awaitable[str]]
+
+
+async def _alone(arguments: BaseModel, context: ToolContext) -> str:
+    raise ToolFailed("This tool belongs to a turn; it does not run alone.")
+
+
+class TurnTool(Tool, frozen=True, kw_only=True):
+    """`over` gets the call's scope in place of `call`: it is journaled by the records that it makes
+    in there, not as one effect, and after a crash it goes on where it was."""
+
+    over: TurnCallable
+    call: ToolCallable = _alone
