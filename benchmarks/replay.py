@@ -70,7 +70,7 @@ async def replay(gateway: Quiet, turn_id: str) -> tuple[int, dict[str, float]]:
     row = await gateway.store.turn(turn_id)
     assert row is not None
     records = await gateway.store.records(turn_id)
-    await gateway.store.outbox(turn_id)
+    await gateway.store.outbox(room(0).id, turn_id)
     loaded = time.perf_counter()
     folded = OpenTurn(row, read_brief(records), Fold(asker=row.sender_name), records, refuse)
     shaped = time.perf_counter()

@@ -196,7 +196,7 @@ class Fold:
         known = record.outcome == "denied" and record.call_id in waiting
         if record.outcome == "denied" and not known:
             return reasons.reason(record.content, self.language)
-        return "" if known else legible(record.content)
+        return "" if known else legible(record.content, gave=bool(record.files))
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()

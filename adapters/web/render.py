@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 SCHEMES = ("http://", "https://", "mailto:")
 ADDRESS = re.compile(r"https?://[^\s<>\"'`|\\]+")
-AFTER = ".,;:!?*_~'\""
+AFTER = ".,;:!?*_~'\"“”„‘’‚«»‹›…。，、；：！？"
 """What ends a sentence and not an address."""
+OPENED = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
 TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
@@ -169,9 +170,13 @@ def _split(token: "Token") -> "Iterator[Token]":
 
 def _whole(url: str) -> str:
     """`url` without what belongs to the sentence around it."""
-    while url and (url[-1] in AFTER or (url[-1] == ")" and url.count(")") > url.count("("))):
-        url = url[:-1]
-    return url
+    end = len(url)
+    more = {close: url.count(close) - url.count(opened) for close, opened in OPENED.items()}
+    while end and (url[end - 1] in AFTER or more.get(url[end - 1], 0) > 0):
+        end -= 1
+        if url[end] in more:
+            more[url[end]] -= 1
+    return url[:end]
 
 
 def _link_open(

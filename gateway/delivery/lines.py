@@ -20,10 +20,11 @@ ENDS: dict[Outcome, LineState] = {
     "denied": "denied",
 }
 Lines = tuple[ToolLine, ...]
-_SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*|Given to the person: .*", re.DOTALL)
-"""An output that says nothing but success, or what stands below as a file."""
-_SCHEMA = re.compile(r"\. Schema: \{.*\}$", re.DOTALL)
-"""How arguments should have been: for models, not for people."""
+_SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
+"""An output that says nothing but success."""
+_GIVEN = "Given to the person: "
+_UNFIT = re.compile(r"(The arguments of \S+ do not fit: .*?\.) Schema: \{.*\}", re.DOTALL)
+"""With how the arguments should have been: that is for models, not for people."""
 
 
 def begun(call: ToolCall) -> ToolLine:
@@ -60,16 +61,19 @@ def _words(value: object) -> str:
     """A text, or texts in a row; "" for all else, and for the folder that stands for itself."""
     match value:
         case str():
-            return "" if value.strip() == "." else value
+            return "" if value.strip() in ("", ".") else value
         case list():
-            return ", ".join(one for one in value if isinstance(one, str))
+            return ", ".join(one for one in value if isinstance(one, str) and one.strip())
         case _:
             return ""
 
 
-def legible(output: str) -> str:
-    """What people are told of a call's output."""
-    return "" if _SILENT.fullmatch(output) else _SCHEMA.sub(".", output)
+def legible(output: str, *, gave: bool = False) -> str:
+    """What people are told of a call's output; `gave`: files of it stand below."""
+    if _SILENT.fullmatch(output) or (gave and output.startswith(_GIVEN)):
+        return ""
+    unfit = _UNFIT.fullmatch(output)
+    return unfit[1] if unfit is not None else output
 
 
 def cut(output: str) -> str:

@@ -362,7 +362,7 @@ class Outbox:
             self._gate.leave(held[1])
 
     async def _call(self, call: Callable[[], Awaitable[T]]) -> T:
-        if not self._holder.may_send(SEND_LIMIT):  # as after a machine's sleep: it is renewed, or lost
+        if not self._holder.may_send(SEND_LIMIT):  # as after a sleep: it is renewed, or lost
             raise Unsent("the lease does not last for another call")
         try:
             async with ambient.limit(SEND_LIMIT):

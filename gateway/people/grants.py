@@ -1,6 +1,7 @@
 """What is allowed without asking, in plain words, and how it is taken back: by a button below the
 list, or by `/permissions drop 2`."""
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ CARD = "permissions"
 MOST_BUTTONS = 20
 NEWEST = 40
 """Views that are looked through for older lists."""
+_SIGNS = re.compile(r"[\\`*~<>&\[\]!|#]|\b_|_\b|://|[@\u200b]")
 _RISKS: dict[str, Key] = {
     "risk:low": "risk_low",
     "risk:medium": "risk_medium",
@@ -41,7 +43,8 @@ async def permissions(call: "Call", mode: str) -> str:
         by, rule = call.command.sender, rules[n - 1]
         if not await _may(session, rule, by, call.role):
             return say("grant_not_yours", language)
-        told = Notice(text=say("grant_dropped", language, what=allows(rule, language)))
+        what = _verbatim(allows(rule, language))
+        told = Notice(text=say("grant_dropped", language, what=what))
         await _drop(session, rule, by, call.seq, told)
         return ""
     if words:
@@ -137,10 +140,10 @@ def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
 def described(rule: Rule, language: str, *, private: bool) -> str:
     """What the rule allows, for how long, since when and by whom, as far as that is known."""
     pieces = [
-        allows(rule, language),
+        _verbatim(allows(rule, language)),
         say("grant_always" if rule.lasting else "grant_here", language),
         say("grant_since", language, when=f"{ambient.utc(rule.at):%Y-%m-%d}") if rule.at else "",
-        say("grant_by", language, name=rule.by) if rule.by else "",
+        say("grant_by", language, name=_verbatim(rule.by)) if rule.by else "",
         "" if private else say("grant_whose", language, person=rule.person),
     ]
     return ", ".join(filter(None, pieces))
@@ -153,6 +156,17 @@ def allows(rule: Rule, language: str) -> str:
         return say("grant_risk", language, tool=rule.tool, risk=risk)
     words = reasons.allowed(rule.tool, rule.pattern, language)
     return words if rule.pattern.startswith("= ") else f"{rule.tool}: {words}"
+
+
+def _verbatim(words: str) -> str:
+    """`words` in one line of markdown in which each sign stands for itself: what looks like
+    another rule, a link or emphasis is neither."""
+    line = " ".join(words.split())
+    if not _SIGNS.search(line):
+        return line
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    apart = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{apart}{line}{apart}{ticks}"
 
 
 def _name(rule: Rule) -> str:

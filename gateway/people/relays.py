@@ -41,7 +41,7 @@ async def show_brought(session: "Session", row: InboxRow, brought: QuestionBroug
         if _about(record, question):
             fold.add(record)
     shape, place = fold.shapes.get(f"ask:{question.key}"), f"asked-{name}"
-    session.outbox.load(await store.outbox(place))
+    session.outbox.load(await store.outbox(session.lease.conversation, place))
     known = session.outbox.rows.get((place, CARD))
     open_ones = tuple(one for one in session.row.brought if one != name)
     if question.status == "open":

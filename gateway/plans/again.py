@@ -64,7 +64,7 @@ async def begin(session: "Session", intake: "Intake", press: Press) -> OpenTurn 
     wish = await _wish(session, press)
     if wish is None:
         session.queue.popleft()
-        session.decisions.done(row.seq, "", "")
+        session.notice(row.seq, say("plan_over", press.sender.language))
         return None
     session.queue[0] = replace(row, inbound=wish.message)
     session.along += await session.redrawn(wish.turn, "plan", superseded("plan_retried", n=wish.n))
@@ -146,7 +146,8 @@ def _waits(session: "Session", turn: str) -> bool:
 
 async def _offered(session: "Session", turn: str, token: str) -> bool:
     """The plan's card bears the button still."""
-    rows = {(row.turn, row.name): row for row in await session.services.store.outbox(turn)}
+    known = await session.services.store.outbox(session.lease.conversation, turn)
+    rows = {(row.turn, row.name): row for row in known}
     row = session.outbox.rows.get((turn, "plan")) or rows.get((turn, "plan"))
     view = row.view if row is not None else None
     return isinstance(view, PlanView) and any(one.token == token for one in view.buttons)

@@ -213,7 +213,7 @@ class Commits:
         """A view that is over, in its messages, as `change` makes it: the row to commit at once.
         () if it is not there, or stays as it is."""
         await self.written()
-        self.outbox.load(await self.services.store.outbox(turn))
+        self.outbox.load(await self.services.store.outbox(self.lease.conversation, turn))
         known = self.outbox.rows.get((turn, name))
         made: tuple[OutboxRow, ...] = ()
         view = change(known.view) if known is not None else None

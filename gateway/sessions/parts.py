@@ -31,7 +31,7 @@ def whole(queue: Sequence[InboxRow]) -> list[InboxRow]:
 def settles_in(rows: Sequence[InboxRow], now: float) -> float:
     """Seconds until no other part of `rows` is to be expected, 0 if it is whole."""
     last = rows[-1].inbound
-    if isinstance(last, MessageReceived) and (last.album or len(last.text) >= LONG):
+    if isinstance(last, MessageReceived) and (last.album or _is_cut(last)):
         return max(0.0, rows[-1].at + SETTLE - now)
     return 0.0
 
@@ -54,4 +54,9 @@ def _goes_on(before: InboxRow, after: InboxRow) -> bool:
         return False
     if one.album or other.album:
         return one.album == other.album
-    return len(one.text) >= LONG and after.at - before.at <= SETTLE
+    return _is_cut(one) and after.at - before.at <= SETTLE
+
+
+def _is_cut(message: MessageReceived) -> bool:
+    """It may be a part of a paste; words that a press stands for are no message of a platform."""
+    return bool(message.message) and len(message.text) >= LONG

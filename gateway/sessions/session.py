@@ -204,7 +204,7 @@ class Session(Commits):
         await self.written()
         row = self.turns[turn_id]
         records = await self.services.store.records(turn_id)
-        self.outbox.load(await self.services.store.outbox(turn_id))
+        self.outbox.load(await self.services.store.outbox(self.lease.conversation, turn_id))
         open_turn = OpenTurn(row, read_brief(records), self.fold(row), records, self._write)
         open_turn.stored = True
         self.loaded[turn_id] = open_turn

@@ -85,8 +85,9 @@ class Reads(Protocol):
     async def turn(self, turn: str) -> TurnRow | None:
         """A turn without its records."""
 
-    async def outbox(self, turn: str) -> tuple[OutboxRow, ...]:
-        """A turn's views with what the platform has of them."""
+    async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
+        """A turn's views with what the platform has of them; () if it is not of `conversation`,
+        for a turn may be named by who pressed a button."""
 
     async def views(
         self, conversation: str, after: int, limit: int, *, latest: bool = False

@@ -103,12 +103,9 @@ class Reading:
         body = await self._bytes("HGET", f"{key(where.decode())}:turns", turn)
         return _turn(body) if body else None
 
-    async def outbox(self, turn: str) -> tuple[OutboxRow, ...]:
-        where = await self._bytes("GET", turn_key(turn))
-        if where is None:
-            return ()
+    async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
         everything = ("-inf", "+inf", -1)
-        found = await self._range(where.decode(), (f":o:{turn}", ":views"), everything)
+        found = await self._range(conversation, (f":o:{turn}", ":views"), everything)
         return tuple(_view(body) for _, body in found)
 
     async def thread(self, conversation: str) -> Thread:

@@ -218,10 +218,11 @@ class SqliteStore:
 
         return await self._read(work)
 
-    async def outbox(self, turn: str) -> tuple[OutboxRow, ...]:
-        sql = "SELECT body FROM outbox WHERE turn = ? ORDER BY position"
+    async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
+        sql = "SELECT body FROM outbox WHERE turn = ? AND conversation = ? ORDER BY position"
+        wanted = (turn, conversation)
         return await self._read(
-            lambda c: tuple(statements.read_view(body) for (body,) in c.execute(sql, (turn,)))
+            lambda c: tuple(statements.read_view(body) for (body,) in c.execute(sql, wanted))
         )
 
     async def thread(self, conversation: str) -> Thread:

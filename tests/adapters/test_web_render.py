@@ -1,6 +1,7 @@
 """Markdown of a model, which may be hostile, as HTML that loads and runs nothing."""
 
 import re
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -219,3 +220,18 @@ def test_a_list_of_tasks_shows_what_is_done() -> None:
     assert '<li class="task">☑ bought</li>' in html
     assert '<li class="task">☐ <strong>paid</strong></li>' in html
     assert "<li>[z] other</li>" in html and "<p>[x] no list</p>" in html
+
+
+@pytest.mark.parametrize(
+    "around", ["„{}“", "“{}”", "»{}«", "«{}»", "‚{}‘", "{}…", "{}。", "「{}」", "[{}]"]
+)
+def test_an_address_ends_where_the_words_around_it_begin(around: str) -> None:
+    url = "https://en.example/a_(b)[c]"
+    assert 'href="https://en.example/a_(b)%5Bc%5D"' in to_html(around.format(url))
+    assert f">{url}</a>" in to_html(around.format(url))
+
+
+def test_an_address_of_brackets_is_read_at_once() -> None:
+    begun = time.process_time()
+    assert to_html("https://x.example" + ")" * 200_000)
+    assert time.process_time() - begun < 3

@@ -247,7 +247,7 @@ class LeaseContract:
         late = world.store.submit(lease, Changes(views=(view("reply", 1, sent=False),)))
         assert await released
         assert await outcome(late) is Fenced
-        assert await world.store.outbox("t1") == ()
+        assert await world.store.outbox(C1, "t1") == ()
 
     @given(arrivals=st.lists(st.integers(0, 6), min_size=1, max_size=8), seed=st.integers(0, 3))
     @settings(
@@ -322,7 +322,7 @@ class CommitContract:
         assert keys_of(await store.records("t1")) == ["k0"]
         assert await store.turn("t1") == turn()
         assert await store.turn("t2") is None
-        assert await store.outbox("t1") == ()
+        assert await store.outbox(C1, "t1") == ()
         assert await store.find("q1") is None
         assert await store.due(START, 10) == ()
         assert await store.next_due() is None

@@ -42,11 +42,12 @@ class ReadContract:
         await world.store.submit(lease, Changes(views=(view("reply", 3, 1, sent=False),)))
         assert await world.store.turn("t1") == turn()
         assert keys_of(await world.store.records("t1")) == [f"k{n}" for n in range(12)]
-        rows = await world.store.outbox("t1")
+        rows = await world.store.outbox(C1, "t1")
         assert [(row.name, row.rev) for row in rows] == [("reply", 3), ("plan", 2)]
         assert await world.store.turn("none") is None
         assert await world.store.records("none") == ()
-        assert await world.store.outbox("none") == ()
+        assert await world.store.outbox(C1, "none") == ()
+        assert await world.store.outbox(C2, "t1") == (), "no other conversation has it"
 
     async def test_the_transcript_by_range(self, world: World) -> None:
         lease = await take(world.store)

@@ -3,6 +3,7 @@
 from collections import deque
 
 import pytest
+from msgspec.structs import replace
 
 from gateway.messages import Attachment, Conversation, MessageReceived, Sender
 from gateway.sessions.parts import LONG, joined, settles_in, whole
@@ -67,3 +68,9 @@ def test_a_part_is_waited_for_and_no_longer_than_a_second() -> None:
     assert settles_in([row(1, "x" * LONG, 10.0)], 10.2) == pytest.approx(0.8)
     assert settles_in([row(1, "x" * LONG, 10.0), row(2, "end", 10.1)], 10.2) == 0.0
     assert settles_in([row(1, "", 10.0, album="A")], 11.5) == 0.0
+
+
+def test_words_that_a_press_stands_for_are_whole() -> None:
+    pressed = row(1, "x" * LONG)
+    pressed = replace(pressed, inbound=replace(pressed.inbound, message=""))
+    assert settles_in([pressed], 0.0) == 0 and seqs(pressed, row(2, "and more")) == [1]

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.messages import digest
-from gateway.vault.vault import FILE, Unfit, Vault
+from gateway.vault.vault import FILE, LEAST, Unfit, Vault
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import FRIEND, PERSON, Rig, living, quick
 
@@ -39,6 +39,20 @@ def test_it_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
     assert other.hide(f"x{VALUE}y {coded} {VALUE}2") == "x[TOKEN]y [TOKEN] [OTHER]"
     assert vault.drop("a", "TOKEN") and not vault.drop("a", "TOKEN")
     assert other.names("a") == () and other.hide(VALUE) == VALUE
+
+
+@pytest.mark.parametrize("value", ["ab?cde", "ab>cdef", "äöüß", VALUE])
+def test_it_is_hidden_in_base64_whatever_it_stands_between(value: str, tmp_path: Path) -> None:
+    """`echo $TOKEN | base64` has a newline behind it, a login a name before it."""
+    vault = Vault(tmp_path)
+    vault.keep("a", "TOKEN", value.ljust(LEAST, "x"))
+    for before in ("", "m", "me", "me:"):
+        for behind in ("", "\n", "\r\n", "; x"):
+            raw = f"{before}{value.ljust(LEAST, 'x')}{behind}".encode()
+            for code in (base64.b64encode, base64.urlsafe_b64encode):
+                shown = vault.hide(f"it is {code(raw).decode()}.")
+                assert shown.startswith("it is ") and "[TOKEN]" in shown
+                assert len(shown) <= len("it is [TOKEN].") + 4 + 8, "no more than is beside it"
 
 
 @pytest.mark.parametrize("name", ["path", "PATH", "LD_PRELOAD", "PYTHONPATH", "A", "A-B", "1A", ""])

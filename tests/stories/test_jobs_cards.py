@@ -3,6 +3,7 @@ with it. Over Telegram, the real gateway and model SDK."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,23 @@ async def test_a_kill_between_the_deletion_and_its_commit(
     await rig.start()
     await rig.until(lambda: not card.get("reply_markup") and say("jobs_gone") in card["text"])
     await rig.quiet()
+
+
+@pytest.mark.parametrize("action", ["delete", "pause"])
+async def test_a_button_names_no_card_of_another_conversation(rig: Rig, action: str) -> None:
+    """A token is written by who presses: by HTTP anybody may send any."""
+    await rig.start()
+    job = await make(rig)
+    mine = await listed(rig)
+    with suppress(ValueError):  # there are two jobs then
+        await make(rig, GROUP)
+    theirs = await listed(rig, GROUP)
+    before = dict(theirs)
+    slot = token(theirs, "Delete").rpartition(":")[2]
+    await rig.told(
+        rig.telegram.press(PERSON, mine["message_id"], job_token(job.id, action, slot), PERSON)
+    )
+    await rig.quiet()
+    assert theirs == before
+    rig.press(theirs, "Delete")
+    await rig.until(lambda: labels(theirs) == SURE)

@@ -1,6 +1,7 @@
 """What was allowed for longer is told in plain words and taken back, by a button or by its number.
 Over Telegram, the real gateway and model SDK."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -126,3 +127,19 @@ async def test_in_german(rig: Rig) -> None:
     card = await rig.shows("Ohne Nachfrage erlaubt:")
     assert "1. genau run_command ls, hier immer, seit 20" in card["text"]
     assert labels(card) == ["1 zurücknehmen"]
+
+
+async def test_what_is_allowed_is_shown_sign_for_sign(rig: Rig) -> None:
+    """A command is no markdown: a star that is not shown is another command, and what looks like a
+    link or like the next rule is neither."""
+    await rig.start(SANDBOX_PROVIDER="auto")
+    command = "ls *a* `b` [c](https://evil.example) __d__"
+    await allowed(rig, Call("run_command", json.dumps({"command": command})), "Always")
+    await allowed(rig, LS, "Always")
+    card = await listed(rig)
+    lines = [line for line in card["text"].splitlines() if line[:1].isdecimal()]
+    assert f"run_command {command}" in lines[0], card["text"]
+    assert lines[1].startswith("2. exactly run_command ls,")
+    assert not any("url" in entity for entity in card["entities"])
+    rig.telegram.say(PERSON, "/permissions drop 1")
+    await rig.shows(f"Taken back: exactly run_command {command}, while")

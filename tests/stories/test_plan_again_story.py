@@ -246,10 +246,10 @@ async def test_the_last_turn_is_taken_back_by_the_commit_that_begins_the_new_one
     await failed(rig)
     outbox, submit, taking = rig.store.outbox, rig.store.submit, list[Changes]()
 
-    async def between(turn: str) -> tuple[OutboxRow, ...]:
+    async def between(conversation: str, turn: str) -> tuple[OutboxRow, ...]:
         if (session := rig.session()) is not None:
             session.submit(Changes(row=session.row))
-        return await outbox(turn)
+        return await outbox(conversation, turn)
 
     def seen(lease: Lease, changes: Changes) -> "asyncio.Future[None]":
         if any(row.kind == "undone" for row in changes.transcript):
@@ -264,3 +264,25 @@ async def test_the_last_turn_is_taken_back_by_the_commit_that_begins_the_new_one
     await rig.quiet()
     (one,) = taking
     assert one.turns and one.done and any(row.name == "plan" for row in one.views)
+
+
+async def test_a_press_that_waited_too_long_is_told(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was about is kept no longer when its turn comes."""
+    await rig.start()
+    card = await failed(rig)
+    rig.model.gate = asyncio.Event()
+    rig.model.script(Say("busy"))
+    rig.telegram.say(PERSON, "something else")
+    await rig.model.wait_inflight(1)
+    assert await rig.told(rig.press(card, "Retry 1")) == say("plan_again_waits")
+
+    async def gone(turn: str) -> None:
+        return None
+
+    monkeypatch.setattr(rig.store, "turn", gone)
+    rig.model.gate.set()
+    await rig.shows(say("plan_over"))
+    await rig.quiet()
+    assert rig.said()[-1] == say("plan_over")

@@ -530,7 +530,7 @@ def test_R18_views_are_a_pure_fold_over_records(tmp_path: Path) -> None:
         await one.press("p1", _card(one).buttons[0].token)
         await ends(one, "done note deploy")
         (turn,) = [t for (t,) in rows(one.folder, "SELECT id FROM turns")]
-        records, stored = await one.store.records(turn), await one.store.outbox(turn)
+        records, stored = await one.store.records(turn), await one.store.outbox(ROOM.id, turn)
         folds = [Fold(asker="Ann"), Fold(asker="Ann")]
         for record in records:
             for fold in folds:

@@ -135,9 +135,8 @@ async def redrawn(
     await session.written()
     newest = await store.views(session.conversation.id, 0, NEWEST, latest=True)
     known = {(one.turn, one.name): one.view for one in newest if name in _jobs(one.view)}
-    for row in await store.outbox(at.view[0]) if at is not None else ():
-        if at is not None and (row.turn, row.name) == at.view:
-            known[at.view] = row.view
+    if at is not None and (row := await standing(session, at)) is not None:
+        known[at.view] = row.view
     for where, view in known.items():
         asks = sure and at is not None and where == at.view
         if job is None:
@@ -146,6 +145,13 @@ async def redrawn(
             after = await _as_now(book, job, where, view, sure=asks)
         rows += await session.redrawn(*where, partial(_instead, after))
     return rows
+
+
+async def standing(session: "Session", at: Place) -> OutboxRow | None:
+    """The card that stands at that place of this conversation."""
+    await session.written()
+    rows = await session.services.store.outbox(session.lease.conversation, at.view[0])
+    return next((row for row in rows if (row.turn, row.name) == at.view), None)
 
 
 def _instead(after: View, _: View) -> View:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.jobs.chat.cards import Place, card, read_place, redrawn
+from gateway.jobs.chat.cards import Place, card, read_place, redrawn, standing
 from gateway.jobs.commands import act
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker, managed
@@ -26,7 +26,9 @@ async def press(
 ) -> None:
     """Do what the button says, and show it where the button stands."""
     name, action, slot = token
-    language, at = pressed.sender.language, read_place(slot)
+    language, at, keyed = pressed.sender.language, read_place(slot), slot
+    if at is not None:
+        keyed, at = "", at if await standing(session, at) is not None else None
     job = await managed(session, pressed.sender, name)
     views: tuple[OutboxRow, ...] = ()
     text = word = ""
@@ -44,8 +46,7 @@ async def press(
         views = await redrawn(session, name, at, title=job.title)
         text = "" if views else text  # the card says it
     else:
-        key = slot if slot and at is None else str(row.seq)
-        text = await act(session, job, action, key, language)
+        text = await act(session, job, action, keyed or str(row.seq), language)
         views = await redrawn(session, name, at) if action in CHANGES else ()
     if text:
         views += (_notice(session, row, text),)
@@ -56,9 +57,8 @@ async def press(
 async def sure(session: "Session", job: Job, at: Place, language: str) -> tuple[OutboxRow, ...]:
     """Whether the job shall be deleted, asked on the card at `at`: a new one, if none is there."""
     views = await redrawn(session, job.id, at, sure=True)
-    known = await session.services.store.outbox(at.view[0])
     book = session.services.jobs
-    if book is None or any(row.name == at.view[1] for row in known):
+    if book is None or await standing(session, at) is not None:
         return views
     asking = await card(book, job, at, language, sure=True)
     return (*views, session.want(*at.view, asking, 1, final=True))
