@@ -54,9 +54,12 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         assert await page.js("document.activeElement.id") == "agenda-title"
         await page.click(button("j1", "turn"))
         await room.shows("#agenda-told", "Open incidents is paused.")
+        await room.shows(button("j1", "turn"), "Resume")
         await focused(room, "j1", "turn")
         await press(room, "Enter")
         await room.shows("#agenda-told", "Open incidents goes on.")
+        await room.shows(button("j1", "turn"), "Pause")
+        await focused(room, "j1", "turn")
         await press(room, "Tab", "Tab", "Enter")
         await room.shows(".runs .out", "The second is older.")
         await focused(room, "j1", "history")
