@@ -182,7 +182,9 @@ async def _beside(hook: Callable[[], object]) -> object:
     answer: asyncio.Future[object] = loop.create_future()
 
     def settle(value: object, error: Exception | None) -> None:
-        if answer.done():
+        if answer.done():  # nobody waits for it any more
+            if inspect.iscoroutine(value):
+                value.close()
             return
         if error is not None:
             answer.set_exception(error)

@@ -1,10 +1,11 @@
 """Hooks: what they may say, what happens when they fail, and that a replay does not ask again."""
 
 import asyncio
+import inspect
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 
 import msgspec
@@ -133,6 +134,24 @@ async def hangs(*_: object) -> str:
 def blocks(*_: object) -> str:
     threading.Event().wait()
     return ""
+
+
+async def test_a_coroutine_that_comes_too_late_is_closed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "SECONDS", 0.1)
+    go, made = threading.Event(), list[Coroutine[None, None, str]]()
+
+    def slow(*_: object) -> Coroutine[None, None, str]:
+        go.wait(20)
+        made.append(hangs())
+        return made[0]
+
+    assert await rig.run(pre=slow) == [f"Denied: {FAILED}"]
+    go.set()
+    async with asyncio.timeout(20):
+        while not made or inspect.getcoroutinestate(made[0]) != inspect.CORO_CLOSED:
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("hook", [fails, cancels, leaves, says_a_number, hangs, blocks])
