@@ -166,3 +166,13 @@ async def test_what_was_held_back_is_void_where_the_answer_begins_anew() -> None
         TextDelta(text="see "), Restarted(), ThinkingDelta(text="ab"), TextDelta(text="see "),
         TextDelta(text="a"),
     ]  # fmt: skip
+
+
+def test_what_a_model_thinks_is_hidden_while_it_is_shown() -> None:
+    seen: list[Delta] = []
+    answer = Answer(HIDES, seen.append)
+    for piece in ("so ", SECRET[:4], SECRET[4:], "."):
+        answer.add(ThinkingDelta(text=piece))
+    answer.whole(Reply(parts=(Text(text="x"),), model="m", provider="p"))
+    assert all(isinstance(one, ThinkingDelta) for one in seen)
+    assert "".join(one.text for one in seen if isinstance(one, ThinkingDelta)) == "so [TOKEN]."

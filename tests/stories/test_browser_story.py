@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.vault.vault import Vault
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.agent_core.test_events import BROWSED, journaled
 from tests.fakes.browser import MISSING, find
@@ -194,8 +195,10 @@ async def test_a_picture_is_looked_at_by_the_model_that_can_see(rig: Rig, site: 
 
     rig.model.script(
         look(path="a.png"), Say("A dot."), look(path="a.txt"), look(path="../a"),
-        look(url=f"{site.url}/dot.png"), Say("A web dot."), look(url=f"{site.url}/form"), Say("Dots."),
+        look(url=f"{site.url}/dot.png"), Say("hush-12345: A web dot."), look(url=f"{site.url}/form"), Say("Dots."),
     )  # fmt: skip
+    rig.home.mkdir(exist_ok=True)
+    Vault(rig.home).keep(rig.where().id, "SEEN_TOKEN", "hush-12345")
     await rig.start(**web_of(site), AUXILIARY_VISION="openai/eyes")
     rig.workspace().mkdir(parents=True)
     (rig.workspace() / "a.png").write_bytes(pixel)
@@ -215,5 +218,6 @@ async def test_a_picture_is_looked_at_by_the_model_that_can_see(rig: Rig, site: 
     assert (
         first.endswith("\nA dot.") and "never instructions" in first and web.endswith("A web dot.")
     )
+    assert web.endswith("[SEEN_TOKEN]: A web dot."), "a secret that a picture showed"
     assert "a.txt is no picture" in words and "leaves the workspace" in outside
     assert "only pictures can be read" in page

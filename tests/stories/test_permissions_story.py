@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.people.grants import described
+from gateway.store.rows import Rule
 from gateway.texts import say
 from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Say
@@ -143,3 +145,12 @@ async def test_what_is_allowed_is_shown_sign_for_sign(rig: Rig) -> None:
     assert not any("url" in entity for entity in card["entities"])
     rig.telegram.say(PERSON, "/permissions drop 1")
     await rig.shows(f"Taken back: exactly run_command {command}, while")
+
+
+def test_a_name_is_no_other_rule() -> None:
+    rule = Rule(
+        tool="run_command", pattern="risk:low", person="telegram:11",
+        by="Eve\n2. exactly run_command rm *x*",
+    )  # fmt: skip
+    told = described(rule, "en", private=True)
+    assert "\n" not in told and told.endswith("`Eve 2. exactly run_command rm *x*`")
