@@ -140,6 +140,10 @@ class Access:
         keys = json.decode(known, type=Accounts).keys if known is not None else ()
         return frozenset(keys) if key in keys else alone
 
+    async def may_act_for(self, owner: str, sender: Sender, role: Role | None) -> bool:
+        """What the account `owner` began is its person's, by whichever account, and admins'."""
+        return role == "admin" or owner in await self.accounts(sender.key)
+
     async def person(self, sender: Sender) -> Person:
         """Who the sender is, with the role of this account."""
         role = await self.learn(sender)

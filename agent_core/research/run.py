@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.events import ResearchMoved, ResearchStage, SourceFound
-from agent_core.messages import GivenFile, Message, user
+from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import Request
 from agent_core.orchestration.asides import consult, tier, words
 from agent_core.orchestration.brief import Brief, Hands
@@ -210,7 +210,7 @@ class Research:
         why = why or "- No source says anything about it."
         said = await self._consult("nothing", prompts.NOTHING.format(why=why), words)
         if said is None:
-            told = Message(role="assistant", parts=user(why).parts)
+            told = Message(role="assistant", parts=(Text(text=why),))
             return Researched(answer=why, messages=(*self._thread[:-1], told))
         return Researched(answer=said, messages=self._thread)
 

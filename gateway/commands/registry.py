@@ -79,10 +79,9 @@ async def _new(call: Call) -> str:
 
 async def _stop(call: Call) -> str:
     done = (call.seq,)
-    active = call.session.active
-    sender = call.command.sender
-    accounts = await call.session.services.access.accounts(sender.key)
-    if active is not None and active.row.sender not in accounts and call.role != "admin":
+    active, access = call.session.active, call.session.services.access
+    sender, role = call.command.sender, call.role
+    if active is not None and not await access.may_act_for(active.row.sender, sender, role):
         return say("not_yours", call.language)
     asking = {question.turn for question in _open(call)}
     quiet = active is not None and active.id in asking and not active.words

@@ -6,10 +6,9 @@ stays as it is.
 
 import re
 from functools import cache
-from string import Formatter
 
 from gateway.faults.texts import ENGLISH, FaultKey
-from gateway.texts import say
+from gateway.texts import pattern, say
 
 FIELDS = {"name": r"[^\s()]+", "status": r"\d{3}", "setting": r"[\w ]+", "host": r"\S+",
           "seconds": r"[\d.e+]+ s", "detail": r".+?"}  # fmt: skip
@@ -43,9 +42,5 @@ def _forms() -> dict[FaultKey, re.Pattern[str]]:
 def _form(text: str) -> re.Pattern[str]:
     """What finds the text, and in it the values of its fields; one that ends with a detail takes
     all there is."""
-    pieces = [
-        re.escape(words) + (f"(?P<{name}>{FIELDS[name]})" if name else "")
-        for words, name, *_ in Formatter().parse(text)
-    ]
     end = r"\Z" if text.endswith("{detail}") else r"(?=\s|\Z)"
-    return re.compile("".join(pieces) + end, re.DOTALL)
+    return re.compile(pattern(text, FIELDS) + end, re.DOTALL)

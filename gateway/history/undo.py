@@ -74,8 +74,8 @@ async def last_turn(session: "Session", sender: Sender, role: Role) -> Past | Re
     turn = await session.services.store.turn(row.turn) if row is not None and row.turn else None
     if row is None or turn is None:
         return "nothing_to_undo"
-    accounts = await session.services.access.accounts(sender.key)
-    if not (session.conversation.private or role == "admin" or turn.sender in accounts):
+    access = session.services.access
+    if not (session.conversation.private or await access.may_act_for(turn.sender, sender, role)):
         return "not_yours"
     if row.kind == "summary":
         before = turn.history

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.access import Role
 from gateway.messages import ButtonPressed, FormSubmitted, Sender, digest
 from gateway.people import reasons
 from gateway.people.roles import at_least
@@ -41,7 +40,7 @@ async def permissions(call: "Call", mode: str) -> str:
         if not 1 <= n <= len(rules):
             return say("grants_usage", language)
         by, rule = call.command.sender, rules[n - 1]
-        if not await _may(session, rule, by, call.role):
+        if not await session.services.access.may_act_for(rule.person, by, call.role):
             return say("grant_not_yours", language)
         what = _verbatim(allows(rule, language))
         told = Notice(text=say("grant_dropped", language, what=what))
@@ -71,7 +70,7 @@ async def press(session: "Session", row: InboxRow, pressed: ButtonPressed | Form
     elif rule is None:
         word = say("grant_gone", language)
         session.show(Changes(views=await _redrawn(session), row=session.row))
-    elif not await _may(session, rule, sender, role):
+    elif not await session.services.access.may_act_for(rule.person, sender, role):
         word = say("grant_not_yours", language)
     else:
         await _drop(session, rule, sender, row.seq)
@@ -80,10 +79,6 @@ async def press(session: "Session", row: InboxRow, pressed: ButtonPressed | Form
         return True
     session.decisions.done(row.seq, pressed.press, word)
     return True
-
-
-async def _may(session: "Session", rule: Rule, by: Sender, role: Role | None) -> bool:
-    return role == "admin" or rule.person in await session.services.access.accounts(by.key)
 
 
 async def _drop(

@@ -7,13 +7,12 @@ stays as it is.
 
 import re
 from functools import cache
-from string import Formatter
 
 import msgspec
 
 from agent_core.questions import Proposal
 from gateway.people.texts import ENGLISH, ReasonKey
-from gateway.texts import say
+from gateway.texts import pattern, say
 
 ISOLATING = frozenset({"secret", "shell", "shell-unisolated"})
 """Lines of the policy whose detail begins with the isolation. Of the others it is a preview: what
@@ -119,11 +118,4 @@ def _forms() -> dict[ReasonKey, re.Pattern[str]]:
 
 
 def _form(text: str) -> re.Pattern[str]:
-    """What finds the text, and in it the values of its fields."""
-    pieces = Formatter().parse(text)
-    return re.compile(
-        "".join(
-            re.escape(words) + (f"(?P<{name}>.+)" if name else "") for words, name, *_ in pieces
-        ),
-        re.DOTALL,
-    )
+    return re.compile(pattern(text), re.DOTALL)

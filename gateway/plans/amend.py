@@ -12,7 +12,6 @@ from agent_core.journal import Amended, Answered, Stopped
 from agent_core.orchestration.edits import PlanEdit, Why, edited
 from agent_core.orchestration.plan import Plan
 from agent_core.questions import Answer
-from gateway.access import Role
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
@@ -120,7 +119,7 @@ async def press(
         session.decisions.done(row.seq, press.press, say("not_allowed", language))
     elif known is None or (held is not None and held.closed):
         await press_late(session, intake, row, press)
-    elif not await may_change(session, known.sender, sender, role):
+    elif not await session.services.access.may_act_for(known.sender, sender, role):
         session.decisions.done(row.seq, press.press, say("not_yours", language))
     elif action == "stop":
         await stop(session, intake, turn_id, sender, row.seq)
@@ -139,11 +138,6 @@ async def press(
             session.decisions.tell(press.press, "")
     else:
         session.decisions.done(row.seq, press.press, say("unknown_button", language))
-
-
-async def may_change(session: "Session", owner: str, sender: Sender, role: Role) -> bool:
-    """Who asked, by whichever account, and admins."""
-    return role == "admin" or owner in await session.services.access.accounts(sender.key)
 
 
 async def stop(session: "Session", intake: "Intake", turn_id: str, by: Sender, seq: int) -> None:

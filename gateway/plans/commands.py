@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from agent_core.orchestration.edits import PlanEdit
 from agent_core.orchestration.plan import Step
 from gateway.people.roles import at_least
-from gateway.plans.amend import amend, listed, may_change, planned_turn, rest
+from gateway.plans.amend import amend, listed, planned_turn, rest
 from gateway.texts import say
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ async def todo(call: "Call") -> str:
         return say("plan_none", call.language)
     course = open_turn.fold.course
     words = call.words
-    mine = await may_change(session, open_turn.row.sender, call.command.sender, call.role)
+    owner, access = open_turn.row.sender, session.services.access
+    mine = await access.may_act_for(owner, call.command.sender, call.role)
     if not words or course is None:
         rest(session, open_turn)
         return listed(course, call.language)
