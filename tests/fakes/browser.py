@@ -103,11 +103,15 @@ class Page:
     async def click(self, selector: str) -> None:
         """A real mouse click in the middle of the element."""
         await self.until(f"document.querySelector({json.dumps(selector)})")
-        spot = await self.js(
+        where = (
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
             "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
+        before, spot = None, await self.js(where)
+        while spot != before:  # what moves is pressed in one place and let go in another
+            await asyncio.sleep(0.02)
+            before, spot = spot, await self.js(where)
         x, y = cast(list[float], spot)
         for kind in ("mousePressed", "mouseReleased"):
             await self.call(
