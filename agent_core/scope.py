@@ -45,6 +45,7 @@ from agent_core.messages import Output, ToolCall, ToolResult
 from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
 from agent_core.orchestration.edits import PlanEdit
 from agent_core.questions import Answer, Question
+from agent_core.text import clean, clean_json, clean_values
 from agent_core.tools.contract import Repetition
 from agent_core.turn import Company as Company
 from agent_core.turn import Gates
@@ -93,7 +94,7 @@ class Scope:
             made = make()
             value = await made if inspect.isawaitable(made) else made
             self._turn.check()
-            record = Noted(key=key, value=msgspec.Raw(msgspec.json.encode(value)))
+            record = Noted(key=key, value=msgspec.Raw(_encoded(value)))
             self._turn.journal.defer(record)
         if kind is None:
             return cast(T, msgspec.json.decode(record.value))
@@ -108,7 +109,7 @@ class Scope:
         """Record an event that people may see; on replay it is there already."""
         key = self._claim(f"event:{name or type(event).__name__}")
         if self._turn.journal.find(key, Emitted) is None:
-            self._turn.journal.defer(Emitted(key=key, event=event))
+            self._turn.journal.defer(Emitted(key=key, event=clean_values(event)))
 
     async def show(self) -> None:
         """Commit the events so far: people see them now, not with the next effect."""
@@ -146,7 +147,7 @@ class Scope:
             raise _failure(failed) from error
         self._turn.check()
         self._turn.calls += 1
-        reply = replace(reply, nth=self._turn.calls)
+        reply = replace(_cleaned(reply), nth=self._turn.calls)
         replied = Replied(key=key, reply=reply)
         if ends is not None and ends(reply):
             journal.defer(replied)
@@ -159,6 +160,7 @@ class Scope:
         turn = self._turn
         if turn.most and turn.calls >= turn.most and not apart:
             raise CallsExceeded(f"The turn's {turn.most} model calls are used.")
+        await turn.permit()
         try:
             if turn.is_cut(key):
                 raise TimeoutError
@@ -190,6 +192,7 @@ class Scope:
                 ToolStarted(key=f"{key}#start", call=call, digest=digest, token=token)
             )
             self._turn.check()
+        await self._turn.permit()
         outcome: Outcome = "ok"
         try:
             if self._turn.is_cut(key):
@@ -223,7 +226,12 @@ class Scope:
             return answer.answer
         if journal.find(key, Asked) is None:
             await journal.barrier(
-                Asked(key=key, id=ambient.secret_id(), question=question, at=ambient.now())
+                Asked(
+                    key=key,
+                    id=ambient.secret_id(),
+                    question=clean_values(question),
+                    at=ambient.now(),
+                )
             )
             self._turn.check()
             if (answer := journal.find(f"{key}#answer", Answered)) is not None:
@@ -239,7 +247,9 @@ class Scope:
             return known.texts
         taken = self._turn.company.take_steers()
         record = Steered(
-            key=key, rows=tuple(row for row, _ in taken), texts=tuple(text for _, text in taken)
+            key=key,
+            rows=tuple(row for row, _ in taken),
+            texts=tuple(clean(text) for _, text in taken),
         )
         if taken:
             await journal.barrier(record)
@@ -319,9 +329,9 @@ class Scope:
             return
         match delta:
             case TextDelta():
-                self._turn.company.live(TokenAdded(text=delta.text))
+                self._turn.company.live(TokenAdded(text=clean(delta.text)))
             case ThinkingDelta():
-                self._turn.company.live(ReasoningAdded(text=delta.text))
+                self._turn.company.live(ReasoningAdded(text=clean(delta.text)))
             case _:
                 self._turn.company.live(TextRestarted())
 
@@ -333,7 +343,24 @@ class Scope:
         return _result(record)
 
 
+def _encoded(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # what a disk or a server named is no text
+        return msgspec.json.encode(clean_values(value))
+
+
+def _cleaned(reply: Reply) -> Reply:
+    """The answer as it is recorded: what is shown to people, bound by them and run is the same."""
+    parts = tuple(
+        replace(part, arguments=clean_json(part.arguments)) if isinstance(part, ToolCall) else part
+        for part in reply.parts
+    )
+    return clean_values(replace(reply, parts=parts))
+
+
 def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolFinished:
+    made = clean_values(made)
     return ToolFinished(
         key=key,
         call_id=call.id,
@@ -373,13 +400,13 @@ async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:
 def _failed(key: str, error: Exception, limit: float | None) -> Failed:
     match error:
         case ModelFailed():
-            return Failed(key=key, error="model", text=str(error), fault=error.fault)
+            return Failed(key=key, error="model", text=clean(str(error)), fault=error.fault)
         case CallsExceeded():
-            return Failed(key=key, error="calls", text=str(error))
+            return Failed(key=key, error="calls", text=clean(str(error)))
         case BudgetExceeded():
-            return Failed(key=key, error="budget", text=str(error))
+            return Failed(key=key, error="budget", text=clean(str(error)))
         case Cut():
-            return Failed(key=key, error="cut", text=str(error))
+            return Failed(key=key, error="cut", text=clean(str(error)))
         case _:
             return Failed(key=key, error="timeout", text=f"the model took over {limit:g} s")
 

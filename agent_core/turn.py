@@ -1,7 +1,7 @@
 """One run of a turn in memory: its journal, its branches, and why it stopped."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from agent_core import ambient
@@ -60,8 +60,17 @@ class Turn:
     raises it.
     """
 
-    def __init__(self, turn_id: str, journal: Journal, company: Company, most: int = 0) -> None:
+    def __init__(
+        self,
+        turn_id: str,
+        journal: Journal,
+        company: Company,
+        most: int = 0,
+        permit: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`permit`: waits until this process may begin a call, or has lost the right to."""
         self.id = turn_id
+        self._permit = permit
         self.most = most
         """Model calls it may make, 0 = any number."""
         self.calls = sum(isinstance(record, Replied) for record in journal.records)
@@ -129,6 +138,12 @@ class Turn:
         self.branches -= 1
         if self.branches == 0:
             self.suspend(Parked())
+
+    async def permit(self) -> None:
+        """Wait until a call may begin; raises why the turn is closed, if it is."""
+        if self._permit is not None:
+            await self._permit()
+        self.check()
 
     def check(self) -> None:
         """Raise why the turn is closed, if it is; refuse callers that the turn did not start."""

@@ -39,5 +39,7 @@ def _digest(text: str) -> str:
 
 
 def attributed(name: str, text: str, group: bool) -> str:
-    """`text` with its writer's name where several people write."""
-    return f"[{name}] {text}" if group and name else text
+    """`text` with its writer's name where several people write. A name cannot end its mark: people
+    choose theirs, also to look like somebody else's words."""
+    plain = " ".join(name.replace("[", "(").replace("]", ")").split())
+    return f"[{plain}] {text}" if group and plain else text

@@ -13,12 +13,12 @@ PLACE = f"{paths.OWN}/todo.md"
 MOST = 100_000
 """Bytes of the file that are read."""
 TICKED = "ticked in the list"
-_TICK = re.compile(r"^\s*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
+_TICK = re.compile(r"^[ \t]*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
 
 
 def ticks(workspace: Path, turn: str) -> list[str]:
     """Ids that are ticked in the file of this turn, [] if there is none."""
-    if not workspace.is_dir():
+    if not paths.is_folder(workspace, workspace.resolve()):
         return []
     try:
         with paths.open_read(workspace, PLACE) as file:
@@ -38,11 +38,11 @@ def ticked(plan: Plan, ids: list[str]) -> Plan:
 
 def write(workspace: Path, turn: str, plan: Plan) -> bool:
     """Put the copy where there is a workspace; whether it was put."""
-    if not workspace.is_dir():
+    if not paths.is_folder(workspace, workspace.resolve()):
         return False
     text = f"# {plan.title}\n{_mark(turn)}\n\n{checklist(plan)}\n"
     try:
-        real = Path(workspace).resolve() / PLACE
+        real = workspace.resolve() / PLACE
         backups.store(workspace, real, text.encode(), 0o644)
     except (OSError, ToolFailed):
         return False

@@ -4,15 +4,17 @@ All agents of a conversation work in its one workspace, so nothing is copied: th
 told of the files, with the beginning of those that are text. What it makes is a file there too.
 """
 
-import fnmatch
 import os
+import stat
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
+from agent_core.tools.globs import MAX_DEPTH, Glob
 
 PATTERNS = ("*.py", "*.csv", "*.json", "*.txt", "*.md", "*.html", "*.js", "*.ts")
 """What goes along where nothing is named."""
@@ -60,21 +62,16 @@ def told(artifacts: Iterable[Artifact]) -> str:
 
 def _fitting(workspace: Path, patterns: tuple[str, ...]) -> list[tuple[str, int, float]]:
     """(path, bytes, changed at) of the files that fit, links left out."""
+    globs = [Glob(pattern, classes=True) for pattern in patterns]
     found: list[tuple[str, int, float]] = []
-    seen = 0
-    for folder, names, files in os.walk(workspace):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            seen += 1
-            relative = os.path.relpath(os.path.join(folder, name), workspace)
-            fits = any(fnmatch.fnmatch(text, p) for p in patterns for text in (name, relative))
-            if seen > SCANNED or not fits or paths.refused(relative):
-                continue
-            info = os.lstat(os.path.join(folder, name))
-            if os.path.isfile(os.path.join(folder, name)) and not os.path.islink(
-                os.path.join(folder, name)
-            ):
-                found.append((relative, info.st_size, info.st_mtime))
+    root = Path(os.path.realpath(workspace))
+    for entry in islice(paths.walk(workspace, root, MAX_DEPTH), SCANNED):
+        shown, name = paths.shown(entry.path), entry.path.rpartition("/")[2]
+        if any(part.startswith(".") for part in entry.path.split("/")[:-1]):
+            continue
+        fits = any(glob.fits(text) for glob in globs for text in (name, entry.path, shown))
+        if fits and stat.S_ISREG(entry.info.st_mode) and not paths.refused(shown):
+            found.append((shown, entry.info.st_size, entry.info.st_mtime))
     return found
 
 

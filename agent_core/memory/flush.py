@@ -42,7 +42,7 @@ LINES = {
     False: "memory: <about the work of this group; nothing about a single person>",
 }
 ASK = "[Remembered already]\n{memory}\n{user}\n\n[The older messages]\n{told}"
-_LINE = re.compile(r"^\W*(memory|user)\s*:\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"^[^\w\n]*(memory|user)[^\S\n]*:[^\S\n]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def flusher(memory: Memory, complete: Complete, name: Callable[[], str]) -> Flush:

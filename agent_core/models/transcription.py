@@ -1,6 +1,7 @@
 """Voice notes in words, by any server that speaks OpenAI's audio transcriptions."""
 
-from pathlib import Path
+import asyncio
+from typing import BinaryIO
 
 import openai
 
@@ -26,13 +27,15 @@ class Transcriber:
             http_client=openai.DefaultAioHttpClient(),
         )
 
-    async def words(self, audio: Path) -> str:
-        """What is said in the file `audio`; raises ModelFailed."""
-        if audio.stat().st_size > LIMIT:
+    async def words(self, audio: BinaryIO, name: str) -> str:
+        """What is said in the file `audio`, by whose `name` its format is known; raises
+        ModelFailed."""
+        data = await asyncio.to_thread(audio.read, LIMIT + 1)
+        if len(data) > LIMIT:
             raise ModelFailed(f"It is larger than {LIMIT // 1_000_000} MB.", "rejected")
         try:
             heard = await self._client.audio.transcriptions.create(
-                file=(audio.name, audio.read_bytes()), model=self._model, response_format="json"
+                file=(name, data), model=self._model, response_format="json"
             )
         except openai.APIStatusError as error:
             raise self._line.refused(error.response) from None

@@ -20,6 +20,7 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.scope import Scope
+from agent_core.text import clean
 from agent_core.tools import planning
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.foreign import looked_up
@@ -146,7 +147,7 @@ class _Worker:
             return hides().hide(text) if hides is not None else text
 
         def live(text: str) -> None:
-            self._hands.live(OutputAdded(call_id=item.call.id, text=text))
+            self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
 
         async def work(token: str) -> str | Output:
             veil = Veil(hides(), live) if hides is not None else None

@@ -3,6 +3,7 @@ evidence, never the report alone."""
 
 import asyncio
 import re
+import stat
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -99,10 +100,10 @@ def _missing(workspace: Path, files: tuple[str, ...]) -> str:
     """Which of `files` is not there, "" if all are."""
     for path in files:
         try:
-            found = paths.resolve(workspace, path)
-            there = found.is_dir() or found.stat().st_size > 0
-        except (ToolFailed, OSError):
-            there = False
+            info = paths.status(workspace, paths.resolve(workspace, path))
+        except ToolFailed:
+            info = None
+        there = info is not None and (stat.S_ISDIR(info.st_mode) or info.st_size > 0)
         if not there:
             return f"The file {path} is missing or empty."
     return ""

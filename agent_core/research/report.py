@@ -40,7 +40,7 @@ async def give(
 
 def _written(workspace: Path, kept: Kept, path: str, report: str) -> GivenFile:
     try:
-        workspace.mkdir(parents=True, exist_ok=True)
+        paths.make(workspace)
         real = paths.resolve(workspace, path, write=True)
         backups.store(workspace, real, report.encode("utf-8", "replace"), 0o644)
     except OSError as error:

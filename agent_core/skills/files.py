@@ -35,7 +35,8 @@ def add(workspace: Path, stem: str, end: str, content: bytes) -> str:
 def store(workspace: Path, path: str, content: bytes) -> None:
     """Write the file, whole or not at all; keeps the old one."""
     real = paths.resolve(workspace, path, write=True)
-    old = backups.content(workspace, path)[0] if real.exists() else None
+    there = paths.status(workspace, real) is not None
+    old = backups.content(workspace, path)[0] if there else None
     try:
         backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
         backups.store(workspace, real, content, 0o644)

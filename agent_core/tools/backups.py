@@ -68,27 +68,29 @@ def rollback_tool() -> Tool:
 def roll_back(wanted: Back, workspace: Path) -> str:
     """Take the file one step back; what was done, with the diff."""
     real, relative = _place(workspace, wanted.path)
+    named = paths.shown(relative)
     step = _newest(workspace, relative)
     if step is None:
-        raise ToolFailed(f"There is no older state of {relative}. write_file keeps {MOST} of them.")
-    old, mode = content(workspace, wanted.path) if real.exists() else (None, 0o644)
+        raise ToolFailed(f"There is no older state of {named}. write_file keeps {MOST} of them.")
+    there = paths.status(workspace, real) is not None
+    old, mode = content(workspace, wanted.path) if there else (None, 0o644)
     place = _folder(workspace, relative)
     try:
         if old == step.content:
-            _remove(workspace, place / step.name)
-            return f"{relative} is what it was before that write already; nothing changed."
+            paths.remove(workspace, place / step.name)
+            return f"{named} is what it was before that write already; nothing changed."
         kept = keep(workspace, relative, old, ".undone") if old is not None else ""
         if step.content is None:
-            _remove(workspace, real)
+            paths.remove(workspace, real)
         else:
             store(workspace, real, step.content, mode)
-        _remove(workspace, place / step.name)
+        paths.remove(workspace, place / step.name)
     except OSError as error:
         raise paths.failed(wanted.path, error) from None
     verb = "Removed" if step.content is None else "Restored"
-    undone = f" What it replaced is in {kept}." if kept else ""
-    shown = diff(old or b"", step.content or b"", str(relative))
-    return f"{verb} {relative}.{undone}\n{shown}"
+    undone = f" What it replaced is in {paths.shown(kept)}." if kept else ""
+    shown = diff(old or b"", step.content or b"", named)
+    return f"{verb} {named}.{undone}\n{shown}"
 
 
 def go_back(path: str, workspace: Path, since: float, most: int) -> bool:
@@ -111,10 +113,11 @@ def preview(arguments: BaseModel, workspace: Path) -> str:
     try:
         real, relative = _place(workspace, wanted.path)
         step = _newest(workspace, relative)
-        old = content(workspace, wanted.path)[0] if real.exists() else b""
+        there = paths.status(workspace, real) is not None
+        old = content(workspace, wanted.path)[0] if there else b""
     except ToolFailed:
         return ""
-    return diff(old, step.content or b"", str(relative)) if step is not None else ""
+    return diff(old, step.content or b"", paths.shown(relative)) if step is not None else ""
 
 
 def bind(arguments: BaseModel, workspace: Path) -> str:
@@ -131,18 +134,17 @@ def keep(workspace: Path, relative: Path, old: bytes | None, kind: str = "") -> 
     """Keep what the file `relative` is now (None: nothing) as the newest of MOST. Its place."""
     place = _folder(workspace, relative)
     stamp = ambient.utc(ambient.now()).strftime(_TIME)
-    with paths.folder(workspace, place, create=True) as folder:
-        known = _kept(os.listdir(folder), relative.name)
-        newest = max((at for at, _, _ in known), default="")
-        if stamp <= newest:
-            stamp = _next(newest)
+    known = _kept(paths.list_names(workspace, place), relative.name)
+    newest = max((at for at, _, _ in known), default="")
+    if stamp <= newest:
+        stamp = _next(newest)
     kind = kind or (".new" if old is None else "")
     kept = place / f"{relative.name}.{stamp}{kind}"
     store(workspace, kept, old or b"", 0o600)
     undone = kind == ".undone"
     same = sorted(name for _, other, name in known if (other == ".undone") is undone)
     for name in same[: max(0, len(same) + 1 - MOST)]:
-        _remove(workspace, place / name)
+        paths.remove(workspace, place / name)
     return kept.relative_to(os.path.realpath(workspace))
 
 
@@ -157,7 +159,7 @@ def content(workspace: Path, path: str) -> tuple[bytes, int]:
 
 def store(workspace: Path, real: Path, data: bytes, mode: int) -> None:
     """A temporary file beside it, on disk, then its name: never half a file."""
-    temporary = f".{ambient.new_id()}.tmp"
+    temporary = paths.temporary_name()
     root = Path(os.path.realpath(workspace))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with paths.folder(workspace, real.parent, create=True) as parent:
@@ -166,7 +168,8 @@ def store(workspace: Path, real: Path, data: bytes, mode: int) -> None:
                 file.write(data)
                 file.flush()
                 os.fchmod(file.fileno(), mode & 0o777)
-                paths.give(file.fileno(), root.stat(), real.relative_to(root).parts[0])
+                if (owner := paths.status(workspace, root)) is not None:
+                    paths.give(file.fileno(), owner, real.relative_to(root).parts[0])
                 os.fsync(file.fileno())
                 os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
             except OSError:
@@ -208,11 +211,7 @@ def _kept(names: list[str], name: str) -> list[tuple[str, str, str]]:
 
 def _steps(workspace: Path, relative: Path) -> list[str]:
     """Names of the states that a rollback may go back to, the newest last."""
-    place = _folder(workspace, relative)
-    if not place.is_dir():
-        return []
-    with paths.folder(workspace, place) as folder:
-        known = _kept(os.listdir(folder), relative.name)
+    known = _kept(paths.list_names(workspace, _folder(workspace, relative)), relative.name)
     return [name for _, kind, name in sorted(known) if kind != ".undone"]
 
 
@@ -231,12 +230,6 @@ def _newest(workspace: Path, relative: Path) -> _Step | None:
     with open(descriptor, "rb") as file:
         paths.check(os.fstat(file.fileno()), names[-1])
         return _Step(name=names[-1], content=file.read(MAX_BYTES))
-
-
-def _remove(workspace: Path, real: Path) -> None:
-    with paths.folder(workspace, real.parent) as parent:
-        os.unlink(real.name, dir_fd=parent)
-        os.fsync(parent)
 
 
 def _next(stamp: str) -> str:

@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import re
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +12,7 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import Output
 from agent_core.tools import backups, paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.globs import Glob
 
 PAGE = 9_000
 """Characters of a file in one result: less than what the toolbox would cut."""
@@ -143,21 +142,23 @@ def write(wanted: Write, workspace: Path) -> str:
     """Write the file as a whole or not at all; keeps the old one. What was done, with the diff."""
     real = paths.resolve(workspace, wanted.path, write=True)
     relative = real.relative_to(os.path.realpath(workspace))
+    named = paths.shown(relative)
     try:
         new = wanted.content.encode()
     except UnicodeEncodeError:
         raise ToolFailed("The content has half of a character pair; write it again.") from None
-    old, mode = backups.content(workspace, wanted.path) if real.exists() else (None, 0o644)
+    there = paths.status(workspace, real) is not None
+    old, mode = backups.content(workspace, wanted.path) if there else (None, 0o644)
     if old == new:
-        return f"{relative} has this content already; nothing changed."
+        return f"{named} has this content already; nothing changed."
     try:
         backups.keep(workspace, relative, old)
         backups.store(workspace, real, new, mode)
     except OSError as error:
         raise paths.failed(wanted.path, error) from None
     verb = "Created" if old is None else "Changed"
-    shown = backups.diff(old or b"", new, str(relative))
-    return f"{verb} {relative} ({len(new):,} bytes).\n{shown}"
+    shown = backups.diff(old or b"", new, named)
+    return f"{verb} {named} ({len(new):,} bytes).\n{shown}"
 
 
 def preview(arguments: BaseModel, workspace: Path) -> str:
@@ -165,55 +166,42 @@ def preview(arguments: BaseModel, workspace: Path) -> str:
     wanted = Write.model_validate(arguments, from_attributes=True)
     try:
         real = paths.resolve(workspace, wanted.path, write=True)
-        old = backups.content(workspace, wanted.path)[0] if real.exists() else b""
+        there = paths.status(workspace, real) is not None
+        old = backups.content(workspace, wanted.path)[0] if there else b""
         relative = real.relative_to(os.path.realpath(workspace))
     except ToolFailed:
         return ""
-    return backups.diff(old, wanted.content.encode(errors="replace"), str(relative))
+    return backups.diff(old, wanted.content.encode(errors="replace"), paths.shown(relative))
 
 
 def entries(wanted: List, workspace: Path) -> str:
-    """One line for each entry that fits; links are shown and not followed."""
+    """One line for each entry that fits; links are shown and not followed. Names are shown so that
+    they can be opened, whatever bytes they are made of."""
     why = paths.refused(wanted.pattern)
     if why:
         raise ToolFailed(why)
+    fitting = Glob(wanted.pattern)
     start = paths.resolve(workspace, wanted.path)
     root = Path(os.path.realpath(workspace))
-    if not start.is_dir():
+    if not paths.is_folder(workspace, start):
         raise ToolFailed(f"There is no folder {wanted.path}.")
-    fits = _fits(wanted.pattern)
-    depth = None if "**" in wanted.pattern else wanted.pattern.count("/")
     lines: list[str] = []
-    for relative, kind, size in _walk(workspace, start, depth):
-        if fits.fullmatch(relative):
-            if len(lines) == MAX_ENTRIES:
-                lines.append(f"[only the first {MAX_ENTRIES:,}; narrow the pattern]")
-                break
-            path = (start / relative).relative_to(root)
-            lines.append(f"{path.name}\t{path}\t{kind}\t{size}")
-    return "\n".join(["name\tpath\ttype\tsize", *lines]) if lines else "Nothing found."
-
-
-def _walk(workspace: Path, start: Path, depth: int | None) -> Iterator[tuple[str, str, int]]:
-    """(path from `start`, type, size in bytes) of what is below, by name, folder by folder."""
-    waiting = [""]
-    top = Path(os.path.realpath(workspace)) == start
-    while waiting:
-        prefix = waiting.pop(0)
-        try:
-            with paths.folder(workspace, start / prefix) as descriptor:
-                found = [
-                    (name, os.stat(name, dir_fd=descriptor, follow_symlinks=False))
-                    for name in sorted(os.listdir(descriptor))
-                    if not (top and not prefix and name == paths.OWN)
-                ]
-        except (ToolFailed, OSError):
+    seen = 0
+    for entry in paths.walk(workspace, start, fitting.depth):
+        seen += 1
+        shown = paths.shown(entry.path)
+        if not fitting.fits(entry.path) and not fitting.fits(shown):
             continue
-        for name, info in found:
-            kind = _kind(info.st_mode)
-            yield prefix + name, kind, info.st_size if kind == "file" else 0
-            if kind == "folder" and (depth is None or prefix.count("/") < depth):
-                waiting.append(f"{prefix}{name}/")
+        if len(lines) == MAX_ENTRIES:
+            lines.append(f"[only the first {MAX_ENTRIES:,}; narrow the pattern]")
+            break
+        path = (start / entry.path).relative_to(root)
+        kind = _kind(entry.info.st_mode)
+        size = entry.info.st_size if kind == "file" else 0
+        lines.append(f"{paths.shown(path.name)}\t{paths.shown(path)}\t{kind}\t{size}")
+    if seen >= paths.MAX_ENTRIES:
+        lines.append(f"[only the first {seen:,} entries were looked at; name a folder]")
+    return "\n".join(["name\tpath\ttype\tsize", *lines]) if lines else "Nothing found."
 
 
 def _kind(mode: int) -> str:
@@ -222,10 +210,3 @@ def _kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "link"
     return "file" if stat.S_ISREG(mode) else "other"
-
-
-def _fits(pattern: str) -> re.Pattern[str]:
-    """The glob as a regular expression over a whole relative path."""
-    marks = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
-    return re.compile("".join(marks.get(piece) or re.escape(piece) for piece in pieces))

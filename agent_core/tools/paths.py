@@ -3,20 +3,31 @@
 Three steps, because each misses what the next one sees: the words of the path (`refused`), the
 place it leads to through links (`resolve`), and an open that follows no link on the way, so that
 a folder swapped for a link between the check and the use is caught (`folder`, `open_read`).
+
+A workspace belongs to the commands that run in it, which may plant anything anywhere. So nothing
+else in the product touches what lies in one by its path: all goes through here, by descriptors.
 """
 
 import errno
+import hashlib
 import os
 import re
 import stat
+import tempfile
 import unicodedata
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote
 
+from msgspec import Struct
+
+from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.text import escape_name, file_name, unescape_name
 
 OWN = ".turnkeeper"
 """The workspace's folder that belongs to the gateway: backups and kept outputs."""
@@ -24,24 +35,33 @@ OWN = ".turnkeeper"
 _ALIAS = "/workspace"
 """What a sandboxed command calls the workspace; models copy it from there."""
 
+MAX_ENTRIES, MAX_SECONDS = 50_000, 5.0
+"""What one walk of a workspace may look at, and for how long."""
+MAX_SAME_NAME = 10_000
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PIECE = 1 << 20
+
 _SECRET = re.compile(
     r"\.env(\..+)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
     r"|id_(rsa|dsa|ecdsa|ed25519)|.+\.(pem|p12|pfx|kdbx)|\.(ssh|aws|gnupg|kube|docker)"
 )
+_TEMPORARY = re.compile(r"\.[0-9A-Za-z]{19}\.tmp")
 _HARMLESS = re.compile(r"\.env\.(example|sample|template|dist)")
 
 
 def is_secret(name: str) -> bool:
     """True if a file or folder of this name usually holds credentials. Spelling variants that
     some file systems take for the same name count: case, trailing dots and spaces."""
-    plain = unicodedata.normalize("NFKC", name).casefold().rstrip(" .")
+    seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    plain = unicodedata.normalize("NFKC", seen).casefold().rstrip(" .")
     return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
 
 
 def refused(path: str, write: bool = False) -> str:
     """Why the words of `path` forbid it, "" if they do not. Reads no disk."""
     why = leaves(path)
-    parts = [part for part in inside(path).split("/") if part not in ("", ".")]
+    parts = [part for part in unescape_name(inside(path)).split("/") if part not in ("", ".")]
     if why:
         return why
     if any(map(is_secret, parts)):
@@ -78,10 +98,10 @@ def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     if why:
         raise ToolFailed(why)
     root = Path(os.path.realpath(workspace))
-    real = Path(os.path.realpath(root / inside(path)))
+    real = Path(os.path.realpath(root / unescape_name(inside(path))))
     if not real.is_relative_to(root):
         raise ToolFailed(f"{path} is a link that leaves the workspace.")
-    why = refused(str(real.relative_to(root)), write)
+    why = refused(shown(real.relative_to(root)), write)
     if why:
         raise ToolFailed(why)
     try:
@@ -103,6 +123,141 @@ def check(info: os.stat_result, path: str) -> None:
         raise ToolFailed(
             f"{path} is a hard link, it may belong elsewhere. Make a copy of it first."
         )
+
+
+def shown(path: Path | str) -> str:
+    """`path` as it is shown; `resolve` takes it so."""
+    return escape_name(str(path))
+
+
+def make(workspace: Path) -> None:
+    """Make the workspace's own folder if it is not there."""
+    workspace.mkdir(parents=True, exist_ok=True)
+
+
+def scratch(workspace: Path) -> BinaryIO:
+    """A file without a name beside the workspace, for what comes from outside; it is gone when it
+    is closed."""
+    workspace.parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryFile(dir=workspace.parent)
+
+
+def status(workspace: Path, real: Path) -> os.stat_result | None:
+    """What stands at the resolved place `real`, None if nothing does. No link is followed."""
+    root = Path(os.path.realpath(workspace))
+    try:
+        info = os.lstat(real)  # quick where nothing is there
+        if real == root:
+            return info
+        with folder(workspace, real.parent) as parent:
+            return os.stat(real.name, dir_fd=parent, follow_symlinks=False)
+    except (ToolFailed, OSError):
+        return None
+
+
+def is_file(workspace: Path, real: Path) -> bool:
+    """True if a file, and no link to one, stands at the resolved place."""
+    info = status(workspace, real)
+    return info is not None and stat.S_ISREG(info.st_mode)
+
+
+def is_folder(workspace: Path, real: Path) -> bool:
+    """True if a folder, and no link to one, stands at the resolved place."""
+    info = status(workspace, real)
+    return info is not None and stat.S_ISDIR(info.st_mode)
+
+
+def remove(workspace: Path, real: Path) -> None:
+    """Remove the file at the resolved place, or a link in its place. OSError, ToolFailed."""
+    with folder(workspace, real.parent) as parent:
+        os.unlink(real.name, dir_fd=parent)
+        os.fsync(parent)
+
+
+def list_names(workspace: Path, real: Path) -> list[str]:
+    """Names in the resolved folder `real`, [] if there is none."""
+    try:
+        with folder(workspace, real) as descriptor:
+            return os.listdir(descriptor)
+    except (ToolFailed, OSError):
+        return []
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """Something below a folder: its `path` from there, and what it is."""
+
+    path: str
+    info: os.stat_result
+
+
+def walk(workspace: Path, start: Path, depth: int) -> Iterator[Entry]:
+    """What is below the resolved folder `start`, by name, folder by folder; no link is followed.
+    Ends without a word where the budget of entries or seconds is used up."""
+    waiting = deque([("", 0)])
+    left, until = MAX_ENTRIES, ambient.monotonic() + MAX_SECONDS
+    top = Path(os.path.realpath(workspace)) == start
+    while waiting:
+        prefix, level = waiting.popleft()
+        try:
+            with folder(workspace, start / prefix) as descriptor:
+                found = _listed(descriptor, left, OWN if top and not prefix else "")
+        except (ToolFailed, OSError):
+            continue
+        left -= len(found)
+        for name, info in found:
+            yield Entry(path=prefix + name, info=info)
+            if stat.S_ISDIR(info.st_mode) and level < depth:
+                waiting.append((f"{prefix}{name}/", level + 1))
+        if left <= 0 or ambient.monotonic() > until:
+            return
+
+
+def digest(workspace: Path, path: str, most: int) -> str:
+    """SHA-256 of the file at `path`, secrets too: only the digest is kept. Of one with more than
+    `most` bytes size and time of change; "" if there is no file."""
+    root = Path(os.path.realpath(workspace))
+    try:
+        where = f"{root}/{path}"
+        if not stat.S_ISREG(os.stat(where).st_mode):  # nothing is there, as for most words
+            return ""
+        real = Path(os.path.realpath(where))
+    except (OSError, ValueError):
+        return ""
+    if not real.is_relative_to(root):
+        return f"leads to {shown(real)}"
+    try:
+        with folder(workspace, real.parent) as parent:
+            descriptor = os.open(real.name, _READ, dir_fd=parent)
+    except (OSError, ToolFailed):
+        return ""
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        if info.st_size > most:
+            return f"{info.st_size} bytes, {info.st_mtime_ns}"
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def temporary_name() -> str:
+    """The name of a file that is being written; no list shows it."""
+    return f".{ambient.new_id()}.tmp"
+
+
+def _listed(descriptor: int, most: int, without: str) -> list[tuple[str, os.stat_result]]:
+    names: list[str] = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if len(names) >= most:
+                break
+            if entry.name != without and not _TEMPORARY.fullmatch(entry.name):
+                names.append(entry.name)
+    found = []
+    for name in sorted(names):
+        with suppress(FileNotFoundError):  # a command of the workspace was faster
+            found.append((name, os.stat(name, dir_fd=descriptor, follow_symlinks=False)))
+    return found
 
 
 @contextmanager
@@ -134,12 +289,45 @@ def put_output(workspace: Path, name: str, data: bytes) -> str:
         try:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=parent)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(name, flags, 0o600, dir_fd=parent), "wb") as file:
+            with os.fdopen(os.open(name, _NEW, 0o600, dir_fd=parent), "wb") as file:
                 file.write(data)
         except OSError as error:
             raise failed(path, error) from None
     return path
+
+
+def add(workspace: Path, place: str, suggested: str, source: BinaryIO) -> str:
+    """Copy `source` to a new file of the folder `place`, under a clean form of the `suggested`
+    name or one beside it; its path. Blocks. Nothing that is there is written to or followed out
+    of the workspace; ToolFailed where it cannot be done."""
+    stem, suffix = os.path.splitext(file_name(suggested))
+    make(workspace)
+    real = resolve(workspace, place, write=True)
+    root = Path(os.path.realpath(workspace))
+    with folder(workspace, real, create=True) as parent:
+        for n in range(1, MAX_SAME_NAME):
+            name = f"{stem}{suffix}" if n == 1 else f"{stem}-{n}{suffix}"
+            try:
+                descriptor = os.open(name, _NEW, 0o600, dir_fd=parent)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise failed(f"{place}/{name}", error) from None
+            _fill(descriptor, source, root, parent, name)
+            return shown((real / name).relative_to(root))
+    raise ToolFailed(f"There are too many files of the name {stem}{suffix} in {place}.")
+
+
+def _fill(descriptor: int, source: BinaryIO, root: Path, parent: int, name: str) -> None:
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            give(file.fileno(), os.stat(root), name)
+            while piece := source.read(_PIECE):
+                file.write(piece)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=parent)
+        raise failed(name, error) from None
 
 
 def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
@@ -177,12 +365,11 @@ def give(descriptor: int, owner: os.stat_result, top: str) -> None:
 def open_read(workspace: Path, path: str) -> BufferedReader:
     """The file `path`, open for reading. A pipe does not block and a swapped link is refused."""
     real = resolve(workspace, path)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     if real == Path(os.path.realpath(workspace)):
         raise ToolFailed(f"{path} is a folder.")
     with folder(workspace, real.parent) as parent:
         try:
-            descriptor = os.open(real.name, flags, dir_fd=parent)
+            descriptor = os.open(real.name, _READ, dir_fd=parent)
         except OSError as error:
             raise failed(path, error) from None
     try:

@@ -1,11 +1,10 @@
 """The tool run_command: a shell command in the workspace, by the sandbox that there is."""
 
-import hashlib
 import os
 import re
 import shlex
-import stat
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from agent_core.sandboxes.port import Done, Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.globs import Glob
 
 MAX_LIMIT = 600
 """Seconds that a command may take, unless COMMAND_MAX_SECONDS says another number."""
@@ -24,7 +24,11 @@ LIMIT = 30
 """Seconds that a command gets that says nothing."""
 MAX_TAIL = 6_000
 """Characters of the newest output that are shown of a command that still runs."""
+MAX_COMMAND = 100_000
+"""Characters; Linux takes 128 KiB as one argument."""
 _MAX_FILES = 200
+_MAX_FOLDERS, _MAX_PATTERNS = 8, 20
+_WILD = re.compile(r"[*?\[]")
 _MAX_HASHED = 32_000_000
 """Bytes; of a larger file the approval is bound to size and time of change."""
 
@@ -32,7 +36,7 @@ _MAX_HASHED = 32_000_000
 class Run(BaseModel):
     """Arguments of run_command."""
 
-    command: str = Field(min_length=1)
+    command: str = Field(min_length=1, max_length=MAX_COMMAND)
     timeout: int = Field(default=LIMIT, ge=1, description="Seconds.")
     background: bool = Field(default=False, description="Return a handle at once.")
 
@@ -129,20 +133,36 @@ def bind(arguments: BaseModel, workspace: Path) -> str:
     """The working folder, the names in the environment, and the content of each file of the
     workspace that the command names, so that an approved script cannot be swapped."""
     command = Run.model_validate(arguments, from_attributes=True).command
-    files = dict(list(_named(command, workspace))[:_MAX_FILES])
+    files = dict(islice(_named(command, workspace), _MAX_FILES))
     lines = (f"{digest} {name}" for name, digest in sorted(files.items()))
     return "\n".join((os.path.realpath(workspace), "PATH HOME LANG", *lines))
 
 
 def _named(command: str, workspace: Path) -> Iterator[tuple[str, str]]:
-    words = [paths.inside(word) for word in _words(command) if not paths.leaves(word)]
-    folders = [word for word in words if (workspace / word).is_dir()][:8]
-    for word in words:
-        for start in ("", *folders):
-            for name in _matches(os.path.normpath(os.path.join(start, word)), workspace):
-                digest = _digest(name, workspace)
-                if digest:
-                    yield name, digest
+    """(name, digest) of the files that the command may name, each once."""
+    words = [inner for word in _words(command) if (inner := _inner(word))]
+    root = Path(os.path.realpath(workspace))
+    places = dict.fromkeys(os.path.normpath(word) for word in words)
+    there = (place for place in places if paths.is_folder(workspace, root / place))
+    starts = ("", *islice(there, _MAX_FOLDERS))
+    named = dict.fromkeys(
+        os.path.normpath(os.path.join(one, word)) for word in words for one in starts
+    )
+    wild = [name for name in named if _WILD.search(name)]
+    plain = [name for name in named if not _WILD.search(name)]
+    for name in dict.fromkeys((*plain, *(_matches(wild, workspace) if wild else ()))):
+        if digest := paths.digest(workspace, name, _MAX_HASHED):
+            yield paths.shown(name), digest
+
+
+def _inner(word: str) -> str:
+    """The word as a path of the workspace, "" if it is none. A pattern may be longer than any name
+    that it fits."""
+    inner = paths.inside(word)
+    if not paths.leaves(word):
+        return inner
+    outside = inner.startswith(("/", "~")) or ".." in inner.split("/")
+    return "**" if _WILD.search(inner) and not outside else ""
 
 
 def _words(command: str) -> list[str]:
@@ -154,33 +174,28 @@ def _words(command: str) -> list[str]:
     return list(dict.fromkeys((*words, *re.split(r"[\s;|&<>()'\"`=$]+", command))))
 
 
-def _matches(name: str, workspace: Path) -> list[str]:
-    if not re.search(r"[*?\[]", name):
-        return [name]
+def _matches(patterns: list[str], workspace: Path) -> list[str]:
+    """The files that a shell may make of the patterns. More, or wilder ones, than can be looked at
+    stand for all files."""
     try:
-        found = sorted(workspace.glob(name))[:_MAX_FILES]
-    except (ValueError, OSError):
-        return []
-    return [str(path.relative_to(workspace)) for path in found]
+        globs = [Glob(_flat(pattern), classes=True) for pattern in patterns[:_MAX_PATTERNS]]
+    except ToolFailed:
+        globs = []
+    if not globs or len(patterns) > _MAX_PATTERNS:
+        globs = [Glob("**")]
+    depth = max(glob.depth for glob in globs)
+    entries = paths.walk(workspace, Path(os.path.realpath(workspace)), depth)
+    names = (entry.path for entry in entries)
+    return sorted(islice((n for n in names if any(g.fits(n) for g in globs)), _MAX_FILES))
 
 
-def _digest(name: str, workspace: Path) -> str:
-    """SHA-256 of the file's content, secrets too: only the digest is kept. "" if it is no file."""
-    real = os.path.realpath(workspace / name)
-    if not Path(real).is_relative_to(os.path.realpath(workspace)):
-        return f"leads to {real}"
-    try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    info = os.fstat(descriptor)
-    if not stat.S_ISREG(info.st_mode):
-        os.close(descriptor)
-        return ""
-    with open(descriptor, "rb") as file:
-        if info.st_size > _MAX_HASHED:
-            return f"{info.st_size} bytes, {info.st_mtime_ns}"
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _flat(pattern: str) -> str:
+    """All that fits `pattern`, and perhaps more, with one `**` at most."""
+    parts = pattern.split("/")
+    deep = [n for n, part in enumerate(parts) if set(part) == {"*"} and len(part) > 1]
+    if deep:
+        parts[deep[0] : deep[-1] + 1] = ["**"]
+    return "/".join(parts)
 
 
 def _state(handle: str, command: Command) -> str:

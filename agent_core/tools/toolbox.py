@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from agent_core.errors import ToolFailed
 from agent_core.messages import Output, ToolCall
 from agent_core.models.port import ToolSpec
+from agent_core.text import clean
 from agent_core.tools import ask, paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.foreign import NoShelf, Shelf
@@ -130,7 +131,7 @@ class Toolbox:
             if tool.schema is not None and (wrong := faults(tool.schema, raw)):
                 return _unfit(call, "; ".join(wrong), tool.schema)
             return Prepared(call=call, tool=tool, arguments=tool.arguments.model_validate(raw))
-        except (msgspec.DecodeError, ValidationError) as error:
+        except (msgspec.DecodeError, ValidationError, RecursionError) as error:
             schema = tool.schema or self._specs[name].parameters
             return _unfit(call, _why(error), schema)
 
@@ -149,13 +150,27 @@ async def bound(prepared: Prepared, workspace: Path) -> Prepared:
     return msgspec.structs.replace(prepared, digest=digest)
 
 
-def bind(prepared: Prepared, workspace: Path) -> str:
+def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
     """The digest that an approval is bound to: tool, canonical arguments, working folder, and
-    what the tool adds (environment, the content of scripts named). May block: see `bound`."""
+    what the tool adds (environment, the content of scripts named). May block: see `bound`.
+
+    The folder counts by its own name, so that an approval outlives a move of the data folder.
+    `by_path`: by its whole path, as approvals of an older version have it."""
     canonical = prepared.arguments.model_dump_json()
     extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
-    text = "\0".join((prepared.tool.name, canonical, str(workspace), extra))
+    folder = str(workspace) if by_path else workspace.name
+    text = "\0".join((prepared.tool.name, canonical, folder, extra))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def is_bound(prepared: Prepared, workspace: Path, approved: str) -> bool:
+    """The call is still what was approved."""
+
+    def look() -> bool:
+        known = (bind(prepared, workspace), bind(prepared, workspace, by_path=True))
+        return approved in known
+
+    return look() if prepared.tool.bind is None else await asyncio.to_thread(look)
 
 
 async def run(
@@ -166,20 +181,20 @@ async def run(
 ) -> str | Output:
     """Run the call. `approved`: the digest a person approved, checked in this last instant;
     "" where nobody was asked. `rewrite` has the last word on the result, or on the failure."""
-    if approved and (await bound(prepared, context.workspace)).digest != approved:
+    if approved and not await is_bound(prepared, context.workspace, approved):
         raise ToolFailed(
             "Not run: the call or a script it names was changed after it was approved. "
             "Ask again if it is still wanted."
         )
-    context.workspace.mkdir(parents=True, exist_ok=True)
+    paths.make(context.workspace)
     try:
         gave = await prepared.tool.call(prepared.arguments, context)
     except ToolFailed as error:
         if rewrite is None:
             raise
-        text = await observe(await rewrite(str(error)), context, prepared.call.id)
+        text = await observe(await rewrite(clean(str(error))), context, prepared.call.id)
         raise ToolFailed(text) from None
-    said = gave.text if isinstance(gave, Output) else gave
+    said = clean(gave.text if isinstance(gave, Output) else gave)
     said = said if rewrite is None else await rewrite(said)
     text = await observe(said, context, prepared.call.id)
     return msgspec.structs.replace(gave, text=text) if isinstance(gave, Output) else text
@@ -237,7 +252,7 @@ def _plain(schema: dict[str, object], own: bool = True) -> dict[str, object]:
     return slim
 
 
-def _why(error: msgspec.DecodeError | ValidationError) -> str:
+def _why(error: msgspec.DecodeError | ValidationError | RecursionError) -> str:
     if isinstance(error, ValidationError):
         return "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"

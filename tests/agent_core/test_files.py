@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ToolFailed
+from agent_core.tools import paths
 from agent_core.tools.files import List, Read, Write, entries, file_tools, preview, read, write
 from agent_core.tools.toolbox import Toolbox
 
@@ -90,3 +91,10 @@ def test_at_most_a_thousand_entries(tmp_path: Path) -> None:
 def test_schemas_are_small() -> None:
     box = Toolbox(file_tools())
     assert len(str(box.specs(box.names))) < 1_500
+
+
+def test_a_file_that_is_being_written_is_in_no_list(tmp_path: Path) -> None:
+    (tmp_path / paths.temporary_name()).touch()
+    (tmp_path / ".mine.tmp").touch()
+    listed = entries(List(pattern="*"), tmp_path)
+    assert ".mine.tmp" in listed and listed.count("\n") == 1

@@ -27,8 +27,9 @@ READ = 1_000
 """Characters that are looked at: who wants several steps says so at the beginning."""
 
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_SENTENCE = re.compile(r"[.!?…]+(?=\s)|[。！？\n]+(?=\s*\S)")
-_LISTED = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+\S", re.MULTILINE)
+_SENTENCE = re.compile(r"[.!?…](?=\s)|[。！？\n](?=[\s\S])")
+"""The end of a sentence that is not the last one, in a text without blanks at its end."""
+_LISTED = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[-*•])\s+\S", re.MULTILINE)
 
 
 def classify(text: str, mode: Mode = "task", short: int = SHORT_WORDS) -> Route:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.text import file_name
 from agent_core.tools import paths
 from agent_core.tools.browser.elements import Elements
 from agent_core.tools.browser.memory import Remembered
@@ -194,26 +195,10 @@ class Desk:
 
 
 def _keep(workspace: Path, source: Path, suggested: str) -> str:
-    """Copy a download to a free name below `downloads/`; the name."""
-    if source.stat().st_size > MOST_DOWNLOAD:
-        raise ToolFailed(f"It is larger than {MOST_DOWNLOAD // 1_000_000} MB.")
-    plain = "".join(c for c in Path(suggested).name if c.isprintable() and c not in "/\\")
-    stem, suffix = os.path.splitext(plain.strip(". ")[-100:] or "file")
-    workspace.mkdir(parents=True, exist_ok=True)
-    if why := paths.refused(f"{PLACE}/{stem}{suffix}", write=True):
-        raise ToolFailed(why)
-    real = paths.resolve(workspace, PLACE, write=True)
-    with paths.folder(workspace, real, create=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        for n in range(1, 1000):
-            name = f"{stem}{suffix}" if n == 1 else f"{stem}-{n}{suffix}"
-            try:
-                descriptor = os.open(name, flags, 0o600, dir_fd=folder)
-            except FileExistsError:
-                continue
-            paths.give(descriptor, workspace.stat(), PLACE)
-            with os.fdopen(descriptor, "wb") as file, source.open("rb") as data:
-                while piece := data.read(1 << 20):
-                    file.write(piece)
-            return f"{PLACE}/{name}"
-    raise ToolFailed("There are too many of its name.")
+    """Copy a download to a free name below `downloads/`; its path."""
+    with source.open("rb") as data:
+        if os.fstat(data.fileno()).st_size > MOST_DOWNLOAD:
+            raise ToolFailed(f"It is larger than {MOST_DOWNLOAD // 1_000_000} MB.")
+        if why := paths.refused(f"{PLACE}/{file_name(suggested)}", write=True):
+            raise ToolFailed(why)
+        return paths.add(workspace, PLACE, suggested, data)

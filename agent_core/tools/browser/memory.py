@@ -22,7 +22,7 @@ class Remembered(Struct, frozen=True, kw_only=True):
 
 def note(workspace: Path, what: Remembered) -> None:
     """Remember it. Blocks."""
-    workspace.mkdir(parents=True, exist_ok=True)
+    paths.make(workspace)
     real = Path(os.path.realpath(workspace)) / PLACE
     backups.store(workspace, real, msgspec.json.encode(what), 0o600)
 

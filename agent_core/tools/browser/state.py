@@ -115,20 +115,19 @@ def _kept(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
     """The picture as a file of the workspace's own folder, and its copy."""
     stem = "".join(c if c.isalnum() else "-" for c in context.key)[-60:].strip("-")
     path = paths.put_output(context.workspace, f"{stem}.jpg", shot)
-    real = Path(os.path.realpath(context.workspace)) / path
-    with paths.folder(context.workspace, real.parent) as folder:
-        _thinned(folder)
+    _thin_out(context.workspace, (Path(os.path.realpath(context.workspace)) / path).parent)
     return Picture(
         ref=keep(context.workspace, path).ref, path=path, mime="image/jpeg", size=len(shot)
     )
 
 
-def _thinned(folder: int) -> None:
+def _thin_out(workspace: Path, folder: Path) -> None:
     """The oldest pictures make room."""
-    shots = [one for one in os.listdir(folder) if one.endswith(".jpg")]
+    shots = [one for one in paths.list_names(workspace, folder) if one.endswith(".jpg")]
     if len(shots) <= MOST_SHOTS:
         return
-    with contextlib.suppress(FileNotFoundError):  # a command of the workspace was faster
-        ages = {one: os.stat(one, dir_fd=folder, follow_symlinks=False).st_mtime for one in shots}
-        for old in sorted(shots, key=lambda one: ages[one])[: len(shots) - MOST_SHOTS]:
-            os.unlink(old, dir_fd=folder)
+    infos = {one: paths.status(workspace, folder / one) for one in shots}
+    ages = {one: info.st_mtime for one, info in infos.items() if info is not None}
+    for old in sorted(ages, key=lambda one: ages[one])[: len(shots) - MOST_SHOTS]:
+        with contextlib.suppress(ToolFailed, OSError):  # a command of the workspace was faster
+            paths.remove(workspace, folder / old)

@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
 
@@ -106,7 +107,8 @@ class _Runner:
                 f"{around}exec {words}", context.workspace, most, context.output
             )
         finally:
-            real.unlink(missing_ok=True)
+            with suppress(OSError, ToolFailed):
+                await asyncio.to_thread(paths.remove, context.workspace, real)
         return shell.report(done, most)
 
 

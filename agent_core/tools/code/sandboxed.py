@@ -132,16 +132,15 @@ def write(wanted: File, workspace: Path) -> str:
 def delete(wanted: File, workspace: Path) -> str:
     """Remove a file; what it was is kept, so that rollback brings it back."""
     real = paths.resolve(workspace, wanted.path, write=True)
-    if not real.exists():
+    if paths.status(workspace, real) is None:
         return f"There is no {wanted.path}; nothing to delete."
-    if real.is_dir():
+    if paths.is_folder(workspace, real):
         raise ToolFailed(f"{wanted.path} is a folder. Delete its files, or use a command.")
     old, _ = backups.content(workspace, wanted.path)
     relative = real.relative_to(os.path.realpath(workspace))
     try:
         backups.keep(workspace, relative, old)
-        with paths.folder(workspace, real.parent) as parent:
-            os.unlink(real.name, dir_fd=parent)
+        paths.remove(workspace, real)
     except OSError as error:
         raise paths.failed(wanted.path, error) from None
-    return f"Deleted {relative} ({len(old):,} bytes). rollback brings it back."
+    return f"Deleted {paths.shown(relative)} ({len(old):,} bytes). rollback brings it back."

@@ -104,13 +104,13 @@ def bind(arguments: BaseModel, workspace: Path) -> str:
 
 
 def _digest(workspace: Path, path: str) -> str:
-    if not paths.resolve(workspace, path).exists():
+    if paths.status(workspace, paths.resolve(workspace, path)) is None:
         return ""
     return hashlib.sha256(backups.content(workspace, path)[0]).hexdigest()
 
 
 def _view(wanted: Edit, workspace: Path) -> str:
-    if paths.resolve(workspace, wanted.path).is_dir():
+    if paths.is_folder(workspace, paths.resolve(workspace, wanted.path)):
         return files.entries(files.List(path=wanted.path, pattern="*"), workspace)
     first, last = wanted.view_range or (1, -1)
     if first < 1 or (last != -1 and last < first):
@@ -129,7 +129,7 @@ def _changed(wanted: Edit, workspace: Path) -> tuple[str, int]:
 def _created(wanted: Edit, workspace: Path) -> tuple[str, int]:
     if wanted.file_text is None:
         raise ToolFailed("create needs file_text.")
-    if paths.resolve(workspace, wanted.path, write=True).exists():
+    if paths.status(workspace, paths.resolve(workspace, wanted.path, write=True)) is not None:
         raise ToolFailed(f"{wanted.path} is there already. Use str_replace, or write_file.")
     return wanted.file_text, 1
 

@@ -117,7 +117,7 @@ async def _fetched(fetch: Fetcher, url: str, workspace: Path) -> str:
 
 
 def _written(body: bytes, workspace: Path) -> str:
-    workspace.mkdir(parents=True, exist_ok=True)
+    paths.make(workspace)
     name = f"seen-{pictures.kind(body[:12]).rpartition('/')[2] or 'file'}-{len(body)}"
     return paths.put_output(workspace, name, body)
 

@@ -167,7 +167,8 @@ async def _drawn(drawn: Drawing, workspace: Path) -> bytes:
 def _put(path: str, data: bytes, workspace: Path) -> None:
     """The picture in the workspace; a file that was there is kept."""
     real = paths.resolve(workspace, path, write=True)
-    old = backups.content(workspace, path)[0] if real.exists() else None
+    there = paths.status(workspace, real) is not None
+    old = backups.content(workspace, path)[0] if there else None
     if old == data:
         return
     try:

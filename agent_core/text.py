@@ -1,0 +1,138 @@
+"""Text from outside, made fit for every store, platform and model; and names of files.
+
+What is cleaned: halves of character pairs, which no JSON and no UTF-8 takes, and control characters
+but for tab and line end, which stores and platforms refuse and a terminal obeys. It is done where a
+text enters; what lies behind may rely on it.
+"""
+
+import json
+import re
+import unicodedata
+from typing import TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+
+V = TypeVar("V")
+REPLACEMENT = "\ufffd"
+MAX_NAME = 120
+"""Bytes of the name that a file from outside gets."""
+
+_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
+_ESCAPED = re.compile(r"\\(?:[bfr]|u(?:00[01]|007[fF]|00[89]|[dD][89a-fA-F]))")
+"""How JSON may write what is cleaned; a backslash before it makes it something else."""
+_ESCAPE = re.compile(
+    r"\\(?:\\|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))",
+)
+
+
+def clean(text: str) -> str:
+    """`text` without what stores and platforms refuse; a clean one is returned as it is."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNCLEAN.sub(_replacement, text)
+
+
+def is_clean(text: str) -> bool:
+    """True if `clean` would change nothing."""
+    return _UNCLEAN.search(text) is None
+
+
+def _replacement(match: re.Match[str]) -> str:
+    return "\n" if match[0] == "\r" else REPLACEMENT
+
+
+def clean_json(text: str) -> str:
+    """JSON `text` whose strings are clean, also where it writes them by escapes."""
+    text = clean(text)
+    if not _ESCAPED.search(text):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    cleaned = clean_values(value)
+    return text if cleaned == value else json.dumps(cleaned, ensure_ascii=False)
+
+
+def clean_values(value: V) -> V:
+    """`value`, a struct or what JSON is made of, with each text in it clean, to any depth; itself
+    if it is clean. JSON that is kept as bytes is left."""
+    made: object
+    match value:
+        case str():
+            made = clean(value)
+        case Struct():
+            fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+            new = {name: now for name, was in fields if (now := clean_values(was)) is not was}
+            made = msgspec.structs.replace(value, **new) if new else value
+        case dict():
+            known = {clean_values(key): clean_values(one) for key, one in value.items()}
+            same = all(now is was for now, was in zip(known.values(), value.values(), strict=False))
+            made = value if same and known.keys() == value.keys() else known
+        case list() | tuple():
+            items = [clean_values(one) for one in value]
+            same = all(now is was for now, was in zip(items, value, strict=True))
+            made = value if same else type(value)(items)
+        case _:
+            made = value
+    return cast("V", made)
+
+
+def file_name(name: str) -> str:
+    """`name` as one that can be shown and written anywhere: without folders, invisible characters
+    and leading dots, and short; its ending stays."""
+    last = re.split(r"[/\\]", name)[-1]
+    plain = "".join(char for char in last if char.isprintable() and not _is_hidden(char))
+    plain = re.sub(r"\s+", " ", plain).strip(" .")
+    stem, dot, ending = plain.rpartition(".")
+    if not stem or len(ending.encode()) > 20:
+        stem, dot, ending = plain, "", ""
+    room = MAX_NAME - len(ending.encode()) - 1
+    while len(stem.encode()) > room:
+        stem = stem[:-1]
+    return f"{stem}{dot}{ending}" or "file"
+
+
+def escape_name(name: str) -> str:
+    """A path as it is shown: what cannot be seen or decoded is written as \\xE9 or \\u202E, so
+    that the shown form can be opened (`unescape_name`)."""
+    if not any(map(_is_hidden, name)) and not _ESCAPE.search(name):
+        return name
+    return "".join(map(_escaped, name))
+
+
+def unescape_name(name: str) -> str:
+    """The path that `escape_name` shows so; any other one as it is."""
+    return _ESCAPE.sub(_unescaped, name) if "\\" in name else name
+
+
+def _is_hidden(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if char == "\\":
+        return "\\\\"
+    if not _is_hidden(char):
+        return char
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, as the operating system's names have it
+        return f"\\x{code - 0xDC00:02X}"
+    if code < 0x80:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """Only what `escape_name` writes is read: no other way to write a slash or a letter."""
+    if match[0] == "\\\\":
+        return "\\"
+    if match[1]:
+        byte = int(match[1], 16)
+        char = chr(byte if byte < 0x80 else 0xDC00 + byte)
+    else:
+        code = int(match[2] or match[3], 16)
+        char = chr(code) if code < 0x110000 else ""
+    own = bool(char) and char != "\0" and not 0xD800 <= ord(char) < 0xDC80
+    return char if own and _is_hidden(char) else match[0]

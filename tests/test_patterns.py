@@ -1,0 +1,91 @@
+"""No regular expression of the product takes more than linear time for a text of others."""
+
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Iterator
+
+import adapters
+import agent_core
+import cron
+import gateway
+
+UNITS = (
+    *(
+        "a",
+        "1",
+        " ",
+        "\n",
+        "\t",
+        "-",
+        "_",
+        ".",
+        "/",
+        "`",
+        "*",
+        "[",
+        "(",
+        "<",
+        '"',
+        "\\",
+        "|",
+        "=",
+        ":",
+    ),
+    *("#", "é", "。", ",", "@", "\n ", "a ", "[a](", "- a\n", "http://", "a=", '"a":'),
+)
+SMALL, LARGE = 700, 7_000
+MOST_SECONDS = 0.15
+"""For LARGE characters; what is quadratic takes longer."""
+WHOLE_LINES_ONLY = {
+    "agent_core.research.writing._FENCE": "fullmatch of a line",
+    "agent_core.tools.code.charts.table._PLAIN": "fullmatch of a cell",
+    "agent_core.tools.code.charts.table._COMMA": "fullmatch of a cell",
+    "agent_core.tools.paths._SECRET": "fullmatch of a name",
+    "agent_core.tools.web.settings._PLACE": "fullmatch of a setting",
+    "agent_core.skills.folders._FIELD": "fullmatch of a line",
+    "adapters.discord.markdown.FENCE": "match at a line's beginning",
+    "gateway.accounts.discord.TOKEN": "fullmatch of a setting",
+    "gateway.people.approvers._COUNT": "fullmatch of a setting",
+    "gateway.people.approvers._TIME": "fullmatch of a setting",
+    "gateway.settings.TOKEN": "fullmatch of a setting",
+    "gateway.jobs.operator.jobfile._SYNTAX": "fullmatch of the parser's error",
+}
+"""Patterns that are never searched for: they are tried at one place of the text."""
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
+    seen: set[str] = set()
+    for package in (agent_core, gateway, adapters, cron):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            loaded = importlib.import_module(module.name)
+            for name, value in vars(loaded).items():
+                mine = isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+                if mine and value.pattern not in seen:
+                    seen.add(value.pattern)
+                    yield f"{module.name}.{name}", value
+
+
+def spend(pattern: re.Pattern[str], text: str, *, anywhere: bool) -> float:
+    began = time.process_time()
+    pattern.fullmatch(text)
+    pattern.match(text)
+    if anywhere:
+        for _ in pattern.finditer(text):
+            pass
+    return time.process_time() - began
+
+
+def test_each_pattern_is_linear() -> None:
+    slow = []
+    for name, pattern in patterns():
+        anywhere = name not in WHOLE_LINES_ONLY
+        for unit in UNITS:
+            small = spend(pattern, unit * (SMALL // len(unit)), anywhere=anywhere)
+            if small > 0.002:
+                took = spend(pattern, unit * (LARGE // len(unit)), anywhere=anywhere)
+                if took > max(MOST_SECONDS, 15 * small):
+                    slow.append(f"{name} over {unit!r}: {took:.2f} s")
+                    break
+    assert not slow, slow
