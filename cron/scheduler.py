@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -21,23 +22,30 @@ from cron.schedule import read_schedule
 from cron.timetable import Times
 from cron.trigger import missed, next_fire
 from gateway.clock import limit, new_id, now
-from gateway.errors import StoreFailed
+from gateway.errors import StoreFailed, Unreadable
 from gateway.jobs.port import MOST_RUNS, Job, Jobs, Reason, Run
 from gateway.messages import digest
 from gateway.ports import Accept
 
 log = logging.getLogger("turnkeeper.cron")
 
+T = TypeVar("T")
 LONGEST_NAP = 60.0
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
 """Seconds after which a run that nobody took up is fired again; the inbox knows it if it is there."""
 
 
+async def read_clock() -> float:
+    """This machine's clock."""
+    return now()
+
+
 class Scheduler:
     """Claims and fires what is due. `accept` keeps an inbound value; `settle` looks what became
     of a run, and says whether its turn has begun; `before` is called ahead of each look, once a
-    minute at least."""
+    minute at least. `clock` says what is due: one clock for all replicas, else the fastest fires
+    first."""
 
     def __init__(
         self,
@@ -45,8 +53,10 @@ class Scheduler:
         accept: Accept,
         settle: Callable[[Run], Awaitable[bool]],
         before: Callable[[], Awaitable[None]] | None = None,
+        clock: Callable[[], Awaitable[float]] = read_clock,
     ) -> None:
         self._jobs = jobs
+        self._clock = clock
         self._accept = accept
         self._settle = settle
         self._before = before
@@ -74,27 +84,29 @@ class Scheduler:
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
         from apscheduler.triggers.date import DateTrigger
 
-        clock = AsyncIOScheduler(timezone=UTC)
-        clock.start()
+        wakes = AsyncIOScheduler(timezone=UTC)
+        wakes.start()
         try:
             while True:
                 self._rung.clear()
-                nearest = await self._ticked()
-                soonest = min(nearest or float("inf"), now() + LONGEST_NAP)
-                at = DateTrigger(datetime.fromtimestamp(max(soonest, now() + 0.02), UTC))
-                clock.add_job(
+                left = await self._ticked()
+                nap = max(0.02, min(LONGEST_NAP if left is None else left, LONGEST_NAP))
+                at = DateTrigger(datetime.fromtimestamp(now() + nap, UTC))
+                wakes.add_job(
                     self.ring, at, id="wake", replace_existing=True, misfire_grace_time=None
                 )
                 await self._rung.wait()
         finally:
-            clock.shutdown(wait=False)
+            wakes.shutdown(wait=False)
 
     async def _ticked(self) -> float | None:
+        """Do what is due; seconds until there is more, None if nothing is known of."""
         try:
-            return await self.tick()
+            nearest = await self.tick()
+            return None if nearest is None else nearest - await self._clock()
         except StoreFailed as error:
             log.error("jobs_not_read", extra={"why": str(error)})
-            return now() + 5.0
+            return 5.0
         except Exception:  # the border: one bad row stops no clock
             log.exception("jobs_failed")
             return None
@@ -104,31 +116,44 @@ class Scheduler:
         if self._before is not None:
             await self._before()
         first, self._first = self._first, False
+        moment = await self._clock()
         for run in await self._jobs.unfinished():
-            await self._look_after(run, first)
-        while (due := await self._jobs.due(now(), AT_ONCE)).jobs or due.runs:
-            claimed = [await self._claimed(job) for job in due.jobs]
-            again = [await self._again(run) for run in due.runs]
+            await self._contain(self._look_after(run, first, moment), run.job)
+        while (due := await self._jobs.due(moment, AT_ONCE)).jobs or due.runs:
+            claimed = [await self._contain(self._claimed(job, moment), job.id) for job in due.jobs]
+            again = [await self._contain(self._again(run, moment), run.job) for run in due.runs]
             if not any((*claimed, *again)):
                 break  # others are faster
+            moment = await self._clock()
         return due.next
 
-    async def _claimed(self, job: Job) -> bool:
+    async def _contain(self, work: Awaitable[T], job: str) -> T | None:
+        """What `work` gives; whatever goes wrong with one job stops no other. StoreFailed."""
+        try:
+            return await work
+        except Unreadable as error:
+            log.error("job_not_readable", extra={"job": job, "why": str(error)})
+        except StoreFailed:
+            raise
+        except Exception:  # the border: a bug about one job
+            log.exception("job_failed", extra={"job": job})
+        return None
+
+    async def _claimed(self, job: Job, moment: float) -> bool:
         """As `_claim`; a job that cannot be read stops no other."""
         try:
-            return await self._claim(job)
+            return await self._claim(job, moment)
         except ScheduleError as error:
             log.error("job_not_readable", extra={"job": job.id, "why": str(error)})
             broken = replace(job, state="paused", why="bug", version=new_id())
             return await self._jobs.commit(job, broken, ())
 
-    async def _claim(self, job: Job) -> bool:
-        """Claim the due times of `job` up to now, and fire them; False if another did."""
-        moment = now()
+    async def _claim(self, job: Job, moment: float) -> bool:
+        """Claim the due times of `job` up to `moment`, and fire them; False if another did."""
         schedule = read_schedule(job.schedule, job.zone)
         reached = await asyncio.to_thread(missed, schedule, job.zone, job.next_due, moment)
         following = next_fire(schedule, job.zone, reached.times[-1])
-        unfinished = tuple(run for run in await self._jobs.unfinished() if run.job == job.id)
+        unfinished = await self._jobs.unfinished(job.id)
         runs = claims(job, reached, moment, unfinished)
         runs = tuple(replace(run, version=new_id()) for run in runs)
         after = scheduled(replace(job, version=new_id()), following)
@@ -141,29 +166,29 @@ class Scheduler:
                 await self._fire(job, run)
         return True
 
-    async def _again(self, run: Run) -> bool:
+    async def _again(self, run: Run, moment: float) -> bool:
         """A run that failed by no fault of its own is tried once more."""
         job = await self._jobs.get(run.job)
         if job is None:
             return await self._jobs.advance(run, _stopped(run, "deleted"))
         if job.state == "paused":
             return await self._jobs.advance(run, _stopped(run, "paused"))
-        begun = replace(run, state="fired", wake=0.0, at=now(), version=new_id())
+        begun = replace(run, state="fired", wake=0.0, at=moment, version=new_id())
         if not await self._jobs.advance(run, begun):
             return False
         await self._fire(job, begun)
         return True
 
-    async def _look_after(self, run: Run, first: bool) -> None:
+    async def _look_after(self, run: Run, first: bool, moment: float) -> None:
         """A run that is not over: one that nobody took up, one whose turn may have ended, one
         that waits for another."""
         match run.state:
             case "fired":
                 begun = await self._settle(run)
-                if not begun and (first or now() - run.at > FIRED_AGAIN):
+                if not begun and (first or moment - run.at > FIRED_AGAIN):
                     await self._fired_again(run)
             case "queued":
-                await self._start_queued(run)
+                await self._start_queued(run, moment)
             case _:
                 return
 
@@ -174,9 +199,9 @@ class Scheduler:
         else:
             await self._fire(job, run)
 
-    async def _start_queued(self, run: Run) -> None:
+    async def _start_queued(self, run: Run, moment: float) -> None:
         """Begin a run that waited for the one before it; one by hand waits for no retry."""
-        others = [one for one in await self._jobs.unfinished() if one.job == run.job]
+        others = list(await self._jobs.unfinished(run.job))
         if run.slot.startswith("now-"):
             others = [one for one in others if one.state != "retrying"]
         if others and others[0].slot != run.slot:
@@ -185,7 +210,7 @@ class Scheduler:
         if job is None:
             await self._jobs.advance(run, _stopped(run, "deleted"))
             return
-        begun = replace(run, state="fired", at=now(), version=new_id())
+        begun = replace(run, state="fired", at=moment, version=new_id())
         if await self._jobs.advance(run, begun):
             await self._fire(job, begun)
 

@@ -4,9 +4,13 @@ Exception
   DeliveryError
     RateLimited      the platform said 'not now': wait `retry_after` seconds, then the same call
     Unsent           nothing reached the platform: the same call may be made again
+      TokenRefused   not before somebody sets a token that the platform takes
     Ambiguous        the call may have been carried out: reconcile or label
     Rejected         the platform will never take this payload
+      Gone           the message to edit is not there any more
   StoreFailed        the store did not keep what it was given: nothing was written
+    Unstorable       it will never keep this content: the same write fails each time
+    Unreadable       a stored row is there that this version cannot read
   Fenced             another holder owns the conversation: nothing was written
   SettingsError      (agent_core.settings) a setting cannot work
 """
@@ -28,6 +32,10 @@ class Unsent(DeliveryError):
     """Nothing reached the platform."""
 
 
+class TokenRefused(Unsent):
+    """The platform takes our token no longer; the adapter's `last_contact` is 0."""
+
+
 class Ambiguous(DeliveryError):
     """The platform may have carried the call out; its answer was lost."""
 
@@ -36,8 +44,21 @@ class Rejected(DeliveryError):
     """The platform refuses this payload for good; the text is its reason."""
 
 
+class Gone(Rejected):
+    """The message to edit is not there any more: somebody removed it."""
+
+
 class StoreFailed(Exception):
-    """The store did not keep what it was given (disk full, Redis away). Nothing was written."""
+    """The store did not keep what it was given (disk full, Redis away). Nothing was written; the
+    same write may stand later."""
+
+
+class Unstorable(StoreFailed):
+    """The store refuses this content, now and always. Nothing was written."""
+
+
+class Unreadable(StoreFailed):
+    """A stored row cannot be read by this version; the text says which, and why."""
 
 
 class Fenced(Exception):

@@ -5,10 +5,10 @@ Vocabulary: imports nothing of ours but messages and views.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gateway.messages import Attachment, Conversation, Inbound, Sender
 from gateway.views import Abilities, Button, View
@@ -29,7 +29,8 @@ class Adapter(Protocol):
     `last_contact`: `ambient.monotonic()` of the last proof that inbound is live, 0 before it.
     `routes`: HTTP routes that it serves (webhooks, the page); may be empty.
 
-    Calls raise RateLimited, Unsent, Ambiguous or Rejected (gateway.errors) and nothing else.
+    Calls raise RateLimited, Unsent, Ambiguous or Rejected (gateway.errors) and nothing else; Gone
+    is for edits alone, and with TokenRefused `last_contact` becomes 0.
     """
 
     platform: str
@@ -60,8 +61,9 @@ class Adapter(Protocol):
     async def receipt(self, conversation: Conversation, message: str) -> None:
         """A visible sign on a waiting message that it was received; best effort."""
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
-        """Write the attachment's bytes to the file `to`."""
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
+        """Write the attachment's bytes to `to`, an open file. After an error it may hold a part of
+        them: what failed is fetched again into an empty one."""
 
 
 @runtime_checkable
@@ -71,6 +73,14 @@ class Recalling(Protocol):
     async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
         """As `send`; `name` has at most 25 characters. Made again with the same name while the
         platform knows it, nothing is sent: the id of the message that stands there."""
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """An adapter that can find out whether its platform answers at all."""
+
+    async def probe(self) -> None:
+        """A call that changes nothing; raises as the others do."""
 
 
 @runtime_checkable
@@ -154,6 +164,42 @@ class Summary(Struct, frozen=True, kw_only=True):
     state: Literal["idle", "running", "waiting"]
 
 
+class Scope(Struct, frozen=True, kw_only=True):
+    """Which conversations a list holds: all of an `account`, those of a group's `channel` with
+    all its threads, or the private ones of a `person`, named by the sender's key."""
+
+    kind: Literal["account", "channel", "person"]
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The list's name in a store."""
+        return f"{self.kind[0]}:{self.name}"
+
+
+def account_scope(where: Conversation) -> Scope:
+    """All conversations of the account that `where` belongs to."""
+    return Scope(kind="account", name=":".join(where.id.split(":", 2)[:2]))
+
+
+def channel_scope(where: Conversation) -> Scope:
+    """All conversations of the group that `where` belongs to."""
+    return Scope(kind="channel", name=replace(where, thread="", person="", private=False).id)
+
+
+def person_scope(sender_key: str) -> Scope:
+    """The private conversations of one account of a person."""
+    return Scope(kind="person", name=sender_key)
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What goes on in a conversation besides its views."""
+
+    title: str
+    state: Literal["idle", "running", "waiting"]
+    waiting: "tuple[Waiting, ...]"
+
+
 class Waiting(Struct, frozen=True, kw_only=True):
     """A message that waits for its turn, as its person left it: edits are in. `message` names it
     where it is edited or withdrawn."""
@@ -199,8 +245,8 @@ Look: TypeAlias = Callable[[Conversation, Sender], Awaitable[Overview]]
 """The overview of a person, asked for from their private chat. StoreFailed if it cannot be read."""
 
 
-Recent: TypeAlias = Callable[[str, int], Awaitable[Sequence[Summary]]]
-"""The newest so many conversations whose address begins so. StoreFailed if they cannot be read."""
+Recent: TypeAlias = Callable[[Scope, int], Awaitable[Sequence[Summary]]]
+"""The newest so many conversations of a list. StoreFailed if they cannot be read."""
 
 
 Live: TypeAlias = Shown | Growing | Printed | Changed
@@ -218,12 +264,12 @@ class Desk(Protocol):
     async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
         """The newest `limit` views by `position`, oldest first: a page of history."""
 
-    async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
-        """Messages accepted and not begun."""
+    async def standing(self, conversation: str) -> Standing:
+        """What goes on there now; a conversation that nobody began is idle."""
 
-    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
-        """Conversations whose address begins with `prefix`, newest first; of those only the ones
-        whose title and views together hold each of the `words`."""
+    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        """The conversations of a list, newest first; with `words` only the ones whose title and
+        views together hold each of them."""
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
         """What changes from now on. Growing text and output may be skipped over, views never

@@ -70,16 +70,15 @@ class Book:
     async def make(self, draft: Draft, name: str) -> Job:
         """The job of `draft` under the id `name`; a second time the one that is there."""
         job = replace(draft.job, id=name, version=ambient.new_id())
-        job = self._ahead(job)
+        job = self._ahead(job, await self.means.store.now())
         if not await self.jobs.commit(None, job, ()):
             return await self.jobs.get(name) or job
         log.info("job_made", extra={"job": name, "owner": job.owner.key})
         self.ring()
         return job
 
-    def _ahead(self, job: Job) -> Job:
-        """`job` with its next due time after now, for when it was decided on late."""
-        now = ambient.now()
+    def _ahead(self, job: Job, now: float) -> Job:
+        """`job` with its next due time after `now`, for when it was decided on late."""
         if job.next_due > now or not job.schedule:
             return job
         due = self.times.after(job.schedule, job.zone, now)
@@ -88,11 +87,12 @@ class Book:
 
     async def change(self, draft: Draft, *, moved: bool = False) -> bool:
         """Put what the draft says in place of the job's. `moved`: its conversation too."""
+        now = await self.means.store.now()
 
         def changed(job: Job) -> Job:
             same = ["id", "owner", "made", "version"] + ([] if moved else ["conversation"])
             new = replace(draft.job, **{name: getattr(job, name) for name in same})
-            return self._ahead(new)
+            return self._ahead(new, now)
 
         return await self._write(draft.job.id, changed) is not None
 
@@ -106,12 +106,12 @@ class Book:
 
     async def resume(self, name: str) -> Job | None:
         """Go on with the next due time; those that the pause took are on record as skipped."""
-        now = ambient.now()
+        now = await self.means.store.now()
 
         def resumed(job: Job) -> Job | None:
             if job.state != "paused":
                 return None
-            return self._ahead(replace(job, state="active", why=""))
+            return self._ahead(replace(job, state="active", why=""), now)
 
         before = await self.jobs.get(name)
         skipped: tuple[Run, ...] = ()
@@ -138,7 +138,7 @@ class Book:
 
     async def run_now(self, name: str, key: str) -> bool:
         """One run besides the schedule; the same `key` makes one only."""
-        now = ambient.now()
+        now = await self.means.store.now()
         run = Run(job=name, slot=f"now-{key}", due=now, state="queued", at=now,
                   version=ambient.new_id())  # fmt: skip
         return await self._write(name, lambda job: job, (run,)) is not None
@@ -149,8 +149,8 @@ class Book:
         known = await self.jobs.run(job.id, slot)
         if known is not None:
             return known.state
-        now, paused = ambient.now(), job.state == "paused"
-        waiting = [run for run in await self.jobs.unfinished() if run.job == job.id]
+        now, paused = await self.means.store.now(), job.state == "paused"
+        waiting = await self.jobs.unfinished(job.id)
         if len(waiting) >= MOST_CALLS:
             raise Refused(say("jobs_busy", n=MOST_CALLS))
         run = Run(job=job.id, slot=slot, due=now, state="skipped" if paused else "queued",
@@ -165,7 +165,7 @@ class Book:
         run = await self.jobs.run(name, slot)
         if run is None or run.state != "failed" or await self.jobs.get(name) is None:
             return False
-        now = ambient.now()
+        now = await self.means.store.now()
         tried = _tried(run, Try(at=run.ended, reason=run.reason, text=run.text))
         again = replace(run, state="queued", tries=run.tries + 1, at=now, ended=0.0, tried=tried,
                         version=ambient.new_id())  # fmt: skip
@@ -217,9 +217,11 @@ class Book:
         """Put down what became of a run that was fired; whether its turn has begun."""
         turn = await self.means.store.turn(run.turn)
         if turn is None:
-            if ambient.now() - run.at > NOT_BEGUN:
+            if await self.means.store.now() - run.at > NOT_BEGUN:
                 await self._end(run, Outcome(state="failed", reason="not_begun"))
             return False
+        if turn.status in ("running", "parked"):
+            return True  # its journal may be long, and says nothing yet
         end = outcome(turn, await self.means.store.records(turn.id))
         if end is not None:
             terms = turn.firing.terms if turn.firing is not None else end.terms
@@ -241,7 +243,7 @@ class Book:
         await self.pause(name, why)
 
     async def _end(self, run: Run, end: Outcome) -> None:
-        now, job = ambient.now(), await self.jobs.get(run.job)
+        now, job = await self.means.store.now(), await self.jobs.get(run.job)
         spent = run.cost + end.cost
         tries_left = run.tries < len(RETRIES) and job is not None and job.state != "paused"
         if end.again and tries_left:  # also of one that was due once, and has ended

@@ -18,7 +18,7 @@ RunState = Literal[
 ]  # fmt: skip
 Reason = Literal[
     "", "missed", "paused", "overlap", "deleted", "no_rights", "not_begun", "model", "money", "bug",
-    "script",
+    "script", "chat_gone",
 ]  # fmt: skip
 OPEN: frozenset[RunState] = frozenset(("queued", "fired", "retrying"))
 MOST_RUNS = 200
@@ -151,8 +151,8 @@ class Jobs(Protocol):
     async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
         """The newest runs of a job, by due time, the newest first."""
 
-    async def unfinished(self) -> tuple[Run, ...]:
-        """All runs that are not over, by due time."""
+    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+        """The runs of `job` that are not over, or of all jobs, by due time."""
 
     async def advance(self, before: Run, after: Run) -> bool:
         """Write a run anew; False if the stored one is not `before` any more."""

@@ -26,13 +26,13 @@ from gateway.messages import (
 )
 from gateway.people.roles import at_least
 from gateway.plans import amend as plans
-from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Report
 
 if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
+    from gateway.sessions.services import Services
     from gateway.sessions.session import Session
 
 
@@ -94,9 +94,9 @@ def turn_of(session: "Session", row: TurnRow, job: Inbound) -> TurnRow:
     )
 
 
-def ended(session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] | None") -> None:
+def ended(session: "Session", row: TurnRow, last: "asyncio.Future[None] | None") -> None:
     """Put down the end of a job's turn, once its last commit stands."""
-    firing, book = open_turn.row.firing, session.services.jobs
+    firing, book = row.firing, session.services.jobs
     if firing is None or book is None:
         return
 
@@ -107,6 +107,20 @@ def ended(session: "Session", open_turn: OpenTurn, last: "asyncio.Future[None] |
             await book.settle_turn(firing.job, firing.slot)
 
     session.services.spawn(settle, "settle")
+
+
+def pause_undeliverable(services: "Services", turn: str) -> None:
+    """Pause the job whose run's report a chat refuses: it would run, and cost, for nobody."""
+    book = services.jobs
+    if book is None:
+        return
+
+    async def pause() -> None:
+        row = await services.store.turn(turn)
+        if row is not None and row.firing is not None:
+            await book.pause(row.firing.job, "chat_gone")
+
+    services.spawn(pause, "pause")
 
 
 def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:

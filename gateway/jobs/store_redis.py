@@ -5,13 +5,18 @@ Layout under `tk:{jobs}`: `:job` and `:v` (id → body, version), `:made`, `:o:<
 by due time); of all runs `:open` and `:again` (zsets of "job slot" by due time and by wake).
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
 
 from gateway.jobs.port import MOST_RUNS, Due, Job, Run
+from gateway.store.letters import read_each
+from gateway.store.reading import read_row, readable
 from gateway.store.redis import RedisStore
+from gateway.store.redis_reads import index_letter
 from gateway.store.redis_wire import Command
+from gateway.store.rows import JOBS, Letter
 
 ROOT = "tk:{jobs}"
 _encode = msgspec.json.Encoder().encode
@@ -93,7 +98,7 @@ class RedisJobs:
 
     async def get(self, job: str) -> Job | None:
         (body,) = await self._store.call(("HGET", f"{ROOT}:job", job))
-        return _job(body) if isinstance(body, bytes) else None
+        return read_row("job", job, body, _job) if isinstance(body, bytes) else None
 
     async def listed(self, owner: str = "") -> tuple[Job, ...]:
         index = f"{ROOT}:o:{owner}" if owner else f"{ROOT}:made"
@@ -134,7 +139,7 @@ class RedisJobs:
 
     async def run(self, job: str, slot: str) -> Run | None:
         (body,) = await self._store.call(("HGET", f"{ROOT}:r:{job}", slot))
-        return _run(body) if isinstance(body, bytes) else None
+        return read_row("run", f"{job} {slot}", body, _run) if isinstance(body, bytes) else None
 
     async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
         (slots,) = await self._store.call(("ZRANGE", f"{ROOT}:rd:{job}", 0, limit - 1, "REV"))
@@ -143,10 +148,23 @@ class RedisJobs:
         (bodies,) = await self._store.call(
             ("HMGET", f"{ROOT}:r:{job}", *cast("list[bytes]", slots))
         )
-        return tuple(_run(body) for body in cast("list[bytes | None]", bodies) if body)
+        return tuple(readable("run", _run, ([b] for b in cast("list[bytes | None]", bodies) if b)))
 
-    async def unfinished(self) -> tuple[Run, ...]:
-        return await self._runs(("ZRANGE", f"{ROOT}:open", 0, -1))
+    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+        if not job:
+            return await self._runs(("ZRANGE", f"{ROOT}:open", 0, -1))
+        (found,) = await self._store.call(("ZRANGE", f"{ROOT}:rd:{job}", 0, -1))
+        slots = [slot.decode() for slot in cast("list[bytes]", found)]
+        if not slots:
+            return ()
+        names = (f"{job} {slot}" for slot in slots)
+        (scores,) = await self._store.call(("ZMSCORE", f"{ROOT}:open", *names))
+        known = zip(slots, cast("list[bytes | None]", scores), strict=True)
+        running = [slot for slot, score in known if score is not None]
+        if not running:
+            return ()
+        (bodies,) = await self._store.call(("HMGET", f"{ROOT}:r:{job}", *running))
+        return tuple(readable("run", _run, ([b] for b in cast("list[bytes | None]", bodies) if b)))
 
     async def advance(self, before: Run, after: Run) -> bool:
         head = (before.job, before.version, before.slot)
@@ -157,13 +175,34 @@ class RedisJobs:
         if not names:
             return ()
         (bodies,) = await self._store.call(("HMGET", f"{ROOT}:job", *cast("list[bytes]", names)))
-        return tuple(_job(body) for body in cast("list[bytes | None]", bodies) if body)
+        named = zip(cast("list[bytes]", names), cast("list[bytes | None]", bodies), strict=True)
+        damaged: list[Letter] = []
+        rows = ((name.decode(), body) for name, body in named if body)
+        jobs = tuple(read_each(rows, _job, "job", JOBS, damaged))
+        await self._set_aside(damaged)
+        return jobs
+
+    async def _set_aside(self, damaged: Sequence[Letter]) -> None:
+        """Take rows that cannot be read out of what is due; they become dead letters."""
+        commands: list[Command] = []
+        for letter in damaged:
+            commands += index_letter(letter)
+            places = ("wake",) if letter.kind == "job" else ("again", "open")
+            commands += (("ZREM", f"{ROOT}:{place}", letter.name) for place in places)
+        if commands:
+            await self._store.call(*commands)
 
     async def _runs(self, index: Command) -> tuple[Run, ...]:
         (names,) = await self._store.call(index)
-        pairs = (name.decode().split(" ", 1) for name in cast("list[bytes]", names))
+        placed = [name.decode() for name in cast("list[bytes]", names)]
+        pairs = (name.split(" ", 1) for name in placed)
         bodies = await self._store.call(*(("HGET", f"{ROOT}:r:{job}", slot) for job, slot in pairs))
-        return tuple(_run(body) for body in bodies if isinstance(body, bytes))
+        found = zip(placed, bodies, strict=True)
+        damaged: list[Letter] = []
+        rows = ((name, body) for name, body in found if isinstance(body, bytes))
+        runs = tuple(read_each(rows, _run, "run", JOBS, damaged))
+        await self._set_aside(damaged)
+        return runs
 
 
 def _row(run: Run) -> tuple[float, str, float, str, bytes]:

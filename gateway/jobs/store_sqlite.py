@@ -5,6 +5,9 @@ import sqlite3
 import msgspec
 
 from gateway.jobs.port import MOST_RUNS, Due, Job, Run
+from gateway.store.letters import read_each, write_letters
+from gateway.store.reading import read_row, readable
+from gateway.store.rows import JOBS, Letter
 from gateway.store.sqlite import SqliteStore
 
 _encode = msgspec.json.Encoder().encode
@@ -27,25 +30,35 @@ class SqliteJobs:
     async def get(self, job: str) -> Job | None:
         sql = "SELECT body FROM jobs WHERE id = ?"
         found = await self._store.read(lambda c: c.execute(sql, (job,)).fetchone())
-        return _job(found[0]) if found else None
+        return read_row("job", job, found[0], _job) if found else None
 
     async def listed(self, owner: str = "") -> tuple[Job, ...]:
-        sql = "SELECT body FROM jobs WHERE owner = ?1 OR ?1 = '' ORDER BY made, id"
-        found = await self._store.read(lambda c: c.execute(sql, (owner,)).fetchall())
-        return tuple(_job(body) for (body,) in found)
+        whole = "SELECT body FROM jobs ORDER BY made, id"
+        owned = "SELECT body FROM jobs WHERE owner = ? ORDER BY made, id"
+        wanted = (owned, (owner,)) if owner else (whole, ())
+        found = await self._store.read(lambda c: c.execute(*wanted).fetchall())
+        return tuple(readable("job", _job, found))
 
     async def due(self, now: float, limit: int) -> Due:
-        jobs = "SELECT body FROM jobs WHERE wake > 0 AND wake <= ? ORDER BY wake LIMIT ?"
-        runs = "SELECT body FROM runs WHERE open = 1 AND wake > 0 AND wake <= ? LIMIT ?"
+        jobs = "SELECT id, body FROM jobs WHERE wake > 0 AND wake <= ? ORDER BY wake LIMIT ?"
+        runs = (
+            "SELECT job || ' ' || slot, body FROM runs"
+            " WHERE open = 1 AND wake > 0 AND wake <= ? LIMIT ?"
+        )
+        damaged: list[Letter] = []
 
         def work(c: sqlite3.Connection) -> Due:
+            wanted = (now, limit)
             return Due(
-                jobs=tuple(_job(body) for (body,) in c.execute(jobs, (now, limit))),
-                runs=tuple(_run(body) for (body,) in c.execute(runs, (now, limit))),
+                jobs=tuple(read_each(c.execute(jobs, wanted), _job, "job", JOBS, damaged)),
+                runs=tuple(read_each(c.execute(runs, wanted), _run, "run", JOBS, damaged)),
                 next=c.execute(_NEXT, (now,)).fetchone()[0],
             )
 
-        return await self._store.read(work)
+        due = await self._store.read(work)
+        if damaged:  # or they would be due for ever
+            await self._store.write(lambda c: write_letters(c, damaged))
+        return due
 
     async def commit(self, before: Job | None, after: Job | None, runs: tuple[Run, ...]) -> bool:
         return await self._store.write(lambda c: _commit(c, before, after, runs))
@@ -53,17 +66,23 @@ class SqliteJobs:
     async def run(self, job: str, slot: str) -> Run | None:
         sql = "SELECT body FROM runs WHERE job = ? AND slot = ?"
         found = await self._store.read(lambda c: c.execute(sql, (job, slot)).fetchone())
-        return _run(found[0]) if found else None
+        return read_row("run", f"{job} {slot}", found[0], _run) if found else None
 
     async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
         sql = "SELECT body FROM runs WHERE job = ? ORDER BY due DESC, slot DESC LIMIT ?"
         found = await self._store.read(lambda c: c.execute(sql, (job, limit)).fetchall())
-        return tuple(_run(body) for (body,) in found)
+        return tuple(readable("run", _run, found))
 
-    async def unfinished(self) -> tuple[Run, ...]:
-        sql = "SELECT body FROM runs WHERE open = 1 ORDER BY due, slot"
-        found = await self._store.read(lambda c: c.execute(sql).fetchall())
-        return tuple(_run(body) for (body,) in found)
+    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+        every = "SELECT job || ' ' || slot, body FROM runs WHERE open = 1"
+        own = "SELECT job || ' ' || slot, body FROM runs WHERE job = ? AND open = 1"
+        wanted = (own, (job,)) if job else (every, ())
+        found = await self._store.read(lambda c: c.execute(*wanted).fetchall())
+        damaged: list[Letter] = []
+        runs = list(read_each(found, _run, "run", JOBS, damaged))
+        if damaged:
+            await self._store.write(lambda c: write_letters(c, damaged))
+        return tuple(sorted(runs, key=lambda run: (run.due, run.slot)))
 
     async def advance(self, before: Run, after: Run) -> bool:
         def work(c: sqlite3.Connection) -> bool:

@@ -1,7 +1,8 @@
 """Limits of money: reserved before each model call, settled after it.
 
-What is spent today stands in one document of the directory, the same for all replicas. A call
-that a crash cut off stays counted with what was reserved for it: the provider may have charged it.
+What is spent today is counted by the store, the same for all replicas: each call adds to its
+accounts in one step, however many there are. A call that a crash cut off stays counted with what was
+reserved for it: the provider may have charged it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,8 +14,8 @@ from agent_core.models.catalog import MILLION, Price, cost
 from agent_core.models.port import Reply, Request
 from agent_core.orchestration.settings import Limits
 from gateway.spending.money import dollars
+from gateway.spending.port import UNIT, Budgets, Expense
 from gateway.spending.tally import utc_day
-from gateway.store.port import Directory
 from gateway.texts import Key, say
 
 ANSWER = 8_000
@@ -35,20 +36,11 @@ class Payer(Struct, frozen=True, kw_only=True):
     limit: float = 0.0
 
 
-class _Day(Struct, frozen=True):
-    """Dollars of one day by account: `all`, `person:…`, `job:…`."""
-
-    accounts: dict[str, float]
-
-
-_decode = json.Decoder(_Day).decode
-
-
 class Ledger:
     """What may be spent, and what is."""
 
-    def __init__(self, directory: Directory, limits: Limits) -> None:
-        self._directory = directory
+    def __init__(self, budgets: Budgets, limits: Limits) -> None:
+        self._budgets = budgets
         self._limits = limits
         self._reserved: dict[str, float] = {}
         """Dollars reserved for calls under way, by turn."""
@@ -62,53 +54,54 @@ class Ledger:
         # in the step of the check: steps that run at once share their turn's limit
         self._reserved[payer.turn] = self._reserved.get(payer.turn, 0.0) + most
         try:
-            await self._add(payer, most, checked=True)
+            reserved = round(most * UNIT)
+            day = await self._reserve(payer, reserved)
             paid = 0.0
             try:
                 reply = await call()
                 paid = reply.usage.cost if reply.usage.cost is not None else most
                 return reply
             finally:
-                await self._add(payer, paid - most, checked=False)
+                await self._settle(payer, day, round(paid * UNIT) - reserved)
         finally:
             left = self._reserved.pop(payer.turn) - most
             if left > 1e-12:
                 self._reserved[payer.turn] = left
 
     async def today(self) -> Mapping[str, float]:
-        """Dollars of today by account."""
-        body = await self._directory.get(_key(0))
-        return _decode(body).accounts if body else {}
+        """Dollars of today by account: of `all`."""
+        known = await self._budgets.spent(utc_day(), ("all",))
+        return {name: amount / UNIT for name, amount in known.items()}
 
     def _check_turn(self, payer: Payer, most: float) -> None:
         limit = min(filter(None, (self._limits.turn, payer.limit)), default=0.0)
         if limit and payer.spent + self._reserved.get(payer.turn, 0.0) + most > limit:
             raise BudgetExceeded(say("budget_turn", payer.language, limit=dollars(limit)))
 
-    async def _add(self, payer: Payer, amount: float, *, checked: bool) -> None:
-        """Count `amount` for today, in one write; `checked`: only within the limits."""
-        limits = self._limits
-        accounts: list[tuple[str, float, Key]] = [
-            ("all", limits.day, "budget_day"),
-            (f"person:{payer.person}", limits.person, "budget_person"),
-        ]
+    async def _reserve(self, payer: Payer, amount: int) -> str:
+        """Count `amount` for today within the limits; the day on which it is counted."""
+        limits, day = self._limits, utc_day()
+        most: dict[str, tuple[float, Key]] = {
+            "all": (limits.day, "budget_day"),
+            f"person:{payer.person}": (limits.person, "budget_person"),
+        }
         if payer.job:
-            accounts.append((f"job:{payer.job}", limits.job, "budget_job"))
-        while True:
-            body = await self._directory.get(_key(0))
-            known = dict(_decode(body).accounts) if body else {}
-            for name, limit, key in accounts:
-                known[name] = max(0.0, known.get(name, 0.0) + amount)
-                if checked and limit and known[name] > limit:
-                    raise BudgetExceeded(say(key, payer.language, limit=dollars(limit)))
-            if await self._directory.put(_key(0), json.encode(_Day(known)), body or b""):
-                break
-        if not body:
-            await self._directory.put(_key(-40), None)  # kept for a month and some days
+            most[f"job:{payer.job}"] = (limits.job, "budget_job")
+        expenses = tuple(
+            Expense(account=name, amount=amount, limit=round(limit * UNIT))
+            for name, (limit, _) in most.items()
+        )
+        refused = await self._budgets.spend(day, expenses)
+        if refused is not None:
+            limit, key = most[refused]
+            raise BudgetExceeded(say(key, payer.language, limit=dollars(limit)))
+        return day
 
-
-def _key(days: int) -> str:
-    return f"spent:{utc_day(days)}"
+    async def _settle(self, payer: Payer, day: str, amount: int) -> None:
+        """Correct by `amount` what was reserved on `day`."""
+        accounts = ["all", f"person:{payer.person}", *([f"job:{payer.job}"] if payer.job else [])]
+        expenses = tuple(Expense(account=name, amount=amount) for name in accounts)
+        await self._budgets.spend(day, expenses)
 
 
 def estimate(request: Request, price: Price) -> float:

@@ -1,7 +1,9 @@
 """What the gateway asks of its store. SQLite and Redis both pass one contract suite.
 
 A commit is the only way to write a conversation; it is refused with Fenced if the lease's token
-is not the newest. All calls raise StoreFailed if nothing was kept.
+is not the newest. All calls raise StoreFailed if nothing was kept; Unstorable, if that is because
+of the content. A row that cannot be read stops only itself: `Opened.damaged` has those of a
+conversation, lists leave them out, and what is one row raises Unreadable.
 """
 
 import asyncio
@@ -10,16 +12,19 @@ from typing import Protocol
 
 from agent_core.journal import Record
 from gateway.messages import Inbound
-from gateway.ports import Shown, Summary
+from gateway.ports import Scope, Shown, Summary
+from gateway.spending.port import Budgets
 from gateway.store.rows import (
     Accepted,
     AuditRow,
     Changes,
     InboxRow,
     Lease,
+    Letter,
     Opened,
     OutboxRow,
     QuestionRow,
+    Spans,
     Thread,
     TranscriptRow,
     TurnRow,
@@ -36,15 +41,27 @@ class Inbox(Protocol):
     async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
         """Waiting rows of the conversation with a `seq` above `after`, in order."""
 
-    async def dead_letters(self, limit: int) -> tuple[InboxRow, ...]:
-        """Rows given up, newest first, with their payload."""
 
-    async def resubmit(self, seq: int) -> str | None:
-        """Make a dead letter wait again; its conversation, None if there is none."""
+class Letters(Protocol):
+    """What was set aside, until an operator decides about it."""
+
+    async def letters(self, limit: int) -> tuple[Letter, ...]:
+        """The newest dead letters."""
+
+    async def keep_letter(self, letter: Letter) -> None:
+        """Store a letter about something that is in no table."""
+
+    async def resubmit(self, name: str) -> str | None:
+        """Make what the letter is about work again, and remove the letter; its conversation,
+        None if there is no such letter or it cannot be resubmitted."""
+
+    async def drop(self, name: str) -> bool:
+        """Remove a letter with its payload; False if there is none."""
 
 
 class Leases(Protocol):
-    """Who may write a conversation."""
+    """Who may write a conversation. Leases run out by the store's own clock, never by their
+    holders' clocks."""
 
     async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
         """Take the conversation for `ttl` seconds with a new token, and what its holder needs.
@@ -66,9 +83,9 @@ class Leases(Protocol):
     async def give_back(self, lease: Lease) -> None:
         """Let go of a conversation that has work left, so that the next owner finds it."""
 
-    async def work(self, owner: str) -> tuple[str, ...]:
-        """Conversations with work that `owner` may take: rows not looked at, leases not
-        released that are its own or have run out."""
+    async def work(self, owner: str) -> tuple[tuple[str, int], ...]:
+        """(conversation, newest `seq`) where there are rows not looked at or a lease was not
+        released, and nobody but `owner` holds it: what `owner` may take, and what it has."""
 
     def submit(self, lease: Lease, changes: Changes) -> asyncio.Future[None]:
         """Queue one atomic write at once (in this very step) and return what is done when it
@@ -89,24 +106,28 @@ class Reads(Protocol):
         """A turn's views with what the platform has of them; () if it is not of `conversation`,
         for a turn may be named by who pressed a button."""
 
-    async def views(
-        self, conversation: str, after: int, limit: int, *, latest: bool = False
-    ) -> tuple[Shown, ...]:
-        """Views changed after rev `after`, by rev; or the `latest` ones by position."""
+    async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
+        """Views changed after rev `after`, by rev."""
 
-    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
-        """Conversations whose address begins with `prefix`, newest first; with `words` those of
-        the newest MOST_SEARCHED that hold them (gateway.store.search)."""
+    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+        """The last views by position, in order."""
+
+    async def summary(self, conversation: str) -> Summary | None:
+        """One conversation as lists show it, None if nobody began it."""
+
+    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        """The conversations of a list, newest first; with `words` those of the newest
+        MOST_SEARCHED that hold them (gateway.store.search)."""
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         """The newest lines of the audit."""
 
 
 class Archive(Protocol):
-    """What was said: all of it by rows, and in one document what the model sees."""
+    """What was said, a row for each turn."""
 
-    async def thread(self, conversation: str) -> Thread:
-        """What was last committed as the conversation's thread."""
+    async def thread(self, conversation: str, spans: Spans) -> Thread:
+        """The messages of the transcript's rows `spans`, a tuple for each row."""
 
     async def transcript(
         self, conversation: str, start: int, end: int
@@ -116,6 +137,12 @@ class Archive(Protocol):
     async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
         """The transcript's last rows, in order."""
 
+    async def holding(
+        self, conversations: Sequence[str], words: frozenset[str], limit: int
+    ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
+        """The last `limit` transcript rows of those of the conversations in which each of the
+        folded `words` occurs, in the order given. Names some more: look again."""
+
 
 class Questions(Protocol):
     """Open questions, wherever they were asked."""
@@ -123,11 +150,14 @@ class Questions(Protocol):
     async def find(self, question: str) -> tuple[str, QuestionRow] | None:
         """(conversation, row) of a question."""
 
-    async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
-        """Open questions for which the moment to do something (`QuestionRow.due`) has come."""
+    async def due(
+        self, now: float, limit: int, after: tuple[str, QuestionRow] | None = None
+    ) -> tuple[tuple[str, QuestionRow], ...]:
+        """Open questions for which the moment to do something (`QuestionRow.due`) has come, by
+        that moment. `after`: the last one of the page before."""
 
-    async def next_due(self) -> float | None:
-        """The nearest `QuestionRow.due` of an open question, seconds since 1970."""
+    async def next_due(self, after: float = 0.0) -> float | None:
+        """The nearest `QuestionRow.due` of an open question behind `after`, seconds since 1970."""
 
 
 class Directory(Protocol):
@@ -142,10 +172,20 @@ class Directory(Protocol):
     async def keys(self, prefix: str) -> tuple[str, ...]: ...
 
 
-class Store(Inbox, Leases, Reads, Archive, Questions, Directory, Protocol):
+class Store(Inbox, Letters, Leases, Reads, Archive, Questions, Directory, Budgets, Protocol):
     """All ports in one object."""
 
-    async def sweep(self, now: float) -> int:
-        """Drop what is past its time (deduplication ids 24 h, journals 30 days); how much."""
+    @property
+    def failed(self) -> str:
+        """Why nothing can be kept any more until a restart, "" while all is well."""
+
+    async def now(self) -> float:
+        """The store's clock, seconds since 1970: the same for all that share it, so that what is
+        due is judged once."""
+
+    async def sweep(self, now: float, journals: float | None = 30 * 86_400.0) -> int:
+        """Drop what is past its time (deduplication ids 24 h, journals of ended turns after
+        `journals` seconds, None never), as much as takes no time from others; how many rows, 0
+        when none is left."""
 
     async def close(self) -> None: ...

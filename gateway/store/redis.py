@@ -8,101 +8,171 @@ by its commit number, and the lease that wrote it writes no more.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
 from redis.exceptions import RedisError
 
 from agent_core import ambient
-from gateway.errors import Fenced, StoreFailed
-from gateway.messages import Inbound, dedupe_keys
+from gateway.errors import Fenced, StoreFailed, Unstorable
+from gateway.messages import Inbound, dedupe_keys, read_conversation
+from gateway.retention.periods import CREATED
+from gateway.spending.port import Expense
+from gateway.store import budgets
+from gateway.store.letters import due_of, revived_turn, revived_view
+from gateway.store.opening.redis_check import check_server
+from gateway.store.opening.redis_upgrade import upgrade
 from gateway.store.redis_lease import (
     ACTIVE,
     DEAD,
+    DUE,
     Commit,
     Held,
     flush_audit,
     key,
     resolve,
 )
-from gateway.store.redis_reads import DIRECTORY, KNOWN, Reading, opened
+from gateway.store.redis_lists import (
+    DIRECTORY,
+    FILLED,
+    KNOWN,
+    find_persons,
+    list_commands,
+)
+from gateway.store.redis_presence import Presence
+from gateway.store.redis_reads import Reading, index_letter, opened
 from gateway.store.redis_scripts import (
     ACCEPT,
     ACQUIRE,
+    CARRY,
     HINTS,
     HOLD,
     LOOK,
     MOVE,
     PUT,
     RESUBMIT,
+    REVIVE,
+    SPEND,
     run,
 )
-from gateway.store.redis_wire import Command, Reply, Wire, load
+from gateway.store.redis_wire import MAX_SECONDS, PATIENCE, Command, Reply, Wire, connect, load
 from gateway.store.rows import (
+    JOBS,
     Accepted,
     Changes,
+    ConversationRow,
     Lease,
+    Letter,
     Opened,
 )
 
+log = logging.getLogger("turnkeeper.store")
+
 SEQ = "tk:seq"
+JOURNALS = 30 * 86_400.0
+SPENT_KEPT = 40 * 86_400
+"""Seconds for which it is kept what was spent on a day."""
 CHUNK = 100
 
 _encode = msgspec.json.Encoder().encode
 
 
+_REVIVE: dict[str, Callable[[bytes], object]] = {
+    "view": revived_view,
+    "turn": revived_turn,
+    "question": lambda payload: None,
+}
+
+
 class RedisStore(Reading):
     """All store ports over one Redis. Open it with `await RedisStore.open(url)`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, journals: float | None = JOURNALS) -> None:
         self._url = url
-        retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
-        self._client: Redis = Redis.from_url(url, retry=retry, protocol=2)
-        super().__init__(Wire(self._client), Wire(self._client))
+        self._journals = None if journals is None else int(journals)
+        self._wires: list[Wire] = []
+        super().__init__(self._wire(), self._wire())
+        self._renewals = self._wire()
         self._held: dict[str, Held] = {}
+        self._newest = 0
+        """The newest number of an inbox row that this process was given."""
+        self.losses = 0
+        """How often it was seen that the server lost what it had acknowledged (a failover)."""
+        self._carried = ""
+        """The day whose old document is counted."""
 
     @classmethod
-    async def open(cls, url: str) -> "RedisStore":
-        """The store at `url` (redis://, rediss://, unix://); StoreFailed if it cannot be used."""
-        store = cls(url)
+    async def open(
+        cls, url: str, *, without_log: bool = False, journals: float | None = JOURNALS
+    ) -> "RedisStore":
+        """The store at `url` (redis://, rediss://, unix://); StoreFailed if it cannot be used.
+        `without_log`: also one that keeps nothing over a restart. `journals`: seconds that the
+        journal of a turn stays from its end on, None for ever."""
         try:
-            info = await store._client.info()
-            _check(info)
-            await load(store._client)
+            async with ambient.limit(MAX_SECONDS), aclosing(connect(url)) as client:
+                await check_server(client, without_log=without_log)
+                await load(client)
         except (RedisError, OSError) as error:
-            await store.close()
             raise StoreFailed(f"cannot open the store: {error}") from error
-        except StoreFailed:
+        store = cls(url, journals)
+        try:
+            (known,) = await store.call(("EXISTS", FILLED, SEQ, KNOWN, DIRECTORY))
+            await upgrade(store._writes)
+            if not known:
+                await store.put(CREATED, str(ambient.now()).encode(), b"")
+        except BaseException:
             await store.close()
             raise
         return store
 
+    def _wire(self) -> Wire:
+        """A connection of its own: what one waits for holds up no other."""
+        wire = Wire(connect(self._url), self._leave)
+        self._wires.append(wire)
+        return wire
+
+    def presence(self, name: str) -> Presence:
+        """The claim of this process on a name among replicas, over a connection of its own."""
+        return Presence(self._wire(), name)
+
+    def _leave(self) -> None:
+        """One wire was told that the server is no master: none stays there."""
+        for wire in self._wires:
+            wire.leave()
+
     async def close(self) -> None:
         """Finish what is queued and close the connections."""
-        await self._writes.close()
-        await self._reads.close()
-        await self._client.aclose()
+        for wire in self._wires:
+            await wire.close()
+
+    @property
+    def failed(self) -> str:
+        """Why nothing can be written any more, "" while all is well."""
+        return next((wire.failed for wire in self._wires if wire.failed), "")
 
     @property
     def trips(self) -> int:
         """Round trips of writes so far (each may hold many commits)."""
         return self._writes.trips
 
-    async def hints(self, on_hint: Callable[[str], None]) -> None:
+    async def hints(
+        self, on_hint: Callable[[str], None], on_connected: Callable[[], None] = lambda: None
+    ) -> None:
         """Call `on_hint` with each conversation that gets a row in any process, until cancelled.
-        A hint may be lost, e.g. while this connects again: `work` is the truth."""
-        client: Redis = Redis.from_url(self._url, socket_timeout=None, protocol=2)
-        async with aclosing(client):
+        Hints are lost while this connects: `work` is the truth, and `on_connected` the moment to
+        ask for it."""
+        async with aclosing(connect(self._url, listening=True)) as client:
             while True:
                 try:
-                    await _listen(client, on_hint)
+                    await _listen(client, on_hint, on_connected)
                 except (RedisError, OSError):
                     await ambient.wait(1.0)
+                await client.connection_pool.disconnect()
 
     # ---- inbox ---------------------------------------------------------------------------
 
@@ -117,21 +187,26 @@ class RedisStore(Reading):
             rows = [(*dedupe_keys(inbound), _encode(inbound)) for inbound in inbounds]
             places = [inbound.conversation.id for inbound in inbounds]
         except (TypeError, ValueError) as error:
-            raise StoreFailed(f"cannot be written as JSON: {error}") from error
+            raise Unstorable(f"cannot be written as JSON: {error}") from error
         groups: dict[str, list[int]] = {}
         for n, name in enumerate(places):
             groups.setdefault(name, []).append(n)
         seqs = [0] * len(rows)
         now = ambient.now()
         highest = 0
+        persons = await find_persons(self._writes, inbounds)
         while groups:
             numbers, epochs = await self._prepare(tuple(groups), len(rows), highest)
             commands: list[Command] = []
+            scripts: list[int] = []
             for name, members in groups.items():
                 parts = (part for n in members for part in (numbers[n], *rows[n]))
                 script = run(ACCEPT, key(name), name, now, epochs[name], *parts)
-                commands += (*_enlist(name, epochs[name], now), script)
-            replies = (await self._writes.call(*commands))[2::3]
+                listed = list_commands(read_conversation(name), persons[name], now)
+                commands += (*_enlist(name, epochs[name], now), *listed, script)
+                scripts.append(len(commands) - 1)
+            sent = await self._writes.call(*commands)
+            replies = [sent[n] for n in scripts]
             for (name, members), reply in zip(tuple(groups.items()), replies, strict=True):
                 match reply:
                     case [b"kept", list(given)]:
@@ -149,6 +224,9 @@ class RedisStore(Reading):
         `above`: numbers that Redis itself may have forgotten (a failover)."""
         epochs = [("HGET", key(name), "epoch") for name in conversations]
         last, *found = cast("list[int]", await self._writes.call(("INCRBY", SEQ, count), *epochs))
+        if last - count < self._newest:  # numbers that were given out are given out again
+            self._count_loss("")
+        self._newest = last
         if last - count < above:
             (last,) = cast(
                 "list[int]", await self._writes.call(("INCRBY", SEQ, above + count - last))
@@ -156,50 +234,96 @@ class RedisStore(Reading):
         named = zip(conversations, (int(epoch or 0) for epoch in found), strict=True)
         return range(last - count + 1, last + 1), dict(named)
 
-    async def resubmit(self, seq: int) -> str | None:
-        names = await self._list("ZRANGE", DEAD, seq, seq, "BYSCORE")
-        if not names:
+    async def keep_letter(self, letter: Letter) -> None:
+        await self._writes.call(*index_letter(letter))
+
+    async def resubmit(self, name: str) -> str | None:
+        letter = await self.find_letter(name)
+        if letter is None or letter.kind == "conversation":
             return None
-        where = names[0].decode().split(" ")[0]
-        highest = 0
+        if letter.kind in ("job", "run"):
+            root = key(JOBS)
+            places = ("wake",) if letter.kind == "job" else ("again", "open")
+            now = ambient.now()
+            await self._writes.call(
+                *(("ZADD", f"{root}:{one}", now, letter.name) for one in places)
+            )
+            await self.drop(name)
+            return JOBS
+        where, highest = letter.conversation, 0
         while True:
             numbers, epochs = await self._prepare((where,), 1, highest)
-            script = run(RESUBMIT, key(where), where, seq, numbers[0], epochs[where])
-            commands = (*_enlist(where, epochs[where], ambient.now()), script)
+            if letter.kind == "message":
+                body = f"{ambient.now()!r} ".encode() + letter.payload
+                script = run(RESUBMIT, key(where), where, name, numbers[0], epochs[where], body)
+            else:
+                row = _REVIVE[letter.kind](letter.payload)
+                body = letter.payload if row is None else _encode(row)
+                parts = (where, name, letter.kind, letter.name, epochs[where], body)
+                script = run(REVIVE, key(where), *parts)
+            commands = [*_enlist(where, epochs[where], ambient.now())]
+            if letter.kind == "question" and (due := due_of(letter.payload)) > 0:
+                commands.append(("ZADD", DUE, due, f"{where} {letter.name}"))
+            commands.append(script)
             match (await self._writes.call(*commands))[-1]:
                 case [b"kept"]:
-                    self._writes.tell(("ZREM", DEAD, names[0]))
+                    self._writes.tell(("ZREM", DEAD, f"{where} {name}"))
                     return where
                 case [b"none"]:
                     return None
                 case [b"again", int(last)]:
                     highest = last
 
+    async def drop(self, name: str) -> bool:
+        letter = await self.find_letter(name)
+        if letter is None:
+            return False
+        base = key(letter.conversation)
+        await self._writes.call(
+            ("HDEL", f"{base}:letters", name),
+            ("HDEL", f"{base}:dead", name),
+            ("ZREM", DEAD, f"{letter.conversation} {name}"),
+        )
+        return True
+
     # ---- leases and commits --------------------------------------------------------------
 
     async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
-        now, nonce = ambient.now(), ambient.new_id()
+        began, now, nonce = ambient.monotonic(), ambient.now(), ambient.new_id()
         before: tuple[Command, ...] = ()
         epoch = ""
         while True:
-            script = run(ACQUIRE, key(conversation), owner, nonce, now, now + ttl, epoch)
+            script = run(ACQUIRE, key(conversation), owner, nonce, now, ttl, epoch)
             match (await self._writes.call(*before, script))[-1]:
                 case [b"unlisted", bytes(current)]:
                     epoch = current.decode()
                     before = _enlist(conversation, int(epoch), now)
                 case [b"taken", int(token), head, *rows]:
-                    lease = Lease(conversation=conversation, owner=owner, token=token)
-                    self._hold(Held(lease=lease, nonce=nonce))
+                    lease = Lease(conversation=conversation, owner=owner, token=token, nonce=nonce)
+                    # always the newest: after a failover its token may be the lower one
+                    known = self._held.get(conversation)
+                    if known is not None and known.lease.token >= token:
+                        self._count_loss(conversation)
+                    self._held[conversation] = Held(lease=lease, journals=self._journals)
                     *bodies, audit = cast("list[list[bytes]]", rows)
                     self._flush(conversation, audit)
-                    return opened(lease, cast("list[bytes]", head), bodies)
+                    found = opened(lease, cast("list[bytes]", head), bodies, began)
+                    if found.row.is_counted or token == 1:
+                        return found
+                    return replace(found, row=await self._recount(conversation, found.row))
                 case _:
                     return None
 
-    def _hold(self, held: Held) -> None:
-        known = self._held.get(held.lease.conversation)
-        if known is None or known.lease.token < held.lease.token:
-            self._held[held.lease.conversation] = held
+    async def _recount(self, conversation: str, row: ConversationRow) -> ConversationRow:
+        """A row that has lost its counters: what is written next must not take the places of what
+        is there."""
+        base, last = key(conversation), (0, 0, "REV", "WITHSCORES")
+        found = await self._writes.call(
+            *(("ZRANGE", f"{base}:{name}", *last) for name in ("n", "rev", "pos"))
+        )
+        highest = [int(float(pair[1])) if pair else 0 for pair in cast("list[list[bytes]]", found)]
+        end = highest[0] + 1 if found[0] else 0
+        return replace(row, end=end, rev=highest[1], position=highest[2])
 
     def _flush(self, conversation: str, audit: Sequence[bytes]) -> None:
         """Lines whose writer ended before it could move them."""
@@ -211,14 +335,25 @@ class RedisStore(Reading):
 
     def _find(self, lease: Lease) -> Held | None:
         held = self._held.get(lease.conversation)
-        return held if held is not None and held.lease.token == lease.token else None
+        return held if held is not None and held.lease == lease else None
 
     async def renew(self, leases: Sequence[Lease], ttl: float) -> frozenset[str]:
-        until = ambient.now() + ttl
         held = [found for found in map(self._find, leases) if found is not None]
-        replies = await self._writes.call(*(_hold(one, until) for one in held))
-        names = (one.lease.conversation for one in held)
-        return frozenset(name for name, still in zip(names, replies, strict=True) if still)
+        replies = await self._renewals.call(*(_hold(one, ttl) for one in held))
+        kept: set[str] = set()
+        for one, still in zip(held, replies, strict=True):
+            if still == 1 or (still == 0 and one.releasing):  # its release may have come first
+                kept.add(one.lease.conversation)
+                continue
+            if still == -1:
+                self._count_loss(one.lease.conversation)
+            self._drop(one)
+        return frozenset(kept)
+
+    def _count_loss(self, conversation: str) -> None:
+        """The server does not have what it acknowledged here."""
+        self.losses += 1
+        log.error("store_lost_writes", extra={"conversation": conversation})
 
     async def give_back(self, lease: Lease) -> None:
         held = self._find(lease)
@@ -243,9 +378,14 @@ class RedisStore(Reading):
             future.set_exception(Fenced(f"{lease.conversation} is not held under this token"))
             return future
 
+        held.releasing = held.releasing or seen is not None
+
         def done(outcome: str, error: Exception | None) -> None:
-            if outcome == "released":
+            held.releasing = held.releasing and seen is None
+            if outcome == "released" or isinstance(error, Fenced):
                 self._drop(held)
+            if commit.lost:
+                self._count_loss(held.lease.conversation)
             if commit.after:
                 self._writes.tell(*commit.after)
             resolve(future, outcome, error)
@@ -254,26 +394,47 @@ class RedisStore(Reading):
         self._writes.put(commit)
         return future
 
-    async def work(self, owner: str) -> tuple[str, ...]:
-        now = ambient.now()
+    async def work(self, owner: str) -> tuple[tuple[str, int], ...]:
         names = [name.decode() for name in await self._list("ZRANGE", ACTIVE, 0, -1)]
         found: list[tuple[int, str]] = []
         for start in range(0, len(names), CHUNK):
             some = names[start : start + CHUNK]
-            replies = await self._writes.call(*(run(LOOK, key(name), owner, now) for name in some))
+            replies = await self._writes.call(*(run(LOOK, key(name), owner) for name in some))
             for name, reply in zip(some, replies, strict=True):
                 match reply:
                     case [1, int(last)]:
                         found.append((last, name))
                     case [-1, int(epoch)]:
                         self._writes.tell(run(MOVE, ACTIVE, name, epoch, ""))
-        return tuple(name for _, name in sorted(found))
+        return tuple((name, last) for last, name in sorted(found))
+
+    async def now(self) -> float:
+        (reply,) = await self._reads.call(("TIME",))
+        seconds, micros = cast("tuple[bytes, bytes]", reply)
+        return int(seconds) + int(micros) / 1e6
 
     # ---- other keys ----------------------------------------------------------------------
 
     async def call(self, *commands: Command) -> list[Reply]:
         """The replies of `commands`, which must be harmless when they are sent twice."""
         return await self._writes.call(*commands)
+
+    async def begin_snapshot(self) -> str:
+        """Let the server write its snapshot; where it lies, as far as the server tells."""
+        await self.call(("BGSAVE", "SCHEDULE"))
+        try:
+            folder, name = await self.call(
+                ("CONFIG", "GET", "dir"), ("CONFIG", "GET", "dbfilename")
+            )
+        except StoreFailed:  # some hosts do not tell
+            return "its RDB file"
+        parts = (cast("list[bytes]", one)[1].decode() for one in (folder, name))
+        return "/".join(parts)
+
+    async def rewrite_log(self) -> None:
+        """Let the server write its log anew: what was written over is in the old one."""
+        with suppress(StoreFailed):  # some hosts do it themselves, and allow nobody to ask
+            await self.call(("BGREWRITEAOF",))
 
     # ---- directory -----------------------------------------------------------------------
 
@@ -284,36 +445,60 @@ class RedisStore(Reading):
         (written,) = await self._writes.call(script)
         return written == 1
 
-    async def sweep(self, now: float) -> int:
+    # ---- budgets -------------------------------------------------------------------------
+
+    async def spend(self, day: str, expenses: Sequence[Expense]) -> str | None:
+        await self._carry(day)
+        parts = (part for one in expenses for part in (one.account, one.amount, one.limit))
+        script = run(SPEND, spent_key(day), ambient.new_id(), SPENT_KEPT, *parts)
+        (place,) = cast("list[int]", await self._writes.call(script))
+        return expenses[place - 1].account if place else None
+
+    async def spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
+        await self._carry(day)
+        (found,) = await self._writes.call(("HMGET", spent_key(day), *accounts))
+        amounts = zip(accounts, cast("list[bytes | None]", found), strict=True)
+        return {name: int(amount) for name, amount in amounts if amount is not None}
+
+    async def _carry(self, day: str) -> None:
+        """Take over what an older version counted on this day, before the first look at it."""
+        if day == self._carried:
+            return
+        old = budgets.read_document(await self.get(budgets.document_key(day)))
+        parts = (part for pair in old.items() for part in pair)
+        await self._writes.call(run(CARRY, spent_key(day), SPENT_KEPT, *parts))
+        self._carried = day
+
+    async def sweep(self, now: float, journals: float | None = JOURNALS) -> int:
         """Nothing is left to do: event ids and journals of ended turns go by themselves."""
         return 0
 
 
-def _check(info: dict[str, object]) -> None:
-    version = str(info.get("redis_version", "0"))
-    if int(version.split(".")[0]) < 7:
-        raise StoreFailed(f"Redis 7.0 or newer is needed, this is {version}")
-    policy = info.get("maxmemory_policy")
-    if policy != "noeviction":
-        raise StoreFailed(
-            f"Redis may drop keys to make room (maxmemory-policy {policy}): set it to noeviction"
-        )
+def spent_key(day: str) -> str:
+    """What was spent on a day, by account."""
+    return f"tk:{{spent}}:{day}"
 
 
-async def _listen(client: Redis, on_hint: Callable[[str], None]) -> None:
+async def _listen(
+    client: Redis, on_hint: Callable[[str], None], on_connected: Callable[[], None]
+) -> None:
     """Read the channel until the connection breaks; a ping without an answer breaks it too."""
-    async with client.pubsub(ignore_subscribe_messages=True) as channel:
-        await channel.subscribe(HINTS)
+    async with client.pubsub() as channel:
+        async with ambient.limit(PATIENCE):
+            await channel.subscribe(HINTS)
         quiet = 0
         while quiet < 2:
-            message = await channel.get_message(timeout=15.0)
+            message = await channel.get_message(timeout=5.0)
             if message is None:
                 quiet += 1
                 await channel.ping()
                 continue
             quiet = 0
-            if message["type"] == "message":
-                on_hint(message["data"].decode())
+            match message["type"]:
+                case "subscribe":
+                    on_connected()
+                case "message":
+                    on_hint(message["data"].decode())
 
 
 def _enlist(conversation: str, epoch: int, now: float) -> tuple[Command, Command]:
@@ -324,5 +509,6 @@ def _enlist(conversation: str, epoch: int, now: float) -> tuple[Command, Command
     )
 
 
-def _hold(held: Held, until: float | str) -> Command:
-    return run(HOLD, key(held.lease.conversation), held.lease.token, held.nonce, until)
+def _hold(held: Held, ttl: float | str) -> Command:
+    lease = held.lease
+    return run(HOLD, key(lease.conversation), lease.token, lease.nonce, ttl, lease.conversation)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gateway.errors import Fenced, StoreFailed
+from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.store.redis_scripts import COMMIT, MOVE, run
 from gateway.store.redis_wire import Command, Reply
 from gateway.store.rows import Changes, Lease, OutboxRow
@@ -33,14 +33,16 @@ def question_key(question: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """A lease that this process took. `nonce` tells its commits from those of another life with
-    the same token; `number` is the last commit's; `turns` are those whose place is written."""
+    """A lease that this process took. `number` is the last commit's; `turns` are those whose place
+    is written; `releasing`: its release is on its way."""
 
     lease: Lease
-    nonce: str
     number: int = 0
     broken: bool = False
+    releasing: bool = False
     turns: set[str] = field(default_factory=set)
+    journals: int | None = 30 * 86_400
+    """Seconds that the journal of an ended turn stays, None for ever."""
 
 
 class Commit:
@@ -61,6 +63,8 @@ class Commit:
         self._changes = changes
         self._seen = seen
         self._done = done
+        self.lost = False
+        """The store does not have what it acknowledged before: a failover, a restore."""
         self._before: list[Command] = []
         self.after: list[Command] = []
         """What to tell the wire once the commit stands."""
@@ -74,7 +78,7 @@ class Commit:
         self._before = list(_before(self._changes, held))
         seen = "" if self._seen is None else self._seen
         base = key(held.lease.conversation)
-        lease = (held.lease.token, held.nonce, held.number)
+        lease = (held.lease.token, held.lease.nonce, held.number)
         return (*self._before, run(COMMIT, base, *lease, seen, *operations))
 
     def settle(self, replies: Sequence[Reply]) -> None:
@@ -86,9 +90,15 @@ class Commit:
                     name = self._held.lease.conversation
                     self.after.append(run(MOVE, ACTIVE, name, epoch, ""))
                 self._done(outcome.decode(), None)
-            case [b"fenced", *_]:
+            case [b"gap", *_]:
+                self.lost = True
+                self.fail(StoreFailed("the store has lost earlier commits of this lease"))
+            case [b"fenced" | b"lost" as outcome, *_]:
+                self.lost = outcome == b"lost"
                 name = self._held.lease.conversation
                 self._done("", Fenced(f"{name} is held under a newer token, or by nobody"))
+            case [b"clash", *_]:
+                self.fail(Unstorable("refused by the store: the same row stands there already"))
             case [bytes(why), *_]:
                 self.fail(StoreFailed(f"refused by the store: {why.decode()}"))
             case other:
@@ -118,22 +128,21 @@ def flush_audit(conversation: str, lines: Sequence[tuple[str, float, bytes]]) ->
 
 
 def _operations(changes: Changes, held: Held) -> Iterator[Command]:
+    stays = "" if held.journals is None else held.journals
     for record in changes.records:
         yield "r", record.turn, record.n, record.body()
     for turn in changes.turns:
-        yield "t", turn.id, turn.status, _encode(turn)
+        yield "t", turn.id, turn.status, _encode(turn), stays
     for seq in changes.done:
         yield "d", seq
-    for seq in changes.dead:
-        yield "x", seq
+    for letter in changes.letters:
+        yield "l", letter.id, letter.kind, letter.name, _encode(letter), stays
     for view in changes.views:
         yield "v", view.turn, view.name, view.rev, view.position, _unsent(view), _encode(view)
     for question in changes.questions:
         yield "q", question.id, question.status, _encode(question)
     for entry in changes.transcript:
         yield "s", entry.n, _encode(entry)
-    if changes.thread is not None:
-        yield "h", _encode(changes.thread)
     if changes.row is not None:
         yield "c", _encode(changes.row)
     for name, at, body in _audit(changes, held):
@@ -161,13 +170,14 @@ def _before(changes: Changes, held: Held) -> Iterator[Command]:
         yield "SET", question_key(question.id), conversation
         if question.due > 0:
             yield "ZADD", DUE, "LT", question.due, f"{conversation} {question.id}"
-    for seq in changes.dead:
-        yield "ZADD", DEAD, seq, f"{conversation} {seq}"
+    for letter in changes.letters:
+        yield "ZADD", DEAD, letter.at, f"{conversation} {letter.id}"
 
 
 def _after(changes: Changes, held: Held) -> Iterator[Command]:
     conversation = held.lease.conversation
-    closed = [q for q in changes.questions if q.status != "open" and q.due <= 0]
+    closed = [q.id for q in changes.questions if q.status != "open" and q.due <= 0]
+    closed += (letter.name for letter in changes.letters if letter.kind == "question")
     if closed:
-        yield "ZREM", DUE, *(f"{conversation} {question.id}" for question in closed)
+        yield "ZREM", DUE, *(f"{conversation} {name}" for name in closed)
     yield from flush_audit(conversation, _audit(changes, held))

@@ -2,37 +2,51 @@
 journal never stands before a commit. Indexes name more than there is; what they name is checked.
 """
 
-from collections.abc import Sequence
-from typing import cast
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar, cast
 
 import msgspec
 
 from agent_core import ambient
 from agent_core.journal import Record
-from agent_core.journal import decode as decode_record
 from gateway.messages import Inbound
-from gateway.ports import Shown, Summary
+from gateway.ports import Scope, Shown, Summary
 from gateway.store import search
+from gateway.store.letters import encode_letter, read_each, read_letter
+from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
-from gateway.store.redis_scripts import LATEST, MOVE, PREFIXED, RANGE, run
+from gateway.store.redis_lists import DIRECTORY, list_key
+from gateway.store.redis_scripts import LAST, MOVE, RANGE, run
 from gateway.store.redis_wire import Command, Wire
 from gateway.store.rows import (
     AuditRow,
     ConversationRow,
     InboxRow,
     Lease,
+    Letter,
+    LetterKind,
     Opened,
     OutboxRow,
     QuestionRow,
+    Spans,
     Thread,
     TranscriptRow,
     TurnRow,
     shown,
 )
 
-KNOWN, DIRECTORY = "tk:conversations", "tk:{directory}"
+T = TypeVar("T")
 DAY = 86_400.0
 CHUNK = 100
+MOST_STALE = 10_000
+"""Names of dead letters that are looked at, of which some may be of none any more."""
+
+VIEWS, ENTRIES = (":pos", ":views"), (":n", ":transcript")
+FIRST = 32
+"""Bodies that are read of each conversation before it is known to be long."""
+MOST_VIEWS = 100_000
+"""Views of a conversation that a search looks through."""
 
 _inbound = msgspec.json.Decoder(Inbound).decode
 _row = msgspec.json.Decoder(ConversationRow).decode
@@ -40,7 +54,6 @@ _turn = msgspec.json.Decoder(TurnRow).decode
 _view = msgspec.json.Decoder(OutboxRow).decode
 _question = msgspec.json.Decoder(QuestionRow).decode
 _entry = msgspec.json.Decoder(TranscriptRow).decode
-_thread = msgspec.json.Decoder(Thread).decode
 _audit = msgspec.json.Decoder(AuditRow).decode
 
 
@@ -53,26 +66,46 @@ class Reading:
 
     async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
         found = await self._range(conversation, (":waiting", ":in"), (f"({after}", "+inf", -1))
-        return tuple(inbox_row(seq, body) for seq, body in found)
+        return tuple(_inbox_rows(conversation, found, []))
 
-    async def dead_letters(self, limit: int) -> tuple[InboxRow, ...]:
-        rows: list[InboxRow] = []
-        start = 0
-        while len(rows) < limit:
+    async def letters(self, limit: int) -> tuple[Letter, ...]:
+        found: list[Letter] = []
+        for start in range(0, MOST_STALE, CHUNK):
             names = await self._list("ZRANGE", DEAD, start, start + CHUNK - 1, "REV")
-            if not names:
+            if not names or len(found) >= limit:
                 break
-            start += len(names)
-            placed = [name.decode().split(" ") for name in names]
-            found = await self._reads.call(
-                *(("HGET", f"{key(where)}:dead", seq) for where, seq in placed)
+            found += await self._letters_of([name.decode() for name in names])
+        return tuple(found[:limit])
+
+    async def _letters_of(self, members: Sequence[str]) -> list[Letter]:
+        """Those letters of the index that are there; it may name more."""
+        placed = [tuple(member.split(" ", 1)) for member in members]
+        bodies = await self._reads.call(
+            *(
+                ("HGET", f"{key(where)}:{what}", name)
+                for where, name in placed
+                for what in ("letters", "dead")
             )
-            rows += (
-                inbox_row(seq.encode(), body)
-                for (_, seq), body in zip(placed, found, strict=True)
-                if isinstance(body, bytes)
-            )
-        return tuple(rows[:limit])
+        )
+        found: list[Letter] = []
+        for n, (where, name) in enumerate(placed):
+            match bodies[2 * n : 2 * n + 2]:
+                case [bytes(body), _]:
+                    found.append(read_letter(name, where, body))
+                case [_, bytes(body)]:
+                    found.append(_old_letter(where, name, body))
+        return found
+
+    async def find_letter(self, name: str) -> Letter | None:
+        """The letter `name`, wherever it is."""
+        cursor = b"0"
+        while True:
+            (reply,) = await self._reads.call(("ZSCAN", DEAD, cursor, "MATCH", f"* {name}"))
+            cursor, flat = cast("tuple[bytes, list[bytes]]", reply)
+            for letter in await self._letters_of([one.decode() for one in flat[::2]]):
+                return letter
+            if cursor == b"0":
+                return None
 
     async def _list(self, *command: str | int | float) -> list[bytes]:
         (found,) = await self._reads.call(command)
@@ -94,76 +127,127 @@ class Reading:
             return ()
         flat = await self._list("HGETALL", f"{key(where.decode())}:r:{turn}")
         rows = sorted((int(n), body) for n, body in zip(flat[::2], flat[1::2], strict=True))
-        return tuple(decode_record(body) for _, body in rows)
+        return tuple(read_record(turn, n, body) for n, body in rows)
 
     async def turn(self, turn: str) -> TurnRow | None:
         where = await self._bytes("GET", turn_key(turn))
         if where is None:
             return None
         body = await self._bytes("HGET", f"{key(where.decode())}:turns", turn)
-        return _turn(body) if body else None
+        return read_row("turn", turn, body, _turn) if body else None
 
     async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
         everything = ("-inf", "+inf", -1)
         found = await self._range(conversation, (f":o:{turn}", ":views"), everything)
-        return tuple(_view(body) for _, body in found)
+        return tuple(readable("view", _view, ([body] for _, body in found)))
 
-    async def thread(self, conversation: str) -> Thread:
-        body = await self._bytes("GET", f"{key(conversation)}:thread")
-        return _thread(body) if body else ()
+    async def thread(self, conversation: str, spans: Spans) -> Thread:
+        scripts = (
+            run(RANGE, key(conversation), ":n", ":transcript", start, f"({end}", -1)
+            for start, end in spans
+        )
+        found = cast("list[list[bytes]]", await self._reads.call(*scripts)) if spans else []
+        bodies = ([body] for flat in found for body in flat[1::2])
+        return tuple(row.messages for row in readable("transcript", _entry, bodies))
 
     async def transcript(
         self, conversation: str, start: int, end: int
     ) -> tuple[TranscriptRow, ...]:
         found = await self._range(conversation, (":n", ":transcript"), (str(start), f"({end}", -1))
-        return tuple(_entry(body) for _, body in found)
+        return tuple(readable("transcript", _entry, ([body] for _, body in found)))
 
     async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
         last = await self._list("ZRANGE", f"{key(conversation)}:n", -1, -1)
         end = int(last[0]) + 1 if last else 0
         return await self.transcript(conversation, max(0, end - limit), end)
 
-    async def views(
-        self, conversation: str, after: int, limit: int, *, latest: bool = False
-    ) -> tuple[Shown, ...]:
-        if latest:
-            script = run(LATEST, key(conversation), after, limit)
-            bodies = (await self._list(*cast("tuple[str]", script)))[::-1]
-        else:
-            wanted = (f"({after}", "+inf", limit)
-            bodies = [b for _, b in await self._range(conversation, (":rev", ":views"), wanted)]
-        return tuple(shown(_view(body)) for body in bodies)
+    async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
+        wanted = (f"({after}", "+inf", limit)
+        found = await self._range(conversation, (":rev", ":views"), wanted)
+        return tuple(map(shown, readable("view", _view, ([body] for _, body in found))))
 
-    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
-        missing = search.wanted(words)
-        script = run(PREFIXED, KNOWN, prefix, search.MOST_SEARCHED if missing else limit)
-        names = [name.decode() for name in await self._list(*cast("tuple[str]", script))]
+    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+        script = run(LAST, key(conversation), *VIEWS, 0, limit - 1)
+        bodies = await self._list(*cast("tuple[str]", script))
+        return tuple(map(shown, readable("view", _view, ([body] for body in reversed(bodies)))))
+
+    async def summary(self, conversation: str) -> Summary | None:
+        found = await self._summaries((conversation,))
+        return found[0] if found else None
+
+    async def _summaries(self, names: Sequence[str]) -> list[Summary]:
         fields = (("HMGET", key(name), "at", "owner", "row") for name in names)
         lives = (("HVALS", f"{key(name)}:live") for name in names)
         replies = cast("list[list[bytes | None]]", await self._reads.call(*fields, *lives))
         rows = zip(names, replies, replies[len(names) :], strict=False)
-        found = [_summary(name, row, live) for name, row, live in rows if row[0]]
-        found.sort(key=lambda one: -one.at)
-        return tuple(await self._holding(found, missing, limit) if missing else found)
+        return [_summary(name, row, live) for name, row, live in rows if row[0]]
 
-    async def _holding(
-        self, found: Sequence[Summary], missing: frozenset[str], limit: int
-    ) -> list[Summary]:
-        """Those of `found` that hold the words: one conversation's views in memory at a time."""
-        kept: list[Summary] = []
-        for one in found:
-            bodies = await self._list("HVALS", f"{key(one.conversation)}:views")
-            if search.holds(missing, one.title, (_view(body).view for body in bodies)):
-                kept.append(one)
-            if len(kept) == limit:
+    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        wanted = search.wanted(words)
+        most = search.MOST_SEARCHED if wanted else limit
+        listed = await self._list("ZRANGE", list_key(scope.key), 0, most - 1, "REV")
+        names = [name.decode() for name in listed]
+        found: list[Summary] = []
+        for start in range(0, len(names), CHUNK):
+            some = await self._summaries(names[start : start + CHUNK])
+            found += await self._holding(some, wanted) if wanted else some
+            if len(found) >= limit:
                 break
-        return kept
+        return tuple(sorted(found[:limit], key=lambda one: -one.at))
+
+    async def _holding(self, some: Sequence[Summary], words: frozenset[str]) -> list[Summary]:
+        """Those of `some` that hold the words."""
+        rows = await self._newest_bodies([one.conversation for one in some], VIEWS, MOST_VIEWS)
+
+        def look() -> list[Summary]:
+            return [
+                one
+                for one, pieces in zip(some, rows, strict=True)
+                if search.holds(words, one.title, pieces, _read_shown)
+            ]
+
+        return await asyncio.to_thread(look)
+
+    async def holding(
+        self, conversations: Sequence[str], words: frozenset[str], limit: int
+    ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
+        found: list[tuple[str, tuple[TranscriptRow, ...]]] = []
+        for start in range(0, len(conversations), CHUNK):
+            names = conversations[start : start + CHUNK]
+            bodies = await self._newest_bodies(names, ENTRIES, limit)
+            looked = await asyncio.to_thread(_hold_each, words, bodies, limit)
+            found += ((name, rows) for name, rows in zip(names, looked, strict=True) if rows)
+        return tuple(found)
+
+    async def _newest_bodies(
+        self, conversations: Sequence[str], where: tuple[str, str], limit: int
+    ) -> list[list[list[bytes]]]:
+        """The newest bodies of each conversation in pieces, the newest first. What is long is read
+        a piece at a time: neither Redis nor this process is held by it."""
+        first = (run(LAST, key(name), *where, 0, FIRST - 1) for name in conversations)
+        found = cast("list[list[bytes]]", await self._reads.call(*first))
+        return [
+            [bodies, *(await self._older(name, where, limit) if len(bodies) == FIRST else ())]
+            for name, bodies in zip(conversations, found, strict=True)
+        ]
+
+    async def _older(
+        self, conversation: str, where: tuple[str, str], limit: int
+    ) -> list[list[bytes]]:
+        pieces: list[list[bytes]] = []
+        for start in range(FIRST, limit, search.PIECE):
+            script = run(LAST, key(conversation), *where, start, start + search.PIECE - 1)
+            pieces.append(await self._list(*cast("tuple[str]", script)))
+            if len(pieces[-1]) < search.PIECE:
+                break
+        return pieces
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         if limit < 1:
             return ()
         found = await self._list("ZRANGE", AUDIT, 0, limit - 1, "REV")
-        return tuple(_audit(member.split(b" ", 2)[2]) for member in found)
+        bodies = ([member.split(b" ", 2)[2]] for member in found)
+        return tuple(readable("audit", _audit, bodies))
 
     # ---- questions -----------------------------------------------------------------------
 
@@ -172,32 +256,43 @@ class Reading:
         if where is None:
             return None
         body = await self._bytes("HGET", f"{key(where.decode())}:questions", question)
-        return (where.decode(), _question(body)) if body else None
+        found = readable("question", _question, [[body]] if body else [])
+        return next(((where.decode(), one) for one in found), None)
 
-    async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
-        found = await self._open(now, limit)
+    async def due(
+        self, now: float, limit: int, after: tuple[str, QuestionRow] | None = None
+    ) -> tuple[tuple[str, QuestionRow], ...]:
+        start = (after[1].due, f"{after[0]} {after[1].id}") if after is not None else (0.0, "")
+        found = await self._open(start, now, limit)
         return tuple((where, row) for where, row in found if row.due <= now)
 
-    async def next_due(self) -> float | None:
-        found = await self._open(float("inf"), 1)
+    async def next_due(self, after: float = 0.0) -> float | None:
+        found = await self._open((after, chr(0x10FFFF)), float("inf"), 1)
         return found[0][1].due if found else None
 
-    async def _open(self, until: float, limit: int) -> list[tuple[str, QuestionRow]]:
-        """Open questions by when they are due. The index may name closed ones, or too early a time: what
-        is found so is put right."""
+    async def _open(
+        self, after: tuple[float, str], until: float, limit: int
+    ) -> list[tuple[str, QuestionRow]]:
+        """Open questions by when they are due, behind `after` (time, member). The index may name
+        closed ones, or too early a time: what is found so is put right."""
         rows: list[tuple[str, QuestionRow]] = []
         wrong: list[Command] = []
         moved = False
         start = 0
         while len(rows) < limit:
-            span = ("-inf", until, "BYSCORE", "LIMIT", start, CHUNK, "WITHSCORES")
+            span = (after[0], until, "BYSCORE", "LIMIT", start, CHUNK, "WITHSCORES")
             flat = await self._list("ZRANGE", DUE, *span)
             if not flat:
                 break
             start += CHUNK
-            entries = [(m.decode(), float(at)) for m, at in zip(flat[::2], flat[1::2], strict=True)]
-            for (member, at), row in zip(entries, await self._named(entries), strict=True):
-                if row is None or row.due <= 0:
+            scored = ((m.decode(), float(at)) for m, at in pairs(flat))
+            entries = [(member, at) for member, at in scored if (at, member) > after]
+            named = await self._named([member for member, _ in entries])
+            for (member, at), row in zip(entries, named, strict=True):
+                if isinstance(row, Letter):  # or it would be due for ever
+                    wrong += self._aside(row)
+                    wrong.append(run(MOVE, DUE, member, at, ""))
+                elif row is None or row.due <= 0:
                     if row is not None or at < ambient.now() - DAY:
                         wrong.append(run(MOVE, DUE, member, at, ""))
                 elif row.due > at:
@@ -207,13 +302,22 @@ class Reading:
                     rows.append((member.split(" ")[0], row))
         if wrong:
             await self._writes.call(*wrong)
-        return await self._open(until, limit) if moved else rows[:limit]
+        return await self._open(after, until, limit) if moved else rows[:limit]
 
-    async def _named(self, entries: Sequence[tuple[str, float]]) -> list[QuestionRow | None]:
-        places = (member.split(" ") for member, _ in entries)
+    def _aside(self, letter: Letter) -> list[Command]:
+        return [*index_letter(letter), ("SREM", f"{key(letter.conversation)}:open", letter.name)]
+
+    async def _named(self, entries: Sequence[str]) -> list[QuestionRow | Letter | None]:
+        places = [tuple(member.split(" ", 1)) for member in entries]
         asked = (("HGET", f"{key(where)}:questions", name) for where, name in places)
         bodies = cast("list[bytes | None]", await self._reads.call(*asked))
-        return [_question(body) if body else None for body in bodies]
+        found: list[QuestionRow | Letter | None] = []
+        for (where, name), body in zip(places, bodies, strict=True):
+            damaged: list[Letter] = []
+            rows = [(name, body)] if body else []
+            read = list(read_each(rows, _question, "question", where, damaged))
+            found.append(read[0] if read else damaged[0] if damaged else None)
+        return found
 
     # ---- directory -----------------------------------------------------------------------
 
@@ -221,32 +325,96 @@ class Reading:
         return await self._bytes("HGET", DIRECTORY, key)
 
     async def keys(self, prefix: str) -> tuple[str, ...]:
-        names = (name.decode() for name in await self._list("HKEYS", DIRECTORY))
-        return tuple(sorted(name for name in names if name.startswith(prefix)))
+        low, high = f"[{prefix}", f"({prefix}\U0010ffff" if prefix else "+"
+        names = f"{DIRECTORY}:names"
+        found = await self._list("ZRANGE", names, low if prefix else "-", high, "BYLEX")
+        return tuple(sorted(name.decode() for name in found))
 
 
-def inbox_row(seq: bytes, body: bytes) -> InboxRow:
+def _inbox_rows(
+    conversation: str, rows: Iterable[tuple[bytes, bytes]], damaged: list[Letter]
+) -> Iterator[InboxRow]:
+    """Waiting rows from (seq, "at json")."""
+    for seq, body in rows:
+        at, _, inbound = body.partition(b" ")
+        one = [(seq.decode(), inbound)]
+        for read in read_each(one, _inbound, "message", conversation, damaged):
+            yield InboxRow(seq=int(seq), at=float(at), inbound=read)
+
+
+def index_letter(letter: Letter) -> list[Command]:
+    """Keep a letter beside any commit."""
+    member = f"{letter.conversation} {letter.id}"
+    return [
+        ("ZADD", DEAD, letter.at, member),
+        ("HSET", f"{key(letter.conversation)}:letters", letter.id, encode_letter(letter)),
+    ]
+
+
+def _old_letter(conversation: str, seq: str, body: bytes) -> Letter:
+    """A message that an earlier version gave up."""
     at, _, inbound = body.partition(b" ")
-    return InboxRow(seq=int(seq), at=float(at), inbound=_inbound(inbound))
+    why = "given up by an earlier version"
+    return Letter(
+        id=seq, kind="message", conversation=conversation, name=seq, at=float(at), why=why,
+        payload=inbound,
+    )  # fmt: skip
 
 
-def opened(lease: Lease, head: Sequence[bytes], bodies: Sequence[list[bytes]]) -> Opened:
-    last, crashed, row = head
-    seqs, inbox, turns, views, questions = bodies
+def opened(
+    lease: Lease, head: Sequence[bytes], found: Sequence[list[bytes]], began: float
+) -> Opened:
+    """What ACQUIRE answers, as a value."""
+    last, crashed, body = head
+    where = lease.conversation
+    inbox, turns, views, questions = (pairs(flat) for flat in found)
+    damaged: list[Letter] = []
+
+    def read(
+        kind: LetterKind, rows: Iterable[tuple[bytes, bytes]], decode: Callable[[bytes], T]
+    ) -> list[T]:
+        named = ((name.decode(), one) for name, one in rows)
+        return list(read_each(named, decode, kind, where, damaged))
+
+    row = read("conversation", [(b"", body)] if body else [], _row)
     return Opened(
         lease=lease,
-        row=_row(row) if row else ConversationRow(),
+        row=row[0] if row else ConversationRow(),
         last=int(last),
-        inbox=tuple(map(inbox_row, seqs, inbox)),
-        turns=tuple(sorted(map(_turn, turns), key=lambda turn: turn.id)),
-        views=tuple(sorted(map(_view, views), key=lambda view: view.position)),
-        questions=tuple(sorted(map(_question, questions), key=lambda asked: asked.id)),
+        inbox=tuple(_inbox_rows(where, inbox, damaged)),
+        turns=tuple(sorted(read("turn", turns, _turn), key=lambda turn: turn.id)),
+        views=tuple(sorted(read("view", views, _view), key=lambda view: view.position)),
+        questions=tuple(sorted(read("question", questions, _question), key=lambda one: one.id)),
         crashed=crashed == b"1",
+        damaged=tuple(damaged),
+        began=began,
     )
+
+
+def pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """`a, 1, b, 2` as (a, 1), (b, 2)."""
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _read_shown(body: bytes) -> str:
+    return "".join(search.shown_text(row.view) for row in readable("view", _view, [[body]]))
+
+
+def _hold_each(
+    words: frozenset[str], bodies: Sequence[Sequence[Sequence[bytes]]], limit: int
+) -> list[tuple[TranscriptRow, ...]]:
+    """Of each conversation its last rows, none if one of the folded words is in none of them."""
+    found: list[tuple[TranscriptRow, ...]] = []
+    for pieces in bodies:
+        flat = [body for piece in pieces for body in piece][:limit][::-1]
+        held = flat if search.may_hold(words, flat) else []
+        found.append(tuple(readable("transcript", _entry, ([body] for body in held))))
+    return found
 
 
 def _summary(address: str, row: Sequence[bytes | None], live: Sequence[bytes | None]) -> Summary:
     at, owner, body = row
     state = "running" if owner else "waiting" if b"parked" in live else "idle"
-    title = _row(body).title if body else ""
+    rows = readable("conversation", _row, [[body]] if body else [])
+    title = next((row.title for row in rows), "")
     return Summary(conversation=address, title=title, at=float(at or 0), state=state)  # type: ignore[arg-type]

@@ -1,13 +1,16 @@
 """The Lua that runs inside Redis: each script is one atomic step within one conversation's keys.
 
 Layout. `tk:{conversation}` is a hash (token, nonce, number, owner, expires, seen, last, work, at,
-row, listed, epoch); its other keys begin with the same hash tag, so they share a slot and scripts
-derive their names: `:waiting` (zset of seq), `:in` and `:dead` (seq → "at json"), `:live` (open
+row, listed, epoch; going, begun, bound while it is removed); its other keys begin with the same hash tag, so they share a slot and scripts
+derive their names: `:waiting` (zset of seq), `:in` (seq → "at json"), `:letters` (id → dead letter), `:live` (open
 turns → status), `:turns`, `:r:<turn>` (n → record), `:views` (bodies) with the zsets `:rev`,
 `:pos`, `:o:<turn>` and the set `:unsent`, `:questions` with the set `:open`, `:transcript` with the
-zset `:n`, `:thread`, `:audit` (lines on their way to the global list), `:e:<key>` (seen events, 24 h).
+zset `:n`, `:audit` (lines on their way to the global list), `:e:<key>` (seen events, 24 h).
 Bodies are opaque strings: never decoded here. A script checks everything before it writes
 anything, since Redis rolls nothing back.
+
+Time is the server's: a lease runs out by one clock, whoever asks. Callers give durations; `at` and
+the times of rows are for people, and stay the caller's.
 
 `listed` = 1: the conversation is in the global zset `tk:active` with a score of at least `epoch`.
 What makes work (accept, acquire, resubmit) is refused with 'unlisted' until its caller has added
@@ -28,6 +31,13 @@ end
 local function behind(k, seq)
   local last = tonumber(redis.call('HGET', k, 'last') or '0')
   if tonumber(seq) <= last then return {'again', last} end
+end
+"""
+
+_TIME = """
+local function clock()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) + tonumber(t[2]) / 1000000
 end
 """
 
@@ -69,50 +79,80 @@ redis.call('PUBLISH', '{HINTS}', ARGV[1])
 return {{'kept', seqs}}
 """
 
-# ARGV: conversation, old seq, new seq, epoch
+# ARGV: conversation, letter, new seq, epoch, body. A message waits again.
 RESUBMIT = f"""#!lua
 {_CHECKS}
 local k = KEYS[1]
-local body = redis.call('HGET', k .. ':dead', ARGV[2])
-if not body then -- perhaps a repeated call whose reply was lost
+if redis.call('HEXISTS', k .. ':letters', ARGV[2]) + redis.call('HEXISTS', k .. ':dead', ARGV[2])
+  == 0 then -- perhaps a repeated call whose reply was lost
   return {{redis.call('HEXISTS', k .. ':in', ARGV[3]) == 1 and 'kept' or 'none'}}
 end
 local refused = unlisted(k, ARGV[4])
 if refused then return refused end
 local low = behind(k, ARGV[3])
 if low then return low end
+redis.call('HDEL', k .. ':letters', ARGV[2])
 redis.call('HDEL', k .. ':dead', ARGV[2])
-redis.call('HSET', k .. ':in', ARGV[3], body)
+redis.call('HSET', k .. ':in', ARGV[3], ARGV[5])
 redis.call('ZADD', k .. ':waiting', ARGV[3], ARGV[3])
 redis.call('HSET', k, 'last', ARGV[3], 'listed', 1)
 redis.call('PUBLISH', '{HINTS}', ARGV[1])
 return {{'kept'}}
 """
 
-# ARGV: owner, nonce, now, until, epoch
+# ARGV: conversation, letter, kind, name, epoch, body. Another row counts as work again.
+REVIVE = f"""#!lua
+{_CHECKS}
+local k, name = KEYS[1], ARGV[4]
+if redis.call('HEXISTS', k .. ':letters', ARGV[2]) == 0 then return {{'none'}} end
+local refused = unlisted(k, ARGV[5])
+if refused then return refused end
+redis.call('HDEL', k .. ':letters', ARGV[2])
+if ARGV[3] == 'turn' then
+  redis.call('HSET', k .. ':turns', name, ARGV[6])
+  redis.call('HSET', k .. ':live', name, 'running')
+  redis.call('PERSIST', k .. ':r:' .. name)
+elseif ARGV[3] == 'view' then
+  redis.call('HSET', k .. ':views', name, ARGV[6])
+  redis.call('SADD', k .. ':unsent', name)
+else
+  redis.call('SADD', k .. ':open', name)
+end
+redis.call('HSET', k, 'work', 1, 'listed', 1)
+redis.call('PUBLISH', '{HINTS}', ARGV[1])
+return {{'kept'}}
+"""
+
+# ARGV: owner, nonce, caller's time, ttl, epoch
 ACQUIRE = f"""#!lua
 {_CHECKS}
+{_TIME}
 local k = KEYS[1]
 local h = redis.call('HMGET', k, 'token', 'owner', 'expires', 'nonce', 'crashed', 'row',
-  'last')
+  'last', 'going')
 local token, crashed = h[1], h[5]
 if not (h[2] and h[4] == ARGV[2]) then -- else: a repeated call whose reply was lost
-  if h[2] and h[2] ~= ARGV[1] and tonumber(h[3]) > tonumber(ARGV[3]) then return {{'held'}} end
+  if h[2] and h[2] ~= ARGV[1] and tonumber(h[3]) > clock() then return {{'held'}} end
+  if h[8] then return {{'held'}} end -- it is being removed
   local refused = unlisted(k, ARGV[5])
   if refused then return refused end
   token = redis.call('HINCRBY', k, 'token', 1)
   crashed = h[2] and '1' or '0'
-  redis.call('HSET', k, 'owner', ARGV[1], 'nonce', ARGV[2], 'expires', ARGV[4], 'number', 0,
-    'work', 1, 'listed', 1, 'crashed', crashed)
+  redis.call('HSET', k, 'owner', ARGV[1], 'nonce', ARGV[2], 'expires',
+    clock() + tonumber(ARGV[4]), 'number', 0, 'work', 1,
+    'listed', 1, 'crashed', crashed)
   redis.call('HSETNX', k, 'at', ARGV[3])
 end
-local function bodies(hash, ids)
+local function bodies(hash, ids) -- id, body, id, body …
   local found = {{}}
-  for _, id in ipairs(ids) do found[#found + 1] = redis.call('HGET', k .. hash, id) end
+  for _, id in ipairs(ids) do
+    found[#found + 1] = id
+    found[#found + 1] = redis.call('HGET', k .. hash, id) or ''
+  end
   return found
 end
 local seqs = redis.call('ZRANGE', k .. ':waiting', 0, -1)
-return {{'taken', tonumber(token), {{h[7] or '0', crashed, h[6] or ''}}, seqs, bodies(':in', seqs),
+return {{'taken', tonumber(token), {{h[7] or '0', crashed, h[6] or ''}}, bodies(':in', seqs),
   bodies(':turns', redis.call('HKEYS', k .. ':live')),
   bodies(':views', redis.call('SMEMBERS', k .. ':unsent')),
   bodies(':questions', redis.call('SMEMBERS', k .. ':open')),
@@ -124,14 +164,17 @@ return {{'taken', tonumber(token), {{h[7] or '0', crashed, h[6] or ''}}, seqs, b
 COMMIT = """#!lua
 local k = KEYS[1]
 local h = redis.call('HMGET', k, 'token', 'nonce', 'number', 'owner', 'epoch', 'last', 'outcome')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return {'fenced', 0} end
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then
+  local lost = tonumber(h[1] or '0') <= tonumber(ARGV[1]) -- a token is given once, else it is gone
+  return {lost and 'lost' or 'fenced', 0}
+end
 local number, done, epoch = tonumber(ARGV[3]), tonumber(h[3]), tonumber(h[5] or '0')
 if number < done then return {ARGV[4] == '' and 'kept' or 'held', 0} end
 if number == done then return {h[7], epoch - 1} end
 if not h[4] then return {'fenced', 0} end
 if number > done + 1 then return {'gap', 0} end
 
-local length = {r = 3, t = 3, d = 1, x = 1, v = 6, q = 3, s = 2, h = 1, c = 1, a = 2}
+local length = {r = 3, t = 4, d = 1, l = 5, v = 6, q = 3, s = 2, c = 1, a = 2}
 local function each(visit)
   local i = 5
   while i <= #ARGV do
@@ -153,6 +196,9 @@ each(function(op, i)
 end)
 if clash then return {'clash', 0} end
 
+local function keep(records, seconds) -- '': for ever
+  if seconds ~= '' then redis.call('EXPIRE', records, seconds) end
+end
 local write = {
   r = function(i) redis.call('HSET', k .. ':r:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2]) end,
   t = function(i)
@@ -163,18 +209,27 @@ local write = {
       redis.call('PERSIST', records)
     else
       redis.call('HDEL', k .. ':live', id)
-      redis.call('EXPIRE', records, 2592000)
+      keep(records, ARGV[i + 3])
     end
   end,
   d = function(i)
     redis.call('HDEL', k .. ':in', ARGV[i])
     redis.call('ZREM', k .. ':waiting', ARGV[i])
   end,
-  x = function(i)
-    local body = redis.call('HGET', k .. ':in', ARGV[i])
-    if body then redis.call('HSET', k .. ':dead', ARGV[i], body) end
-    redis.call('HDEL', k .. ':in', ARGV[i])
-    redis.call('ZREM', k .. ':waiting', ARGV[i])
+  l = function(i) -- id, kind, name, body, seconds
+    local kind, name = ARGV[i + 1], ARGV[i + 2]
+    redis.call('HSET', k .. ':letters', ARGV[i], ARGV[i + 3])
+    if kind == 'message' then
+      redis.call('HDEL', k .. ':in', name)
+      redis.call('ZREM', k .. ':waiting', name)
+    elseif kind == 'turn' then
+      redis.call('HDEL', k .. ':live', name)
+      keep(k .. ':r:' .. name, ARGV[i + 4])
+    elseif kind == 'view' then
+      redis.call('SREM', k .. ':unsent', name)
+    elseif kind == 'question' then
+      redis.call('SREM', k .. ':open', name)
+    end
   end,
   v = function(i) -- turn, name, rev, position, unsent, body
     local id = ARGV[i] .. ' ' .. ARGV[i + 1]
@@ -191,8 +246,8 @@ local write = {
   s = function(i)
     redis.call('HSET', k .. ':transcript', ARGV[i], ARGV[i + 1])
     redis.call('ZADD', k .. ':n', ARGV[i], ARGV[i])
+    redis.call('UNLINK', k .. ':thread') -- of a version that kept the rows once more in one value
   end,
-  h = function(i) redis.call('SET', k .. ':thread', ARGV[i]) end,
   c = function(i) redis.call('HSET', k, 'row', ARGV[i]) end,
   a = function(i) redis.call('HSET', k .. ':audit', ARGV[i], ARGV[i + 1]) end,
 }
@@ -216,30 +271,54 @@ redis.call('HSET', k, 'number', ARGV[3], 'outcome', outcome)
 return {outcome, epoch}
 """
 
-# ARGV: token, nonce, until ('': give back)
-HOLD = """#!lua flags=allow-oom
+# ARGV: token, nonce, ttl ('': give back, and say so to all replicas), conversation. 1: it is held;
+# 0: it is another's; -1: the server does not know of it (a failover took it away).
+HOLD = f"""#!lua flags=allow-oom
+{_TIME}
 local h = redis.call('HMGET', KEYS[1], 'token', 'nonce', 'owner')
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] or not h[3] then return 0 end
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then
+  return tonumber(h[1] or '0') <= tonumber(ARGV[1]) and -1 or 0
+end
+if not h[3] then return 0 end
 if ARGV[3] ~= '' then
-  redis.call('HSET', KEYS[1], 'expires', ARGV[3])
+  redis.call('HSET', KEYS[1], 'expires', clock() + tonumber(ARGV[3]))
 else
   redis.call('HDEL', KEYS[1], 'owner')
   redis.call('HSET', KEYS[1], 'expires', 0)
+  redis.call('PUBLISH', '{HINTS}', ARGV[4])
 end
 return 1
 """
 
-# ARGV: owner, now. {1, last}: may be taken; {0}: another's; {-1, epoch}: no work, unlisted.
-LOOK = """#!lua flags=allow-oom
+# ARGV: owner. {1, last}: its own, or free; {0}: another's; {-1, epoch}: no work, unlisted.
+LOOK = f"""#!lua flags=allow-oom
+{_TIME}
 local h = redis.call('HMGET', KEYS[1], 'work', 'last', 'seen', 'owner', 'expires', 'epoch')
 local last = tonumber(h[2] or '0')
 if h[1] ~= '1' and last <= tonumber(h[3] or '0') then
   local epoch = tonumber(h[6] or '0')
   redis.call('HSET', KEYS[1], 'listed', 0, 'epoch', epoch + 1)
-  return {-1, epoch}
+  return {{-1, epoch}}
 end
-if h[4] and h[4] ~= ARGV[1] and tonumber(h[5]) > tonumber(ARGV[2]) then return {0, 0} end
-return {1, last}
+if h[4] and h[4] ~= ARGV[1] and tonumber(h[5]) > clock() then return {{0, 0}} end
+return {{1, last}}
+"""
+
+# ARGV: nonce, milliseconds (0: let go). 0 if another holds it.
+KEEP = """#!lua flags=allow-oom
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] then return 0 end
+if ARGV[2] == '0' then redis.call('DEL', KEYS[1])
+else redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+return 1
+"""
+
+# ARGV: number. A number only rises.
+RAISE = """#!lua
+if tonumber(redis.call('GET', KEYS[1]) or '0') < tonumber(ARGV[1]) then
+  redis.call('SET', KEYS[1], ARGV[1])
+end
+return 1
 """
 
 # ARGV: member, bound, new score ('': remove). Does nothing if the score is above `bound`.
@@ -257,8 +336,14 @@ local once = KEYS[1] .. ':once:' .. ARGV[1]
 local before = redis.call('GET', once)
 if before then return tonumber(before) end
 local same = #ARGV < 5 or (redis.call('HGET', KEYS[1], ARGV[2]) or '') == ARGV[5]
-if same and ARGV[3] == '1' then redis.call('HSET', KEYS[1], ARGV[2], ARGV[4]) end
-if same and ARGV[3] == '0' then redis.call('HDEL', KEYS[1], ARGV[2]) end
+if same and ARGV[3] == '1' then
+  redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
+  redis.call('ZADD', KEYS[1] .. ':names', 0, ARGV[2])
+end
+if same and ARGV[3] == '0' then
+  redis.call('HDEL', KEYS[1], ARGV[2])
+  redis.call('ZREM', KEYS[1] .. ':names', ARGV[2])
+end
 redis.call('SET', once, same and 1 or 0, 'EX', 60)
 return same and 1 or 0
 """
@@ -266,45 +351,78 @@ return same and 1 or 0
 # ARGV: zset, hash, lowest, highest, limit. Flat: id, body, id, body …
 RANGE = """#!lua flags=no-writes
 local found = {}
-for _, id in ipairs(redis.call('ZRANGE', KEYS[1] .. ARGV[1], ARGV[3], ARGV[4], 'BYSCORE',
-  'LIMIT', 0, ARGV[5])) do
-  found[#found + 1] = id
-  found[#found + 1] = redis.call('HGET', KEYS[1] .. ARGV[2], id)
-end
-return found
-"""
-
-# ARGV: after, limit. Bodies of views, the highest position first.
-LATEST = """#!lua flags=no-writes
-local k, after, limit, found, start = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), {}, 0
-while #found < limit do
-  local ids = redis.call('ZRANGE', k .. ':pos', start, start + limit - 1, 'REV')
-  if #ids == 0 then break end
-  for _, id in ipairs(ids) do
-    if #found < limit and tonumber(redis.call('ZSCORE', k .. ':rev', id)) > after then
-      found[#found + 1] = redis.call('HGET', k .. ':views', id)
-    end
+local ids = redis.call('ZRANGE', KEYS[1] .. ARGV[1], ARGV[3], ARGV[4], 'BYSCORE',
+  'LIMIT', 0, ARGV[5])
+for start = 1, #ids, 1000 do
+  local bodies = redis.call('HMGET', KEYS[1] .. ARGV[2],
+    unpack(ids, start, math.min(start + 999, #ids)))
+  for n, body in ipairs(bodies) do
+    found[#found + 1] = ids[start + n - 1]
+    found[#found + 1] = body
   end
-  start = start + limit
 end
 return found
 """
 
-# ARGV: prefix, limit. Members with that prefix, the highest score first.
-PREFIXED = """#!lua flags=no-writes
-local prefix, limit, found, start = ARGV[1], tonumber(ARGV[2]), {}, 0
-while #found < limit do
-  local ids = redis.call('ZRANGE', KEYS[1], start, start + 499, 'REV')
-  if #ids == 0 then break end
-  for _, id in ipairs(ids) do
-    if #found < limit and string.sub(id, 1, #prefix) == prefix then found[#found + 1] = id end
+# ARGV: zset, hash, first, last. Bodies of the members at these places, the highest score first.
+LAST = """#!lua flags=no-writes
+local ids = redis.call('ZRANGE', KEYS[1] .. ARGV[1], ARGV[3], ARGV[4], 'REV')
+if #ids == 0 then return {} end
+return redis.call('HMGET', KEYS[1] .. ARGV[2], unpack(ids))
+"""
+
+# ARGV: nonce, seconds it is kept, then (account, amount, limit) for each, in whole numbers; a limit
+# of 0 is none. All are added or none; the place of the first that would pass its limit, else 0.
+SPEND = """#!lua
+local k = KEYS[1]
+local once = k .. ':once:' .. ARGV[1]
+local before = redis.call('GET', once)
+if before then return tonumber(before) end
+local refused = 0
+for i = 3, #ARGV, 3 do
+  local limit = tonumber(ARGV[i + 2])
+  local there = tonumber(redis.call('HGET', k, ARGV[i]) or '0')
+  if refused == 0 and limit > 0 and there + tonumber(ARGV[i + 1]) > limit then
+    refused = (i - 3) / 3 + 1
   end
-  start = start + 500
 end
-return found
+if refused == 0 then
+  for i = 3, #ARGV, 3 do
+    local sum = redis.call('HINCRBY', k, ARGV[i], ARGV[i + 1])
+    if sum < 0 then redis.call('HSET', k, ARGV[i], 0) end
+  end
+  redis.call('EXPIRE', k, ARGV[2])
+end
+redis.call('SET', once, refused, 'EX', 60)
+return refused
 """
 
-ALL = (ACCEPT, RESUBMIT, ACQUIRE, COMMIT, HOLD, LOOK, MOVE, PUT, RANGE, LATEST, PREFIXED)
+# ARGV: seconds it is kept, then (account, amount) for each: what was spent before there was this
+# hash, once
+CARRY = """#!lua
+if redis.call('HSETNX', KEYS[1], '', 1) == 0 then return 0 end
+for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return 1
+"""
+
+ALL = (
+    ACCEPT,
+    RESUBMIT,
+    REVIVE,
+    ACQUIRE,
+    COMMIT,
+    HOLD,
+    LOOK,
+    KEEP,
+    RAISE,
+    MOVE,
+    PUT,
+    RANGE,
+    LAST,
+    SPEND,
+    CARRY,
+)
 _SHA = {source: hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest() for source in ALL}
 
 

@@ -1,20 +1,51 @@
 """One connection to Redis that sends what has gathered while it waited: requests made in the same
-round trip share the next one (group commit), and all run in the order in which they were made."""
+round trip share the next one (group commit), and all run in the order in which they were made.
+
+A trip has a bound in time and in attempts. A server that is no master any more is left: its name
+is resolved anew, for it may mean another machine by now."""
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, cast
 
 from redis.asyncio import Redis
-from redis.exceptions import NoScriptError
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as Disconnected
+from redis.exceptions import MasterDownError, NoScriptError, ReadOnlyError
+from redis.exceptions import TimeoutError as Unanswered
 
-from gateway.errors import Fenced, StoreFailed
+from agent_core import ambient
+from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.store.redis_scripts import ALL
+
+log = logging.getLogger("turnkeeper.store")
 
 Command: TypeAlias = "tuple[str | bytes | int | float, ...]"
 Reply: TypeAlias = object
 MOST_AT_ONCE = 256
+PATIENCE = 2.0
+"""Seconds that a server gets for a connection, and for each reply."""
+MAX_SECONDS = 5.0
+"""Seconds that a trip may take with all its attempts."""
+PAUSES = (0.05, 0.25, 1.0)
+"""Seconds before each attempt after the first."""
+MOVED = (ReadOnlyError, MasterDownError)
+"""A reply that says: this is no master (any more)."""
+
+
+def connect(url: str, *, listening: bool = False) -> Redis:
+    """A client that tries once, and waits for no reply longer than `PATIENCE` seconds unless it
+    only listens."""
+    return Redis.from_url(
+        url,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+        socket_timeout=None if listening else PATIENCE,
+        socket_connect_timeout=PATIENCE,
+    )
 
 
 class Request(Protocol):
@@ -58,20 +89,25 @@ class _Call:
 
 
 class Wire:
-    """Sends requests in order over one connection, many in one round trip."""
+    """Sends requests in order over one connection, many in one round trip. `moved` is called when
+    the server says that it is no master. `failed`: why nothing is sent any more, "" while all is
+    well."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Redis, moved: Callable[[], None] = lambda: None) -> None:
         self._client = client
+        self._moved = moved
+        self._leaving = False
         self._queue: deque[Request] = deque()
         self._wake = asyncio.Event()
         self._closing = False
         self.trips = 0
+        self.failed = ""
         self._task = asyncio.create_task(self._run(), name="redis-wire")  # noqa: TID251  # lives until close
 
     def put(self, request: Request) -> None:
         """Queue `request` in this very step."""
-        if self._closing:
-            request.fail(StoreFailed("the store is closed"))
+        if self._closing or self.failed:
+            request.fail(StoreFailed(self.failed or "the store is closed"))
             return
         self._queue.append(request)
         self._wake.set()
@@ -86,13 +122,27 @@ class Wire:
         """Queue `commands` whose outcome decides nothing."""
         self.put(_Call(commands, None))
 
+    def leave(self) -> None:
+        """Send the next trip over a new connection."""
+        self._leaving = True
+
     async def close(self) -> None:
         """Send what is queued and end."""
         self._closing = True
         self._wake.set()
         await self._task
+        await self._client.aclose()
 
     async def _run(self) -> None:
+        try:
+            await self._serve()
+        except Exception as error:  # who waits must not wait for ever
+            log.exception("wire_failed")
+            self.failed = f"the store's connection ended: {error!r}"
+            while self._queue:
+                self._queue.popleft().fail(StoreFailed(self.failed))
+
+    async def _serve(self) -> None:
         while not (self._closing and not self._queue):
             await self._wake.wait()
             self._wake.clear()
@@ -107,8 +157,8 @@ class Wire:
                 ready.append((request, [tuple(map(_plain, one)) for one in request.commands()]))
             except (StoreFailed, Fenced) as error:
                 request.fail(error)
-            except (TypeError, ValueError, OverflowError) as error:
-                request.fail(StoreFailed(f"cannot be encoded: {error}"))
+            except Exception as error:  # noqa: BLE001  # one odd request ends no other
+                request.fail(Unstorable(f"cannot be encoded: {error}"))
         try:
             replies = await self._send([one for _, commands in ready for one in commands])
         except Exception as error:  # noqa: BLE001  # whatever the client raises, the wire lives on
@@ -117,16 +167,43 @@ class Wire:
             return
         start = 0
         for request, commands in ready:
-            request.settle(replies[start : start + len(commands)])
+            try:
+                request.settle(replies[start : start + len(commands)])
+            except Exception as error:  # noqa: BLE001  # one odd reply ends no other request
+                request.fail(StoreFailed(f"not understood: {error!r}"))
             start += len(commands)
 
     async def _send(self, commands: Sequence[Command]) -> list[Reply]:
+        """The replies of `commands`, which may have been sent several times."""
         if not commands:
             return []
+        failed: Exception = Unanswered("no answer in time")
+        try:
+            async with ambient.limit(MAX_SECONDS):
+                for pause in (0.0, *PAUSES):
+                    if pause:
+                        await ambient.wait(pause)
+                    try:
+                        return await self._attempt(commands)
+                    except (Disconnected, Unanswered, OSError, *MOVED) as error:
+                        failed = error
+                        self._leaving = True
+        except TimeoutError:
+            self._leaving = True
+        raise failed
+
+    async def _attempt(self, commands: Sequence[Command]) -> list[Reply]:
+        if self._leaving:
+            self._leaving = False
+            await self._client.connection_pool.disconnect()
         replies = await self._pipe(commands)
         if any(isinstance(reply, NoScriptError) for reply in replies):
             await load(self._client)
             replies = await self._pipe(commands)
+        for reply in replies:
+            if isinstance(reply, MOVED):
+                self._moved()
+                raise reply
         return replies
 
     async def _pipe(self, commands: Sequence[Command]) -> list[Reply]:

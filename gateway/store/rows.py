@@ -23,11 +23,13 @@ Thread: TypeAlias = tuple[tuple[Message, ...], ...]
 
 
 class Lease(Struct, frozen=True, kw_only=True):
-    """The right to write one conversation. Every write carries `token`; an older one is refused."""
+    """The right to write one conversation. Every write carries `token`; an older one is refused.
+    `nonce` tells two leases apart that a failover gave the same token."""
 
     conversation: str
     owner: str
     token: int
+    nonce: str = ""
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -110,6 +112,12 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     lost: bool = False
     """It was cut off by the connection, not by a restart."""
     rev: int = 0
+    copies: int = 0
+    """First sends of its present part that may have been carried out and are not known to be."""
+    crashes: int = 0
+    """Holders that ended in the middle of such a send."""
+    anew: int = 0
+    """Times that a message of it was sent again, because it was gone."""
 
 
 class Vote(Struct, frozen=True, kw_only=True):
@@ -236,6 +244,8 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     """Holders in a row that ended without any progress."""
     quiet_until: float = 0.0
     """Seconds since 1970 until which the platform wants to hear nothing here."""
+    quiet_for: float = 3_600.0
+    """Seconds that the platform asked for."""
     brought: tuple[str, ...] = ()
     """Open questions of other conversations that are shown here for a decision."""
     followed: bool = False
@@ -244,6 +254,34 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     spent: Spent = Spent()
     found: tuple[Place, ...] = ()
     """What the last /resume found here, in the order it was listed."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Something was counted here."""
+        return bool(self.end or self.position or self.rev)
+
+
+LetterKind = Literal["message", "turn", "view", "question", "conversation", "job", "run"]
+JOBS = "jobs"
+"""Where the letters of jobs and runs belong, which are no conversation's."""
+
+
+class Letter(Struct, frozen=True, kw_only=True):
+    """A dead letter: something that was set aside, with its payload, until an operator resubmits
+    or drops it.
+
+    `name` is the row's own: the `seq` of a message, the id of a turn or a question, `turn name` of
+    a view. `turn`: the one that a message began. `payload`: the row's JSON as it was stored.
+    """
+
+    id: str
+    kind: LetterKind
+    conversation: str
+    name: str
+    at: float
+    why: str
+    payload: bytes
+    turn: str = ""
 
 
 class Opened(Struct, frozen=True, kw_only=True):
@@ -259,6 +297,11 @@ class Opened(Struct, frozen=True, kw_only=True):
     questions: tuple[QuestionRow, ...]
     crashed: bool
     """The holder before did not release: what it began may be half done."""
+    began: float
+    """`ambient.monotonic()` before the lease was asked for: its time counts from here at the
+    latest, whenever the answer came."""
+    damaged: tuple[Letter, ...] = ()
+    """Rows that this version cannot read, as letters that are not stored yet."""
 
 
 class AuditRow(Struct, frozen=True, kw_only=True):
@@ -276,12 +319,11 @@ class Changes(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnRow, ...] = ()
     records: tuple[RecordRow, ...] = ()
     done: tuple[int, ...] = ()
-    dead: tuple[int, ...] = ()
+    letters: tuple[Letter, ...] = ()
+    """What is set aside: its row does not count as work any more."""
     views: tuple[OutboxRow, ...] = ()
     questions: tuple[QuestionRow, ...] = ()
     transcript: tuple[TranscriptRow, ...] = ()
-    thread: Thread | None = None
-    """None: as it is."""
     row: ConversationRow | None = None
     audit: tuple[AuditRow, ...] = ()
 

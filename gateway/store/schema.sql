@@ -1,9 +1,13 @@
 CREATE TABLE IF NOT EXISTS conversations(
   id TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0, owner TEXT, expires REAL NOT NULL DEFAULT 0,
   seen INTEGER NOT NULL DEFAULT 0, last INTEGER NOT NULL DEFAULT 0, work INTEGER NOT NULL DEFAULT 0,
-  at REAL NOT NULL DEFAULT 0, body BLOB
+  at REAL NOT NULL DEFAULT 0, body BLOB, listed REAL NOT NULL DEFAULT 0, person TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS conversations_work ON conversations(id) WHERE work = 1 OR last > seen;
+CREATE TABLE IF NOT EXISTS lists(
+  list TEXT NOT NULL, at REAL NOT NULL, conversation TEXT NOT NULL, PRIMARY KEY(list, at, conversation)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS leaving(conversation TEXT PRIMARY KEY, bound INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS inbox(
   seq INTEGER PRIMARY KEY AUTOINCREMENT, conversation TEXT NOT NULL, event TEXT NOT NULL UNIQUE,
   message TEXT UNIQUE, state INTEGER NOT NULL DEFAULT 0, at REAL NOT NULL, body BLOB NOT NULL
@@ -13,7 +17,8 @@ CREATE INDEX IF NOT EXISTS inbox_dead ON inbox(seq) WHERE state = 2;
 CREATE TABLE IF NOT EXISTS turns(
   id TEXT PRIMARY KEY, conversation TEXT NOT NULL, status TEXT NOT NULL, ended REAL, body BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS turns_open ON turns(conversation) WHERE status IN ('running', 'parked');
+DROP INDEX IF EXISTS turns_open;
+CREATE INDEX IF NOT EXISTS turns_of ON turns(conversation, status);
 CREATE INDEX IF NOT EXISTS turns_ended ON turns(ended) WHERE ended IS NOT NULL;
 CREATE TABLE IF NOT EXISTS records(
   turn TEXT NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(turn, n)
@@ -21,21 +26,25 @@ CREATE TABLE IF NOT EXISTS records(
 CREATE TABLE IF NOT EXISTS outbox(
   turn TEXT NOT NULL, name TEXT NOT NULL, conversation TEXT NOT NULL, rev INTEGER NOT NULL,
   position INTEGER NOT NULL, unsent INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(turn, name)
-) WITHOUT ROWID;
+);
 CREATE INDEX IF NOT EXISTS outbox_rev ON outbox(conversation, rev);
+CREATE INDEX IF NOT EXISTS outbox_position ON outbox(conversation, position);
 CREATE INDEX IF NOT EXISTS outbox_unsent ON outbox(conversation) WHERE unsent = 1;
 CREATE TABLE IF NOT EXISTS questions(
   id TEXT PRIMARY KEY, conversation TEXT NOT NULL, status TEXT NOT NULL, expires REAL NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS questions_open ON questions(conversation) WHERE status = 'open';
+DROP INDEX IF EXISTS questions_open;
+CREATE INDEX IF NOT EXISTS questions_of ON questions(conversation, status);
 DROP INDEX IF EXISTS questions_due;
 CREATE INDEX IF NOT EXISTS questions_next ON questions(expires) WHERE status IN ('open', 'telling') AND expires > 0;
 CREATE TABLE IF NOT EXISTS transcript(
   conversation TEXT NOT NULL, n INTEGER NOT NULL, turn TEXT NOT NULL, body BLOB NOT NULL,
   PRIMARY KEY(conversation, n)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS threads(conversation TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS directory(key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spent(
+  day TEXT NOT NULL, account TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY(day, account)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS audit(n INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS jobs(
   id TEXT PRIMARY KEY, owner TEXT NOT NULL, made REAL NOT NULL, wake REAL NOT NULL, version TEXT NOT NULL, body BLOB NOT NULL
@@ -47,4 +56,10 @@ CREATE TABLE IF NOT EXISTS runs(
   body BLOB NOT NULL, PRIMARY KEY(job, slot)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS runs_due ON runs(job, due);
+CREATE INDEX IF NOT EXISTS runs_wake ON runs(wake) WHERE open = 1;
 CREATE INDEX IF NOT EXISTS runs_open ON runs(due) WHERE open = 1;
+CREATE TABLE IF NOT EXISTS letters(
+  id TEXT PRIMARY KEY, conversation TEXT NOT NULL, kind TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS letters_at ON letters(at);
+CREATE INDEX IF NOT EXISTS letters_conversation ON letters(conversation);

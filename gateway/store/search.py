@@ -1,7 +1,8 @@
 """Finding a conversation by its words: each must occur, in any order and case, in its title or in
 what people see of it. Both stores ask here, so that both find the same."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 from gateway.views import (
@@ -21,6 +22,9 @@ from gateway.views import (
 MOST_SEARCHED = 500
 """How many of a person's newest conversations are looked through."""
 MOST_WORDS = 8
+PIECE = 256
+"""Rows that are looked at together."""
+ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f]')
 
 
 def wanted(words: str) -> frozenset[str]:
@@ -28,19 +32,46 @@ def wanted(words: str) -> frozenset[str]:
     return frozenset(words.casefold().split()[:MOST_WORDS])
 
 
-def holds(missing: frozenset[str], title: str, views: Iterable[View]) -> bool:
-    """The title and the views together hold all that is `missing`; reads no more than it must."""
-    missing = _without(missing, title)
-    for view in views:
+def holds(
+    missing: frozenset[str],
+    title: str,
+    pieces: Iterable[Sequence[bytes]],
+    read: Callable[[bytes], str],
+) -> bool:
+    """The title and the texts that `read` finds in stored rows together hold all that is
+    `missing`. Reads no more than it must: a row without the word is not taken apart."""
+    missing = _without(missing, title.casefold())
+    for bodies in pieces:
         if not missing:
-            return True
-        missing = _without(missing, shown_text(view))
+            break
+        if not _possible(missing, bodies):
+            continue
+        for body in bodies:
+            if _possible(missing, (body,)):
+                missing = _without(missing, read(body).casefold())
     return not missing
 
 
-def _without(missing: frozenset[str], text: str) -> frozenset[str]:
-    folded = text.casefold()
+def may_hold(words: frozenset[str], bodies: Sequence[bytes]) -> bool:
+    """False if one of the folded words is surely in none of the stored rows."""
+    return len(_possible(words, bodies)) == len(words)
+
+
+def _without(missing: frozenset[str], folded: str) -> frozenset[str]:
     return frozenset(word for word in missing if word not in folded)
+
+
+def _possible(words: frozenset[str], bodies: Sequence[bytes]) -> frozenset[str]:
+    """Those of the words that occur in the rows as they are stored. JSON keeps a text as it is but
+    for signs that are escaped: of these words only what stands before and after them is sought."""
+    stored = b"\n".join(bodies)
+    folded = stored.lower().decode() if stored.isascii() else stored.decode().casefold()
+    return frozenset(word for word in words if all(part in folded for part in _plain(word)))
+
+
+def _plain(word: str) -> list[str]:
+    """The parts of a word that JSON writes as they are."""
+    return ESCAPED.split(word)
 
 
 def shown_text(view: View) -> str:

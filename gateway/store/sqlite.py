@@ -1,75 +1,107 @@
 """The embedded store: SQLite with WAL, one writing connection, group commit, full sync."""
 
 import asyncio
+import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
 from agent_core import ambient
 from agent_core.journal import Record
-from agent_core.journal import decode as decode_record
-from gateway.errors import StoreFailed
+from gateway.errors import StoreFailed, Unstorable
 from gateway.messages import Inbound
-from gateway.ports import Shown, Summary
-from gateway.store import statements
+from gateway.ports import Scope, Shown, Summary
+from gateway.retention.periods import CREATED
+from gateway.spending.port import Expense
+from gateway.store import budgets, search, sqlite_lists, statements
+from gateway.store.letters import (
+    adopt_dead_rows,
+    drop_letter,
+    list_letters,
+    read_each,
+    resubmit_letter,
+    write_letters,
+)
+from gateway.store.opening.sqlite_upgrade import read_layout, upgrade
+from gateway.store.reading import read_record, read_row, readable
 from gateway.store.rows import (
     Accepted,
     AuditRow,
     Changes,
     InboxRow,
     Lease,
+    Letter,
     Opened,
     OutboxRow,
     QuestionRow,
+    Spans,
     Thread,
     TranscriptRow,
     TurnRow,
     shown,
 )
+from gateway.store.sqlite_sweep import JOURNALS, Sweep
 from gateway.store.writer import Writer
+
+log = logging.getLogger("turnkeeper.store")
 
 T = TypeVar("T")
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 
 NEAR = 1_000
-"""Documents of the directory that are kept at hand."""
+"""Documents of the directory that are kept at hand, those that are not there among them."""
 AT_HAND = ("memory:", "identity:")
 """How the names of those begin: what each turn asks for, and only this process writes."""
+SWEPT = 20
+"""Pieces of a sweep, one after the other: other writes go in between."""
+PAGE_SIZE = 2_048
+"""Bytes of a page in a new file: a commit writes each page that it touches whole."""
+LOG_BYTES = 4_194_304
+"""Length of the log from which on it is emptied into the file."""
 
 
 class SqliteStore:
-    """All store ports over one file. Open it with `await SqliteStore.open(path)`."""
+    """All store ports over one file. Open it with `await SqliteStore.open(path)`.
+
+    One process has the file (the folder's lock), so a lease is judged here, by a clock that nobody
+    can set: what this object did not give out is of an earlier life, whose process has ended.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer = Writer(self._connect)
         self._reader = ThreadPoolExecutor(1, "store-reader")
+        self._searcher = ThreadPoolExecutor(1, "store-search")
+        """Begins its thread with the first search: what takes long stands before no turn."""
         self._reading: sqlite3.Connection | None = None
+        self._searching: sqlite3.Connection | None = None
         self._broken: set[tuple[str, int]] = set()
+        self._leases: dict[str, tuple[int, float]] = {}
+        """Token and end (monotonic) of the leases given out; the writer's thread alone writes it."""
         self._recent: sqlite3.Connection | None = None
         self._near: dict[str, bytes | None] = {}
-        """Small documents read lately: nobody else writes this file."""
-        self._there: set[str] = set()
-        """Names of all small documents that are there or may be: others cost no look."""
+        """Small documents read lately, None where there is none: nobody else writes this file."""
         self._puts = 0
+        self._sweep = Sweep()
 
     @classmethod
     async def open(cls, path: Path) -> "SqliteStore":
         """The store in the file `path`, made if missing; StoreFailed if it cannot be."""
         store = cls(path)
         await store._writer.started()
-        for prefix in AT_HAND:
-            store._there.update(await store.keys(prefix))
         return store
 
     async def close(self) -> None:
         """Finish what is queued and close the file."""
         await self._writer.close()
         self._reader.shutdown()
-        for connection in (self._reading, self._recent):
+        self._searcher.shutdown()
+        for connection in (self._reading, self._searching, self._recent):
             if connection is not None:
                 connection.close()
 
@@ -79,6 +111,11 @@ class SqliteStore:
         return self._writer.commits
 
     # ---- inbox ---------------------------------------------------------------------------
+
+    @property
+    def failed(self) -> str:
+        """Why nothing can be written any more, "" while all is well."""
+        return self._writer.failed
 
     async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
         now = ambient.now()
@@ -94,47 +131,77 @@ class SqliteStore:
                 self._recent.execute("PRAGMA cache_size = -256")
             return statements.arrivals(self._recent, conversation, after)
         except sqlite3.Error:
+            _give_up(self._recent)
+            self._recent = None
             return await self._read(lambda c: statements.arrivals(c, conversation, after))
 
-    async def dead_letters(self, limit: int) -> tuple[InboxRow, ...]:
-        return await self._read(
-            lambda c: tuple(
-                InboxRow(seq=seq, at=at, inbound=statements.read_inbound(body))
-                for seq, at, body in c.execute(
-                    "SELECT seq, at, body FROM inbox WHERE state = 2 ORDER BY seq DESC LIMIT ?",
-                    (limit,),
-                )
-            )
-        )
+    async def letters(self, limit: int) -> tuple[Letter, ...]:
+        return await self._read(lambda c: list_letters(c, limit))
 
-    async def resubmit(self, seq: int) -> str | None:
-        return await self._writer.submit(lambda c: statements.resubmit(c, seq))
+    async def keep_letter(self, letter: Letter) -> None:
+        await self._writer.submit(lambda c: write_letters(c, (letter,)))
+
+    async def resubmit(self, name: str) -> str | None:
+        now = ambient.now()
+        return await self._writer.submit(lambda c: resubmit_letter(c, name, now))
+
+    async def drop(self, name: str) -> bool:
+        return await self._writer.submit(lambda c: drop_letter(c, name))
 
     # ---- leases and commits --------------------------------------------------------------
 
     async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
-        now = ambient.now()
+        began, now = ambient.monotonic(), ambient.now()
 
-        return await self._writer.submit(lambda c: self._take(c, conversation, owner, now, ttl))
+        def work(c: sqlite3.Connection) -> Opened | None:
+            return self._take(c, statements.Wanted(conversation, owner, ttl, began, now))
 
-    def _take(
-        self, c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
-    ) -> Opened | None:
-        opened = statements.acquire(c, conversation, owner, now, ttl)
+        return await self._writer.submit(work)
+
+    def _take(self, c: sqlite3.Connection, wanted: statements.Wanted) -> Opened | None:
+        """Take the lease if it is free."""
+        conversation, began = wanted.conversation, wanted.began
+        opened = statements.acquire(c, wanted, lambda token: self.is_live(conversation, token))
         if opened is not None:
+            self._leases[conversation] = (opened.lease.token, began + wanted.ttl)
             self._broken.discard((conversation, opened.lease.token - 1))
+            self._broken.discard((conversation, opened.lease.token))  # after a removal: given anew
         return opened
+
+    def _take_apart(self, c: sqlite3.Connection, wanted: statements.Wanted) -> Opened | None:
+        """As `_take`; what goes wrong with one conversation takes no accepted message along."""
+        c.execute("SAVEPOINT take")
+        try:
+            opened = self._take(c, wanted)
+        except sqlite3.Error:
+            raise
+        except Exception:  # the border: it is taken again by itself, and fails alone
+            log.exception("not_taken", extra={"conversation": wanted.conversation})
+            c.execute("ROLLBACK TO take")
+            opened = None
+        c.execute("RELEASE take")
+        return opened
+
+    def is_live(self, conversation: str, token: int) -> bool:
+        """Whether the lease with `token` is of this life and has not run out."""
+        held = self._leases.get(conversation)
+        return held is not None and held[0] == token and held[1] > ambient.monotonic()
+
+    def _forget(self, lease: Lease) -> None:
+        held = self._leases.get(lease.conversation)
+        if held is not None and held[0] == lease.token:
+            del self._leases[lease.conversation]
 
     async def take_in(
         self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
     ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
-        now = ambient.now()
+        began, now = ambient.monotonic(), ambient.now()
 
         def work(c: sqlite3.Connection) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
             accepted = tuple(statements.accept(c, inbound, now) for inbound in inbounds)
             fresh = (i.conversation.id for i, a in zip(inbounds, accepted, strict=True) if a.fresh)
             taken = [
-                self._take(c, name, owner, now, ttl)
+                self._take_apart(c, statements.Wanted(name, owner, ttl, began, now))
                 for name in dict.fromkeys(fresh)
                 if name in free
             ]
@@ -143,22 +210,28 @@ class SqliteStore:
         return await self._writer.submit(work)
 
     async def renew(self, leases: Sequence[Lease], ttl: float) -> frozenset[str]:
-        until = ambient.now() + ttl
+        began, until = ambient.monotonic(), ambient.now() + ttl
 
         def work(c: sqlite3.Connection) -> frozenset[str]:
             sql = "UPDATE conversations SET expires = ? WHERE id = ? AND token = ? AND owner = ?"
-            return frozenset(
-                lease.conversation
+            kept = [
+                lease
                 for lease in leases
                 if c.execute(sql, (until, lease.conversation, lease.token, lease.owner)).rowcount
-            )
+            ]
+            self._leases.update({one.conversation: (one.token, began + ttl) for one in kept})
+            return frozenset(lease.conversation for lease in kept)
 
         return await self._writer.submit(work)
 
     def release(self, lease: Lease, seen: int, changes: Changes) -> asyncio.Future[bool]:
         def work(c: sqlite3.Connection) -> bool:
             self._apply(c, lease, changes)
-            return bool(c.execute(statements.RELEASE, (seen, lease.conversation, seen)).rowcount)
+            wanted = (seen, lease.conversation, seen)
+            released = bool(c.execute(statements.RELEASE, wanted).rowcount)
+            if released:
+                self._forget(lease)
+            return released
 
         return self._writer.submit(work, lambda: self._break(lease))
 
@@ -168,21 +241,24 @@ class SqliteStore:
                 "UPDATE conversations SET owner = NULL, expires = 0 WHERE id = ? AND token = ?",
                 (lease.conversation, lease.token),
             )
+            self._forget(lease)
 
         await self._writer.submit(work)
 
-    async def work(self, owner: str) -> tuple[str, ...]:
-        now = ambient.now()
-        return await self._read(
-            lambda c: tuple(
-                row[0]
-                for row in c.execute(
-                    "SELECT id FROM conversations WHERE (work = 1 OR last > seen)"
-                    " AND (owner IS NULL OR owner = ? OR expires <= ?) ORDER BY last",
-                    (owner, now),
-                )
-            )
+    async def work(self, owner: str) -> tuple[tuple[str, int], ...]:
+        sql = (
+            "SELECT id, last, owner, token FROM conversations WHERE (work = 1 OR last > seen)"
+            " AND id > ''"
         )
+        rows = await self._read(lambda c: c.execute(sql).fetchall())
+        return tuple(
+            (name, last)
+            for name, last, holder, token in sorted(rows, key=itemgetter(1))
+            if holder in (None, owner) or not self.is_live(name, token)
+        )
+
+    async def now(self) -> float:
+        return ambient.now()
 
     def submit(self, lease: Lease, changes: Changes) -> asyncio.Future[None]:
         return self._writer.submit(
@@ -199,40 +275,45 @@ class SqliteStore:
             raise StoreFailed("an earlier commit of this lease failed")
         try:
             statements.apply_changes(c, lease, changes)
-        except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, sqlite3.IntegrityError) as error:
+            self._break(lease)
+            raise Unstorable(f"refused by the store: {error}") from error
+        except (sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError) as error:
+            self._break(lease)
+            raise Unstorable(f"refused by the store: {error}") from error
+        except sqlite3.Error as error:
             self._break(lease)
             raise StoreFailed(f"the store could not be written: {error}") from error
 
     # ---- reads ---------------------------------------------------------------------------
 
     async def records(self, turn: str) -> tuple[Record, ...]:
-        sql = "SELECT body FROM records WHERE turn = ? ORDER BY n"
-        return await self._read(
-            lambda c: tuple(decode_record(body) for (body,) in c.execute(sql, (turn,)))
-        )
+        sql = "SELECT n, body FROM records WHERE turn = ? ORDER BY n"
+        rows = await self._read(lambda c: c.execute(sql, (turn,)).fetchall())
+        return tuple(read_record(turn, n, body) for n, body in rows)
 
     async def turn(self, turn: str) -> TurnRow | None:
         def work(c: sqlite3.Connection) -> TurnRow | None:
             row = c.execute("SELECT body FROM turns WHERE id = ?", (turn,)).fetchone()
-            return statements.read_turn(row[0]) if row else None
+            return read_row("turn", turn, row[0], statements.read_turn) if row else None
 
         return await self._read(work)
 
     async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
-        sql = "SELECT body FROM outbox WHERE turn = ? AND conversation = ? ORDER BY position"
-        wanted = (turn, conversation)
-        return await self._read(
-            lambda c: tuple(statements.read_view(body) for (body,) in c.execute(sql, wanted))
-        )
+        # by the key alone: an index of the conversation would lead through all of its views
+        sql = "SELECT body FROM outbox WHERE turn = ? AND +conversation = ?"
 
-    async def thread(self, conversation: str) -> Thread:
-        sql = "SELECT body FROM threads WHERE conversation = ?"
-
-        def work(c: sqlite3.Connection) -> Thread:
-            row = c.execute(sql, (conversation,)).fetchone()
-            return statements.read_thread(row[0]) if row else ()
+        def work(c: sqlite3.Connection) -> tuple[OutboxRow, ...]:
+            found = c.execute(sql, (turn, conversation))
+            rows = readable("view", statements.read_view, found)
+            return tuple(sorted(rows, key=lambda row: row.position))
 
         return await self._read(work)
+
+    async def thread(self, conversation: str, spans: Spans) -> Thread:
+        if not spans:
+            return ()
+        return await self._read(lambda c: statements.read_thread(c, conversation, spans))
 
     async def transcript(
         self, conversation: str, start: int, end: int
@@ -242,8 +323,9 @@ class SqliteStore:
             return ()
         return await self._read(
             lambda c: tuple(
-                statements.read_entry(body)
-                for (body,) in c.execute(sql, (conversation, start, end))
+                readable(
+                    "transcript", statements.read_entry, c.execute(sql, (conversation, start, end))
+                )
             )
         )
 
@@ -251,32 +333,51 @@ class SqliteStore:
         sql = "SELECT body FROM transcript WHERE conversation = ? ORDER BY n DESC LIMIT ?"
         return await self._read(
             lambda c: tuple(
-                statements.read_entry(body) for (body,) in c.execute(sql, (conversation, limit))
+                readable("transcript", statements.read_entry, c.execute(sql, (conversation, limit)))
             )[::-1]
         )
 
-    async def views(
-        self, conversation: str, after: int, limit: int, *, latest: bool = False
-    ) -> tuple[Shown, ...]:
-        order = "position DESC" if latest else "rev"
-        sql = f"SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY {order} LIMIT ?"
+    async def holding(
+        self, conversations: Sequence[str], words: frozenset[str], limit: int
+    ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
+        return await self._search(
+            lambda c: sqlite_lists.read_holding(c, conversations, words, limit)
+        )
 
-        def work(c: sqlite3.Connection) -> tuple[Shown, ...]:
-            rows = [
-                statements.read_view(body)
-                for (body,) in c.execute(sql, (conversation, after, limit))
-            ]
-            return tuple(map(shown, reversed(rows) if latest else rows))
+    async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
+        wanted = (conversation, after, limit)
+        return await self._read(
+            lambda c: tuple(
+                map(
+                    shown,
+                    readable("view", statements.read_view, c.execute(statements.CHANGED, wanted)),
+                )
+            )
+        )
 
-        return await self._read(work)
+    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+        wanted = (conversation, limit)
+        return await self._read(
+            lambda c: tuple(
+                map(
+                    shown,
+                    readable("view", statements.read_view, c.execute(statements.LATEST, wanted)),
+                )
+            )[::-1]
+        )
 
-    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
-        return await self._read(lambda c: statements.conversations(c, prefix, limit, words))
+    async def summary(self, conversation: str) -> Summary | None:
+        return await self._read(lambda c: sqlite_lists.read_summary(c, conversation))
+
+    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        wanted = search.wanted(words)
+        look = self._search if wanted else self._read
+        return await look(lambda c: sqlite_lists.read_recent(c, scope, limit, wanted))
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
-        sql = "SELECT body FROM audit ORDER BY n DESC LIMIT ?"
+        sql = "SELECT body FROM audit WHERE n > 0 ORDER BY n DESC LIMIT ?"
         return await self._read(
-            lambda c: tuple(statements.read_audit(body) for (body,) in c.execute(sql, (limit,)))
+            lambda c: tuple(readable("audit", statements.read_audit, c.execute(sql, (limit,))))
         )
 
     # ---- questions -----------------------------------------------------------------------
@@ -285,34 +386,37 @@ class SqliteStore:
         def work(c: sqlite3.Connection) -> tuple[str, QuestionRow] | None:
             sql = "SELECT conversation, body FROM questions WHERE id = ?"
             row = c.execute(sql, (question,)).fetchone()
-            return (row[0], statements.read_question(row[1])) if row else None
+            found = readable("question", statements.read_question, [row[1:]] if row else [])
+            return next(((row[0], one) for one in found), None)
 
         return await self._read(work)
 
-    async def due(self, now: float, limit: int) -> tuple[tuple[str, QuestionRow], ...]:
-        sql = (
-            "SELECT conversation, body FROM questions WHERE status IN ('open', 'telling')"
-            " AND expires > 0 AND expires <= ? ORDER BY expires LIMIT ?"
-        )
-        return await self._read(
-            lambda c: tuple(
-                (row[0], statements.read_question(row[1])) for row in c.execute(sql, (now, limit))
+    async def due(
+        self, now: float, limit: int, after: tuple[str, QuestionRow] | None = None
+    ) -> tuple[tuple[str, QuestionRow], ...]:
+        start = (after[1].due, after[1].id) if after is not None else (0.0, "")
+        wanted = (now, *start, limit)
+        found = await self._read(lambda c: c.execute(statements.DUE, wanted).fetchall())
+        rows: list[tuple[str, QuestionRow]] = []
+        damaged: list[Letter] = []
+        for name, body, where in found:
+            read = statements.read_question
+            rows += (
+                (where, q) for q in read_each([(name, body)], read, "question", where, damaged)
             )
-        )
+        if damaged:  # or they would be due for ever
+            await self._writer.submit(lambda c: write_letters(c, damaged))
+        return tuple(rows)
 
-    async def next_due(self) -> float | None:
-        sql = (
-            "SELECT min(expires) FROM questions WHERE status IN ('open', 'telling') AND expires > 0"
-        )
-        return await self._read(lambda c: c.execute(sql).fetchone()[0])
+    async def next_due(self, after: float = 0.0) -> float | None:
+        wanted = (after,)
+        return await self._read(lambda c: c.execute(statements.NEXT_DUE, wanted).fetchone()[0])
 
     # ---- directory -----------------------------------------------------------------------
 
     async def get(self, key: str) -> bytes | None:
         if key in self._near:
             return self._near[key]
-        if key.startswith(AT_HAND) and key not in self._there:
-            return None
 
         def work(c: sqlite3.Connection) -> bytes | None:
             row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
@@ -328,8 +432,6 @@ class SqliteStore:
         return found
 
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
-        if body is not None and key.startswith(AT_HAND):
-            self._there.add(key)
         try:
             return await self._writer.submit(lambda c: statements.put(c, key, body, expected))
         finally:
@@ -342,8 +444,20 @@ class SqliteStore:
             lambda c: tuple(row[0] for row in c.execute(sql, (prefix, prefix + "\U0010ffff")))
         )
 
-    async def sweep(self, now: float) -> int:
-        return await self._writer.submit(lambda c: statements.sweep(c, now))
+    # ---- budgets -------------------------------------------------------------------------
+
+    async def spend(self, day: str, expenses: Sequence[Expense]) -> str | None:
+        return await self._writer.submit(lambda c: budgets.spend(c, day, expenses))
+
+    async def spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
+        return await self._read(lambda c: budgets.read(c, day, accounts))
+
+    async def sweep(self, now: float, journals: float | None = JOURNALS) -> int:
+        gone, more, pieces = 0, True, 0
+        while more and pieces < SWEPT:
+            some, more = await self._writer.submit(lambda c: self._sweep.work(c, now, journals))
+            gone, pieces = gone + some, pieces + 1
+        return gone
 
     # ---- other tables in the same file ---------------------------------------------------
 
@@ -355,13 +469,35 @@ class SqliteStore:
         """Run `work` on the reading connection."""
         return await self._read(work)
 
+    def compact(self, *, whole: bool) -> None:
+        """Leave nothing in the log of what was written over; `whole`: nor in pages that an older
+        version has freed, which writes the file anew. Blocks."""
+        connection = _open(self._path)
+        try:
+            if whole:
+                connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.close()
+
     # ---- connections ---------------------------------------------------------------------
 
     def _connect(self) -> sqlite3.Connection:
         connection = _open(self._path)
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -2048"):
+        for pragma in (
+            f"page_size = {PAGE_SIZE}", "journal_mode = WAL", "synchronous = FULL",
+            "cache_size = -2048", "secure_delete = ON",
+        ):  # fmt: skip
             connection.execute(f"PRAGMA {pragma}").fetchall()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // size}").fetchall()
+        read_layout(connection)  # refused before anything is made in it
+        known = connection.execute("PRAGMA schema_version").fetchone()[0]
         connection.executescript(SCHEMA.read_text())
+        upgrade(connection)
+        if not known:
+            statements.put(connection, CREATED, str(ambient.now()).encode(), b"")
+        adopt_dead_rows(connection)
         return connection
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -372,11 +508,40 @@ class SqliteStore:
     def _reading_do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             if self._reading is None:
-                self._reading = _open(self._path)
-                self._reading.execute("PRAGMA cache_size = -2048")
+                self._reading = _open_to_read(self._path)
             return work(self._reading)
         except sqlite3.Error as error:
+            _give_up(self._reading)
+            self._reading = None
             raise StoreFailed(f"the store could not be read: {error}") from error
+
+    async def _search(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._searcher, self._searching_do, work
+        )
+
+    def _searching_do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            if self._searching is None:
+                self._searching = _open_to_read(self._path)
+            return work(self._searching)
+        except sqlite3.Error as error:
+            _give_up(self._searching)
+            self._searching = None
+            raise StoreFailed(f"the store could not be searched: {error}") from error
+
+
+def _give_up(connection: sqlite3.Connection | None) -> None:
+    """Close a connection that failed: the next one may do."""
+    if connection is not None:
+        with suppress(sqlite3.Error):
+            connection.close()
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    connection = _open(path)
+    connection.execute("PRAGMA cache_size = -2048")
+    return connection
 
 
 def _open(path: Path, patience: float = 10.0) -> sqlite3.Connection:

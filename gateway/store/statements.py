@@ -1,16 +1,18 @@
 """The statements behind the embedded store: each works in the running transaction."""
 
 import sqlite3
-from itertools import islice
-from typing import Literal
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.errors import Fenced
 from gateway.messages import Inbound, dedupe_keys
-from gateway.ports import Summary
-from gateway.store import search
+from gateway.store import sqlite_lists
+from gateway.store.letters import read_each, write_letter
+from gateway.store.reading import readable
 from gateway.store.rows import (
     Accepted,
     AuditRow,
@@ -18,17 +20,18 @@ from gateway.store.rows import (
     ConversationRow,
     InboxRow,
     Lease,
+    Letter,
+    LetterKind,
     Opened,
     OutboxRow,
     QuestionRow,
+    Spans,
     Thread,
     TranscriptRow,
     TurnRow,
 )
 
-State = Literal["idle", "running", "waiting"]
-DAY = 86_400.0
-
+T = TypeVar("T")
 encode = msgspec.json.Encoder().encode
 read_inbound = msgspec.json.Decoder(Inbound).decode
 read_row = msgspec.json.Decoder(ConversationRow).decode
@@ -36,14 +39,34 @@ read_turn = msgspec.json.Decoder(TurnRow).decode
 read_view = msgspec.json.Decoder(OutboxRow).decode
 read_question = msgspec.json.Decoder(QuestionRow).decode
 read_entry = msgspec.json.Decoder(TranscriptRow).decode
-read_thread = msgspec.json.Decoder(Thread).decode
 read_audit = msgspec.json.Decoder(AuditRow).decode
 
 
 RELEASE = """UPDATE conversations SET owner = NULL, expires = 0, work = 0, seen = ?1
 WHERE id = ?2 AND last <= ?3
 AND NOT EXISTS (SELECT 1 FROM outbox WHERE conversation = ?2 AND unsent = 1)
-AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation = ?2 AND status = 'running')"""
+AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation = ?2
+  AND status = 'running')"""
+OPEN_TURNS = """SELECT id, body FROM turns WHERE conversation = ?
+AND status IN ('running', 'parked')"""
+UNSENT_VIEWS = """SELECT turn || ' ' || name, body FROM outbox
+WHERE conversation = ? AND unsent = 1"""
+OPEN_QUESTIONS = "SELECT id, body FROM questions WHERE conversation = ? AND status = 'open'"
+DUE = """SELECT id, body, conversation FROM questions
+WHERE status IN ('open', 'telling') AND expires > 0 AND expires <= ?1 AND (expires, id) > (?2, ?3)
+ORDER BY expires, id LIMIT ?4"""
+NEXT_DUE = """SELECT min(expires) FROM questions
+WHERE status IN ('open', 'telling') AND expires > 0 AND expires > ?"""
+LEAVING = "SELECT 1 FROM leaving WHERE conversation = ?"
+WAITING_ROWS = """SELECT seq, at, body FROM inbox
+WHERE conversation = ? AND state = 0 AND seq > ? ORDER BY seq"""
+COUNTERS = """SELECT
+(SELECT coalesce(max(n) + 1, 0) FROM transcript WHERE conversation = :where),
+(SELECT coalesce(max(rev), 0) FROM outbox WHERE conversation = :where),
+(SELECT coalesce(max(position), 0) FROM outbox WHERE conversation = :where)"""
+# One aggregate each: of two together SQLite reads all rows.
+CHANGED = "SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY rev LIMIT ?"
+LATEST = "SELECT body FROM outbox WHERE conversation = ? ORDER BY position DESC LIMIT ?"
 
 
 def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
@@ -62,58 +85,85 @@ def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
         " ON CONFLICT(id) DO UPDATE SET last = ?2, at = ?3",
         (conversation, seq, now),
     )
+    sqlite_lists.bring_forward(c, inbound, now)
     return Accepted(seq=seq, fresh=True)
 
 
 def arrivals(c: sqlite3.Connection, conversation: str, after: int) -> tuple[InboxRow, ...]:
-    """Waiting rows of the conversation above `after`."""
-    sql = "SELECT seq, at, body FROM inbox WHERE conversation = ? AND state = 0 AND seq > ? ORDER BY seq"
-    return tuple(
-        InboxRow(seq=seq, at=at, inbound=read_inbound(body))
-        for seq, at, body in c.execute(sql, (conversation, after))
-    )
+    """Waiting rows of the conversation above `after` that can be read."""
+    return _read_inbox(c, conversation, after, [])
 
 
-def resubmit(c: sqlite3.Connection, seq: int) -> str | None:
-    """Make a dead letter wait again, as the newest row."""
-    row = c.execute("SELECT conversation FROM inbox WHERE seq = ? AND state = 2", (seq,)).fetchone()
-    if row is None:
-        return None
-    newest = c.execute("SELECT max(seq) + 1 FROM inbox").fetchone()[0]
-    c.execute("UPDATE inbox SET state = 0, seq = ? WHERE seq = ?", (newest, seq))
-    c.execute("UPDATE conversations SET last = ? WHERE id = ?", (newest, *row))
-    return str(row[0])
+def _read_inbox(
+    c: sqlite3.Connection, conversation: str, after: int, damaged: list[Letter]
+) -> tuple[InboxRow, ...]:
+    rows: list[InboxRow] = []
+    for seq, at, body in c.execute(WAITING_ROWS, (conversation, after)).fetchall():
+        one = [(str(seq), body)]
+        found = read_each(one, read_inbound, "message", conversation, damaged)
+        rows += (InboxRow(seq=seq, at=at, inbound=inbound) for inbound in found)
+    return tuple(rows)
 
 
-def acquire(
-    c: sqlite3.Connection, conversation: str, owner: str, now: float, ttl: float
-) -> Opened | None:
-    """Take the lease if it is free, with what its holder needs."""
+class Wanted(NamedTuple):
+    """A lease that is asked for: `began` monotonic, `now` seconds since 1970."""
+
+    conversation: str
+    owner: str
+    ttl: float
+    began: float
+    now: float
+
+
+def acquire(c: sqlite3.Connection, wanted: Wanted, is_live: Callable[[int], bool]) -> Opened | None:
+    """Take the lease if it is free, with what its holder needs. `is_live`: whether the lease with
+    this token has not run out."""
+    conversation, owner, ttl, began, now = wanted
     row = c.execute(
-        "SELECT token, owner, expires, last, body FROM conversations WHERE id = ?", (conversation,)
+        "SELECT token, owner, last, body FROM conversations WHERE id = ?", (conversation,)
     ).fetchone()
-    token, holder, expires, last, body = row or (0, None, 0.0, 0, None)
-    if holder is not None and holder != owner and expires > now:
+    token, holder, last, body = row or (0, None, 0, None)
+    if holder not in (None, owner) and is_live(token):
+        return None
+    if c.execute(LEAVING, (conversation,)).fetchone() is not None:
         return None
     c.execute(
         "INSERT INTO conversations(id, token, owner, expires, work, at) VALUES(?1, ?2, ?3, ?4, 1, ?5)"
         " ON CONFLICT(id) DO UPDATE SET token = ?2, owner = ?3, expires = ?4, work = 1",
         (conversation, token + 1, owner, now + ttl, now),
     )
-    of_it = (conversation,)
-    turns = "SELECT body FROM turns WHERE conversation = ? AND status IN ('running', 'parked')"
-    views = "SELECT body FROM outbox WHERE conversation = ? AND unsent = 1"
-    questions = "SELECT body FROM questions WHERE conversation = ? AND status = 'open'"
+    damaged: list[Letter] = []
+
+    def read(kind: LetterKind, select: str, decode: Callable[[bytes], T]) -> tuple[T, ...]:
+        found = c.execute(select, (conversation,)).fetchall()
+        return tuple(read_each(found, decode, kind, conversation, damaged))
+
     return Opened(
         lease=Lease(conversation=conversation, owner=owner, token=token + 1),
-        row=read_row(body) if body else ConversationRow(),
+        row=_read_conversation(c, conversation, body, damaged),
         last=last,
-        inbox=arrivals(c, conversation, 0),
-        turns=tuple(read_turn(b) for (b,) in c.execute(turns, of_it)),
-        views=tuple(read_view(b) for (b,) in c.execute(views, of_it)),
-        questions=tuple(read_question(b) for (b,) in c.execute(questions, of_it)),
+        inbox=_read_inbox(c, conversation, 0, damaged),
+        turns=tuple(sorted(read("turn", OPEN_TURNS, read_turn), key=lambda turn: turn.id)),
+        views=read("view", UNSENT_VIEWS, read_view),
+        questions=read("question", OPEN_QUESTIONS, read_question),
         crashed=holder is not None,
+        damaged=tuple(damaged),
+        began=began,
     )
+
+
+def _read_conversation(
+    c: sqlite3.Connection, conversation: str, body: bytes | None, damaged: list[Letter]
+) -> ConversationRow:
+    """The conversation's own row. From one that cannot be read only the counters come back, or
+    what is written next would take the places of what is there."""
+    stored = [("", body)] if body else []
+    rows = read_each(stored, read_row, "conversation", conversation, damaged)
+    row = next(rows, ConversationRow())
+    if row.is_counted:
+        return row
+    end, rev, position = c.execute(COUNTERS, {"where": conversation}).fetchone()
+    return replace(row, end=end, rev=rev, position=position)
 
 
 def _status(question: QuestionRow) -> str:
@@ -137,20 +187,17 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
         )
     for record in changes.records:
         c.execute("INSERT INTO records VALUES(?, ?, ?)", (record.turn, record.n, record.body()))
-    for state, rows in ((1, changes.done), (2, changes.dead)):
-        for seq in rows:
-            c.execute("UPDATE inbox SET state = ? WHERE seq = ?", (state, seq))
+    for seq in changes.done:
+        c.execute("UPDATE inbox SET state = 1 WHERE seq = ?", (seq,))
     for view in changes.views:
-        unsent = view.version > view.sent or view.sending >= 0
-        c.execute(
-            "INSERT OR REPLACE INTO outbox VALUES(?, ?, ?, ?, ?, ?, ?)",
-            (view.turn, view.name, conversation, view.rev, view.position, unsent, encode(view)),
-        )
+        _write_view(c, conversation, view)
     for question in changes.questions:
         c.execute(
             "INSERT OR REPLACE INTO questions VALUES(?, ?, ?, ?, ?)",
             (question.id, conversation, _status(question), question.due, encode(question)),
         )
+    for letter in changes.letters:
+        write_letter(c, letter)
     _write_history(c, conversation, changes)
     if changes.row is not None:
         c.execute(
@@ -160,46 +207,38 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
         c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (line.at, encode(line)))
 
 
+def _write_view(c: sqlite3.Connection, conversation: str, view: OutboxRow) -> None:
+    """A view that was sent changes no place in an index but that of what is unsent."""
+    unsent, body = view.version > view.sent or view.sending >= 0, encode(view)
+    same = (view.turn, view.name, view.rev, view.position, conversation)
+    done = c.execute(
+        "UPDATE outbox SET unsent = ?, body = ? WHERE turn = ? AND name = ? AND rev = ?"
+        " AND position = ? AND conversation = ?",
+        (unsent, body, *same),
+    )
+    if not done.rowcount:
+        c.execute(
+            "INSERT OR REPLACE INTO outbox VALUES(?, ?, ?, ?, ?, ?, ?)",
+            (view.turn, view.name, conversation, view.rev, view.position, unsent, body),
+        )
+
+
 def _write_history(c: sqlite3.Connection, conversation: str, changes: Changes) -> None:
     for entry in changes.transcript:
         c.execute(
             "INSERT INTO transcript VALUES(?, ?, ?, ?)",
             (conversation, entry.n, entry.turn, encode(entry)),
         )
-    if changes.thread is not None:
-        body = encode(changes.thread)
-        c.execute("INSERT OR REPLACE INTO threads VALUES(?, ?)", (conversation, body))
 
 
-def conversations(
-    c: sqlite3.Connection, prefix: str, limit: int, words: str
-) -> tuple[Summary, ...]:
-    """Conversations by prefix, newest first; with `words` only those that hold them."""
-    sql = (
-        "SELECT id, at, body, owner, EXISTS(SELECT 1 FROM turns WHERE conversation = c.id"
-        " AND status = 'parked') FROM conversations c"
-        " WHERE id >= ? AND id < ? ORDER BY at DESC LIMIT ?"
+def read_thread(c: sqlite3.Connection, conversation: str, spans: Spans) -> Thread:
+    """The messages of the transcript's rows `spans`, a tuple for each row."""
+    sql = "SELECT body FROM transcript WHERE conversation = ? AND n >= ? AND n < ? ORDER BY n"
+    return tuple(
+        row.messages
+        for start, end in spans
+        for row in readable("transcript", read_entry, c.execute(sql, (conversation, start, end)))
     )
-    missing = search.wanted(words)
-    most = search.MOST_SEARCHED if missing else limit
-    rows = c.execute(sql, (prefix, prefix + "\U0010ffff", most)).fetchall()
-    found = (_summary(*row) for row in rows)
-    if not missing:
-        return tuple(found)
-    return tuple(islice((one for one in found if _holds(c, one, missing)), limit))
-
-
-def _holds(c: sqlite3.Connection, one: Summary, missing: frozenset[str]) -> bool:
-    bodies = c.execute("SELECT body FROM outbox WHERE conversation = ?", (one.conversation,))
-    return search.holds(missing, one.title, (read_view(body).view for (body,) in bodies))
-
-
-def _summary(
-    address: str, at: float, body: bytes | None, owner: str | None, parked: int
-) -> Summary:
-    title = read_row(body).title if body else ""
-    state: State = "running" if owner is not None else "waiting" if parked else "idle"
-    return Summary(conversation=address, title=title, at=at, state=state)
 
 
 def put(c: sqlite3.Connection, key: str, body: bytes | None, expected: bytes | None) -> bool:
@@ -213,11 +252,3 @@ def put(c: sqlite3.Connection, key: str, body: bytes | None, expected: bytes | N
     else:
         c.execute("INSERT OR REPLACE INTO directory VALUES(?, ?)", (key, body))
     return True
-
-
-def sweep(c: sqlite3.Connection, now: float) -> int:
-    """Drop what is past its time."""
-    gone = c.execute("DELETE FROM inbox WHERE state = 1 AND at < ?", (now - DAY,)).rowcount
-    ended = "SELECT id FROM turns WHERE ended IS NOT NULL AND ended < ?"
-    gone += c.execute(f"DELETE FROM records WHERE turn IN ({ended})", (now - 30 * DAY,)).rowcount
-    return gone

@@ -2,13 +2,17 @@
 commit is on its way share the next one and its fsync."""
 
 import asyncio
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TypeAlias, TypeVar, cast
 
-from gateway.errors import Fenced, StoreFailed
+from gateway.errors import Fenced, StoreFailed, Unstorable
+
+log = logging.getLogger("turnkeeper.store")
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], object]
@@ -21,7 +25,8 @@ MOST_AT_ONCE = 512
 
 class Writer:
     """Runs work on the writing connection, in order. A request that fails does not take the
-    others of its commit along; a failed commit fails them all."""
+    others of its commit along; a failed commit fails them all. `failed`: why nothing is written
+    any more, "" while all is well."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], group: bool = True) -> None:
         self._connect = connect
@@ -32,6 +37,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
         self.commits = 0
+        self.failed = ""
 
     async def started(self) -> None:
         """Wait for the connection; raises what opening it raised."""
@@ -53,7 +59,10 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            connection = self._connect()
+            self._connection: sqlite3.Connection | None = self._connect()
+        except StoreFailed as error:
+            self._tell([(self._ready, None, error)])
+            return
         except sqlite3.Error as error:
             self._tell([(self._ready, None, StoreFailed(f"cannot open the store: {error}"))])
             return
@@ -68,26 +77,45 @@ class Writer:
                     break
                 item = self._queue.get()
             going = item is not None
+            try:
+                outcomes = self._commit(batch) if batch and not self.failed else []
+            except BaseException as error:  # noqa: BLE001  # who waits must not wait for ever
+                log.critical("writer_failed", exc_info=error)
+                self.failed = f"the store writes no more: {error!r}"
+                outcomes = []
             if batch:
-                self._tell(self._commit(connection, batch))
-        connection.close()
+                self._tell(outcomes or _fail(batch, StoreFailed(self.failed)))
+        if self._connection is not None:
+            self._connection.close()
 
-    def _commit(self, connection: sqlite3.Connection, batch: list[_Item]) -> list[_Outcome]:
-        outcomes: list[_Outcome] = []
+    def _commit(self, batch: list[_Item]) -> list[_Outcome]:
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            outcomes.extend(_one(connection, work, future) for work, future, _ in batch)
-            connection.execute("COMMIT")
+            if self._connection is None:
+                self._connection = self._connect()
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = [_one(self._connection, work, future) for work, future, _ in batch]
+            self._connection.execute("COMMIT")
             self.commits += 1
-        except sqlite3.Error as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            failed = StoreFailed(f"the store could not be written: {error}")
-            for _, _, broken in batch:
-                if broken is not None:
-                    broken()
-            return [(future, None, failed) for _, future, _ in batch]
+        except (sqlite3.Error, StoreFailed) as error:
+            self._take_back()
+            if len(batch) > 1:  # one of them may be too large for what is left of the disk
+                return [outcome for item in batch for outcome in self._commit([item])]
+            return _fail(batch, StoreFailed(f"the store could not be written: {error}"))
         return outcomes
+
+    def _take_back(self) -> None:
+        """Undo what is half done. Where even that fails, the connection is given up, which undoes
+        it too; the next commit begins with a new one."""
+        if self._connection is None:
+            return
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            log.error("rollback_failed", extra={"why": str(error)})
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
 
     def _tell(self, outcomes: list[_Outcome]) -> None:
         try:
@@ -96,15 +124,25 @@ class Writer:
             return  # the loop is closed: nobody waits any more
 
 
+def _fail(batch: list[_Item], error: StoreFailed) -> list[_Outcome]:
+    """Nothing of the batch stands."""
+    for _, _, broken in batch:
+        if broken is not None:
+            broken()
+    return [(future, None, error) for _, future, _ in batch]
+
+
 def _one(connection: sqlite3.Connection, work: Work, future: "asyncio.Future[object]") -> _Outcome:
     connection.execute("SAVEPOINT one")
     try:
         value = work(connection)
     except (Fenced, StoreFailed, sqlite3.IntegrityError, UnicodeEncodeError) as error:
+        if not connection.in_transaction:  # as when the disk is full: all of it was taken back
+            raise StoreFailed(str(error)) from error
         connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
         if isinstance(error, sqlite3.IntegrityError | UnicodeEncodeError):
-            return future, None, StoreFailed(f"refused by the store: {error}")
+            return future, None, Unstorable(f"refused by the store: {error}")
         return future, None, error
     except sqlite3.Error:
         raise

@@ -8,12 +8,13 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from io import BytesIO
 from pathlib import Path
 from typing import ClassVar, get_args
 
 import pytest
 
-from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
+from gateway.errors import Ambiguous, Gone, RateLimited, Rejected, TokenRefused, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived, dedupe_keys
 from gateway.ports import Adapter, Recalling
 from gateway.views import (
@@ -100,6 +101,14 @@ class AdapterCase(ABC):
         """The next send is limited for 7 seconds, lost, or refused for good."""
         raise NotImplementedError
 
+    def delete_messages(self) -> None:
+        """Somebody deletes all of the agent's messages."""
+        raise NotImplementedError
+
+    def revoke_token(self) -> None:
+        """The platform takes our token no longer."""
+        raise NotImplementedError
+
 
 class AdapterContract:
     """Subclassed for each platform; `case` opens one."""
@@ -159,14 +168,12 @@ class AdapterContract:
         names = [dedupe_keys(one) for one in given.store.kept]
         assert len({first for first, _ in names}) == len({second for _, second in names}) == 2
 
-    async def test_a_file_that_is_not_there_leaves_nothing(
-        self, given: AdapterCase, tmp_path: Path
-    ) -> None:
-        to = tmp_path / "to"
+    async def test_a_file_that_is_not_there_leaves_nothing(self, given: AdapterCase) -> None:
+        to = BytesIO()
         for ref in ("../../etc/passwd", "nothing", "http://127.0.0.1:1/x"):
             with pytest.raises((Rejected, Unsent)):
                 await given.adapter.fetch(Attachment(ref=ref, name="x"), to)
-        assert not to.exists()
+        assert to.getvalue() == b""
 
     async def test_private_words_and_receipts_never_fail(self, given: AdapterCase) -> None:
         for press in ("", "odd", "1/2"):
@@ -209,6 +216,27 @@ class SendingContract(AdapterContract):
             await given.adapter.send(given.where, payload)
         if isinstance(caught.value, RateLimited):
             assert caught.value.retry_after == pytest.approx(7.0)
+
+    async def test_an_edit_says_that_the_message_is_gone(self, given: AdapterCase) -> None:
+        adapter, where = given.adapter, given.where
+        for view in (Reply(text="one"), VIEWS[2], VIEWS[4]):
+            payload = adapter.render(view, where)[0]
+            native = await adapter.send(where, payload)
+            given.delete_messages()
+            assert given.shown() == []
+            with pytest.raises(Gone):
+                await adapter.edit(where, native, adapter.render(Notice(text="two"), where)[0])
+
+    async def test_a_refused_token_leaves_the_answer_unsent(self, given: AdapterCase) -> None:
+        adapter, where = given.adapter, given.where
+        payload = adapter.render(Reply(text="one"), where)[0]
+        native = await adapter.send(where, payload)
+        adapter.last_contact = 1.0
+        given.revoke_token()
+        for attempt in (adapter.send(where, payload), adapter.edit(where, native, payload)):
+            with pytest.raises(TokenRefused):
+                await attempt
+        assert adapter.last_contact == 0.0, "it is not ready any more"
 
     async def test_where_nobody_listens_nothing_was_sent(self, given: AdapterCase) -> None:
         async with given.absent() as absent:

@@ -75,6 +75,8 @@ class JobsContract:
     async def test_a_run_moves_on_from_what_was_seen(self, jobs: Jobs) -> None:
         await jobs.commit(None, job(), (run(), run("s2", 90.0)))
         assert [one.slot for one in await jobs.unfinished()] == ["s2", "s1"]
+        assert [one.slot for one in await jobs.unfinished("j1")] == ["s2", "s1"]
+        assert await jobs.unfinished("j2") == ()
         done = run(state="done", text="found", version="b")
         assert await jobs.advance(run(), done)
         assert await jobs.advance(run(), done)  # the same write again

@@ -3,11 +3,20 @@
 import asyncio
 import os
 import shutil
+import socket
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
+
+
+def free_port() -> int:
+    """A port of loopback that nobody has."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
 
 
 class RedisServer:
@@ -18,6 +27,7 @@ class RedisServer:
         self.url = f"unix://{self.socket}"
         self._folder = folder
         self._options = options
+        self.port = int(options[options.index("--port") + 1]) if "--port" in options else 0
         self.start()
 
     def start(self) -> None:
@@ -58,6 +68,48 @@ def redis_server(folder: Path, *options: str) -> RedisServer:
             pytest.fail("the Debian package redis-server is missing")
         pytest.skip("the Debian package redis-server is missing")
     return RedisServer(folder, *options)
+
+
+@contextmanager
+def redis_pair(folder: Path) -> Iterator[tuple[RedisServer, RedisServer]]:
+    """Two servers on ports of loopback."""
+    servers: list[RedisServer] = []
+    try:
+        for name in ("one", "two"):
+            (folder / name).mkdir()
+            options = ("--port", str(free_port()), "--repl-diskless-sync-delay", "0")
+            servers.append(redis_server(folder / name, *options))
+        yield servers[0], servers[1]
+    finally:
+        for server in servers:
+            server.kill()  # a master that is told to end waits for its copies
+
+
+async def follow(master: RedisServer, copy: RedisServer) -> None:
+    """Make `copy` follow `master`, until it has all."""
+    await demote(copy, master)
+    async with Redis.from_url(copy.url) as client:
+        while (await client.info("replication"))["master_link_status"] != "up":
+            await asyncio.sleep(0.02)
+
+
+async def all_is_copied(master: RedisServer) -> None:
+    """Until the copy has what was written so far."""
+    async with Redis.from_url(master.url) as client:
+        await client.set("mark", 1)
+        assert await client.wait(1, 5_000) == 1
+
+
+async def promote(copy: RedisServer) -> None:
+    """A master from now on, with what it has."""
+    async with Redis.from_url(copy.url) as client:
+        await client.execute_command("REPLICAOF", "NO", "ONE")
+
+
+async def demote(master: RedisServer, new: RedisServer) -> None:
+    """Alive, and a copy of `new` from now on."""
+    async with Redis.from_url(master.url) as client:
+        await client.execute_command("REPLICAOF", "127.0.0.1", str(new.port))
 
 
 class Relay:

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gateway.errors import Fenced, StoreFailed
+from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.messages import MessageEdited
 from gateway.store.port import Store
 from gateway.store.rows import AuditRow, Changes, ConversationRow
@@ -16,7 +16,9 @@ from tests.contracts.store_values import (
     SENDER,
     START,
     World,
+    having_work,
     keys_of,
+    letter,
     outcome,
     place,
     question,
@@ -87,32 +89,67 @@ class InboxContract:
         assert (await world.store.accept([said(1)]))[0].fresh
 
     async def test_dead_letters_wait_again_when_resubmitted(self, world: World) -> None:
-        seqs = [one.seq for one in await world.store.accept([said(1), said(2), said(3)])]
-        lease = await take(world.store)
-        await world.store.submit(lease, Changes(dead=tuple(seqs[:2]), done=(seqs[2],)))
-        dead = await world.store.dead_letters(10)
-        assert [row.inbound for row in dead] == [said(2), said(1)]
-        assert [row.inbound for row in await world.store.dead_letters(1)] == [said(2)]
-        assert await world.store.arrivals(C1, 0) == ()
-        assert await world.store.release(lease, seqs[2], NOTHING)
-        assert await world.store.work("me") == ()
-        assert await world.store.resubmit(seqs[0]) == C1
-        assert await world.store.resubmit(seqs[0]) is None
-        assert await world.store.resubmit(12345) is None
-        assert [row.inbound for row in await world.store.dead_letters(10)] == [said(2)]
-        assert await world.store.work("me") == (C1,)
-        opened = await world.store.acquire(C1, "me", 30)
+        store = world.store
+        seqs = [one.seq for one in await store.accept([said(1), said(2), said(3)])]
+        one, two = (letter("message", str(seqs[n]), said(n + 1)) for n in range(2))
+        two = replace(two, at=START + 1)
+        lease = await take(store)
+        await store.submit(lease, Changes(letters=(one, two), done=(seqs[2],)))
+        assert await store.letters(10) == (two, one)
+        assert await store.letters(1) == (two,)
+        assert await store.arrivals(C1, 0) == ()
+        assert await store.release(lease, seqs[2], NOTHING)
+        assert await having_work(store, "me") == ()
+        await world.age(2)  # the letter holds the payload: its row is long swept
+        assert await store.resubmit(one.id) == C1
+        assert await store.resubmit(one.id) is None
+        assert await store.resubmit("12345") is None
+        assert await store.letters(10) == (two,)
+        assert await having_work(store, "me") == (C1,)
+        opened = await store.acquire(C1, "me", 30)
         assert opened is not None
         assert [row.inbound for row in opened.inbox] == [said(1)]
+
+    async def test_dead_letters_are_dropped(self, world: World) -> None:
+        lease = await take(world.store)
+        one = letter("turn", "t1", id="t-1")
+        await world.store.submit(lease, Changes(letters=(one,)))
+        assert await world.store.drop("t-1")
+        assert not await world.store.drop("t-1")
+        assert await world.store.letters(10) == ()
 
     async def test_a_row_resubmitted_under_a_lease_is_not_stranded(self, world: World) -> None:
         (one, two) = await world.store.accept([said(1), said(2)])
         lease = await take(world.store)
-        await world.store.submit(lease, Changes(dead=(one.seq,), done=(two.seq,)))
-        assert await world.store.resubmit(one.seq) == C1
+        dead = letter("message", str(one.seq), said(1))
+        await world.store.submit(lease, Changes(letters=(dead,), done=(two.seq,)))
+        assert await world.store.resubmit(dead.id) == C1
         released = await world.store.release(lease, two.seq, NOTHING)
         found = await world.store.arrivals(C1, two.seq)
-        assert (not released and len(found) == 1) or await world.store.work("me") == (C1,)
+        assert (not released and len(found) == 1) or await having_work(world.store, "me") == (C1,)
+
+    async def test_a_letter_takes_its_row_out_of_the_work_and_back(self, world: World) -> None:
+        """A turn, a view, a question: each is no work while it lies aside."""
+        store, lease = world.store, await take(world.store)
+        row, wanted, asked = turn("t1"), view("a", 1, sent=False), question("q1", START)
+        await store.submit(lease, Changes(turns=(row,), views=(wanted,), questions=(asked,)))
+        letters = (
+            letter("turn", "t1", row, "t-1"),
+            letter("view", "t1 a", wanted, "v-1"),
+            letter("question", "q1", asked, "q-1"),
+        )
+        await store.submit(lease, Changes(letters=letters))
+        assert await store.release(lease, 0, NOTHING), "nothing of it is work"
+        assert await store.due(START + 86_400, 9) == ()
+        for one in letters:
+            assert await store.resubmit(one.id) == C1
+        assert await having_work(store, "me") == (C1,)
+        opened = await store.acquire(C1, "me", 30)
+        assert opened is not None
+        assert [one.id for one in opened.turns] == ["t1"]
+        assert [one.name for one in opened.views] == ["a"]
+        assert [one.id for one in opened.questions] == ["q1"]
+        assert [one.id for _, one in await store.due(START + 86_400, 9)] == ["q1"]
 
 
 class LeaseContract:
@@ -199,7 +236,7 @@ class LeaseContract:
         assert not await release(lease, two.seq, parked)
         assert [row.seq for row in await world.store.arrivals(C1, 0)] == [two.seq]
         assert await release(lease, two.seq, Changes(views=(view("plan", 2),)))
-        assert await world.store.work("me") == ()
+        assert await having_work(world.store, "me") == ()
 
     async def test_a_row_behind_a_parked_turn_neither_spins_nor_is_lost(self, world: World) -> None:
         (one,) = await world.store.accept([said(1)])
@@ -208,38 +245,87 @@ class LeaseContract:
         (two,) = await world.store.accept([said(2)])
         assert not await world.store.release(lease, one.seq, NOTHING)
         assert await world.store.release(lease, two.seq, NOTHING)
-        assert await world.store.work("me") == ()
+        assert await having_work(world.store, "me") == ()
         store = await world.restart()
-        assert await store.work("me") == ()
+        assert await having_work(store, "me") == ()
         await store.accept([said(3)])
-        assert await store.work("me") == (C1,)
+        assert await having_work(store, "me") == (C1,)
         opened = await store.acquire(C1, "me", 30)
         assert opened is not None
         assert [row.inbound.event for row in opened.inbox] == ["e2", "e3"]
         assert [t.status for t in opened.turns] == ["parked"]
 
     async def test_work_is_what_this_owner_may_take(self, world: World) -> None:
-        assert await world.store.work("a") == ()
+        assert await having_work(world.store, "a") == ()
         await world.store.accept([said(1, "c2"), said(2, "c1")])
-        assert await world.store.work("a") == (C2, C1)
+        assert await having_work(world.store, "a") == (C2, C1)
         await world.store.accept([said(3, "c2")])
-        assert await world.store.work("a") == (C1, C2)
+        assert await having_work(world.store, "a") == (C1, C2)
         lease = await take(world.store, owner="a")
-        assert await world.store.work("a") == (C1, C2)
-        assert await world.store.work("b") == (C2,)
+        assert await having_work(world.store, "a") == (C1, C2)
+        assert await having_work(world.store, "b") == (C2,)
         await world.store.give_back(lease)
-        assert await world.store.work("b") == (C1, C2)
+        assert await having_work(world.store, "b") == (C1, C2)
         await take(world.store, owner="a")
         world.clock.time += 31
-        assert await world.store.work("b") == (C1, C2)
+        assert await having_work(world.store, "b") == (C1, C2)
+
+    async def test_work_names_the_newest_row_also_of_what_the_owner_holds(
+        self, world: World
+    ) -> None:
+        (one,) = await world.store.accept([said(1)])
+        assert await world.store.work("a") == ((C1, one.seq),)
+        await take(world.store, owner="a")
+        (two,) = await world.store.accept([said(2)])
+        assert await world.store.work("a") == ((C1, two.seq),)
+        assert await world.store.work("b") == ()
+
+    async def test_the_time_of_a_lease_counts_from_before_the_call(self, world: World) -> None:
+        before = world.clock.monotonic()
+        opened = await world.store.acquire(C1, "a", 30)
+        assert opened is not None and opened.began == before
+        _, taken = await world.store.take_in([said(1, "c2")], frozenset((C2,)), "a", 30)
+        assert all(one.began == before for one in taken)
+
+    @pytest.mark.parametrize("ahead", [3_600.0, -3_600.0])
+    async def test_a_clock_that_is_set_neither_ends_nor_prolongs_a_lease(
+        self, world: World, ahead: float
+    ) -> None:
+        held = await take(world.store, owner="a")
+        world.clock.ahead = ahead
+        assert await world.store.acquire(C1, "b", 30) is None
+        assert await having_work(world.store, "b") == ()
+        assert await world.store.renew([held], 30) == {C1}
+        other = await take(world.store, "c2", owner="a")
+        world.clock.ahead = 0.0
+        world.clock.time += 29
+        assert await world.store.acquire(C1, "b", 30) is None
+        assert await world.store.acquire(C2, "b", 30) is None
+        world.clock.time += 2
+        assert await world.store.acquire(C1, "b", 30) is not None
+        assert await world.store.acquire(C2, "b", 30) is not None
+        assert await outcome(world.store.submit(other, NOTHING)) is Fenced
+
+    async def test_the_lease_of_an_ended_process_is_free_where_it_was_alone(
+        self, world: World
+    ) -> None:
+        first = await take(world.store, owner="a")
+        store = await world.restart()
+        opened = await store.acquire(C1, "b", 30)
+        assert (opened is None) is world.shared
+        if opened is None:
+            world.clock.time += 31
+            opened = await store.acquire(C1, "b", 30)
+        assert opened is not None and opened.crashed
+        assert opened.lease.token > first.token
 
     async def test_a_holder_that_ended_leaves_work_without_a_row(self, world: World) -> None:
         lease = await take(world.store)
         await world.store.submit(lease, Changes(turns=(turn(),)))
         world.clock.time += 31
-        assert await world.store.work("b") == (C1,)
+        assert await having_work(world.store, "b") == (C1,)
         assert await world.store.sweep(world.clock.time) == 0
-        assert await world.store.work("b") == (C1,)
+        assert await having_work(world.store, "b") == (C1,)
 
     async def test_a_commit_behind_a_release_writes_no_more(self, world: World) -> None:
         lease = await take(world.store)
@@ -280,7 +366,7 @@ class LeaseContract:
                 await _hold_once(replicas[n], place(channel).id, f"owner {n}", handled)
 
         accepted, _, _ = await asyncio.gather(arrive(), hold(0), hold(1))
-        while place(channel).id in await world.store.work("owner 0"):
+        while place(channel).id in await having_work(world.store, "owner 0"):
             await _hold_once(world.store, place(channel).id, "owner 0", handled)
         assert sorted(handled) == sorted(accepted)
 
@@ -317,7 +403,7 @@ class CommitContract:
             row=ConversationRow(rev=9),
             audit=(AuditRow(at=1.0, who="a", what="b", detail="c"),),
         )
-        assert await outcome(world.store.submit(lease, clash)) is StoreFailed
+        assert await outcome(world.store.submit(lease, clash)) is Unstorable
         store = world.store
         assert keys_of(await store.records("t1")) == ["k0"]
         assert await store.turn("t1") == turn()
@@ -350,7 +436,7 @@ class CommitContract:
         failed = world.store.submit(lease, bad)
         queued = world.store.submit(lease, Changes(records=(record(2),)))
         fine = world.store.submit(other, Changes(turns=(turn("t2"),)))
-        assert await outcome(failed) is StoreFailed
+        assert await outcome(failed) is Unstorable
         assert await outcome(queued) is StoreFailed
         assert await outcome(fine) is not StoreFailed
         late = Changes(records=(record(3),))
@@ -369,7 +455,7 @@ class CommitContract:
         futures = [world.store.submit(*each) for each in zip(leases, changes, strict=True)]
         outcomes = [await outcome(future) for future in futures]
         assert outcomes.pop(8) is Fenced
-        assert outcomes.pop(7) is StoreFailed
+        assert outcomes.pop(7) is Unstorable
         assert not any(isinstance(one, type) for one in outcomes)
         rows = [await world.store.records(f"t{n}") for n in range(50)]
         assert [len(one) for one in rows] == [0 if n == 8 else 1 for n in range(50)]

@@ -2,14 +2,21 @@
 
 from msgspec.structs import replace
 
-from gateway.errors import StoreFailed
+from agent_core.messages import user
+from gateway.errors import Unstorable
+from gateway.messages import JobFired, MessageReceived, Sender, read_conversation
+from gateway.ports import Scope, account_scope, channel_scope, person_scope
+from gateway.retention.periods import CREATED
+from gateway.store import search
 from gateway.store.rows import AuditRow, Changes, ConversationRow, Opened
 from gateway.views import Reply
 from tests.contracts.store_values import (
     NOTHING,
     START,
     World,
+    having_work,
     keys_of,
+    letter,
     lines,
     outcome,
     place,
@@ -24,6 +31,11 @@ from tests.contracts.store_values import (
 
 C1 = place().id
 C2 = place("c2").id
+
+
+def elsewhere(n: int) -> MessageReceived:
+    """A message to another account."""
+    return replace(said(n), conversation=replace(place(), account="another"))
 
 
 class ReadContract:
@@ -65,14 +77,32 @@ class ReadContract:
         assert len(await world.store.newest(C1, 99)) == 12
         assert await world.store.newest(C1, 0) == await world.store.newest(C2, 5) == ()
 
-    async def test_the_thread_is_what_was_last_committed(self, world: World) -> None:
-        assert await world.store.thread(C1) == ()
+    async def test_a_thread_is_the_rows_that_are_named(self, world: World) -> None:
         lease = await take(world.store)
-        await world.store.submit(lease, Changes(thread=(lines(0), lines(1))))
-        await world.store.submit(lease, Changes(row=ConversationRow(end=1)))
-        assert await world.store.thread(C1) == (lines(0), lines(1))
-        await world.store.submit(lease, Changes(thread=()))
-        assert await world.store.thread(C1) == await world.store.thread(C2) == ()
+        await world.store.submit(lease, Changes(transcript=tuple(spoken(n) for n in range(12))))
+        thread = await world.store.thread(C1, ((2, 4), (9, 10)))
+        assert thread == (lines(2), lines(3), lines(9))
+        assert await world.store.thread(C1, ()) == await world.store.thread(C2, ((0, 9),)) == ()
+
+    async def test_rows_that_may_hold_words(self, world: World) -> None:
+        for channel, text in (("c1", "Grüße aus Köln"), ("c2", 'say "on" \\ off')):
+            lease = await take(world.store, channel)
+            rows = tuple(
+                replace(spoken(n), messages=(user(f"{text} {n}"),)) for n in range(search.PIECE + 9)
+            )
+            await world.store.submit(lease, Changes(transcript=rows))
+
+        async def found(*words: str, limit: int = 1_000) -> list[tuple[str, int, int]]:
+            holding = await world.store.holding((C2, C1, "none"), frozenset(words), limit)
+            return [(name, rows[0].n, len(rows)) for name, rows in holding if rows]
+
+        every = search.PIECE + 9
+        assert await found("grüsse", "köln") == [(C1, 0, every)]
+        assert await found('"on"', "\\", "say") == [(C2, 0, every)]
+        assert await found("köln", "off") == []
+        assert await found("264", limit=5) == [(C2, every - 5, 5), (C1, every - 5, 5)]
+        assert await found("100", limit=5) == []
+        assert await found(limit=search.PIECE + 1) == [(C2, 8, 257), (C1, 8, 257)]
 
     async def test_views_by_rev_and_the_latest(self, world: World) -> None:
         lease = await take(world.store)
@@ -81,31 +111,71 @@ class ReadContract:
         after = await world.store.views(C1, 10, 3)
         assert [(one.rev, one.name) for one in after] == [(11, "v9"), (12, "v8"), (13, "v7")]
         assert await world.store.views(C1, 19, 3) == ()
-        latest = await world.store.views(C1, 0, 3, latest=True)
+        latest = await world.store.latest(C1, 3)
         assert [one.name for one in latest] == ["v10", "v11", "v12"]
-        newer = await world.store.views(C1, 10, 3, latest=True)
-        assert [one.name for one in newer] == ["v7", "v8", "v9"]
-        assert await world.store.views(C2, 0, 3, latest=True) == ()
+        assert len(await world.store.latest(C1, 99)) == 12
+        assert await world.store.latest(C2, 3) == ()
 
     async def test_conversations_newest_first_with_their_state(self, world: World) -> None:
-        for n, channel in enumerate(("c1", "c2", "c3", "d1")):
+        for n, channel in enumerate(("c1", "c2", "c3")):
             world.clock.time = START + n
             await world.store.accept([said(n, channel)])
+        await world.store.accept([elsewhere(8)])
         world.clock.time += 10
         await world.store.accept([said("x", "c1")])
         waiting = await take(world.store, "c1")
         titled = Changes(turns=(turn(status="parked"),), row=ConversationRow(title="Trip"))
         assert await world.store.release(waiting, 99, titled)
         await take(world.store, "c3")
-        found = await world.store.conversations("test:bot::c", 10)
+        found = await world.store.recent(account_scope(place()), 10)
         assert [(one.conversation, one.state, one.title) for one in found] == [
             (C1, "waiting", "Trip"),
             (place("c3").id, "running", ""),
             (C2, "idle", ""),
         ]
-        assert found[0].at == START + 13
-        assert len(await world.store.conversations("test:", 2)) == 2
-        assert await world.store.conversations("other:", 10) == ()
+        assert found[0].at == START + 12
+        assert await world.store.recent(account_scope(place()), 2) == found[:2]
+        assert await world.store.summary(C1) == found[0]
+        assert await world.store.summary(place("none").id) is None
+
+    async def test_a_list_keeps_its_order_whoever_goes_on(self, world: World) -> None:
+        """Whatever is written into lists and when, they are in the order of the last messages."""
+        order: list[str] = []
+        for n, which in enumerate("abcaabbbcadcbaaacd"):
+            world.clock.time += 0.01
+            await world.store.accept([said(n, which)])
+            order = [which, *(one for one in order if one != which)]
+        found = await world.store.recent(account_scope(place()), 10)
+        assert [one.conversation for one in found] == [place(one).id for one in order]
+
+    async def test_lists_of_a_group_and_of_a_person(self, world: World) -> None:
+        ann, bob = (Sender(platform="test", id=name) for name in ("ann", "bob"))
+        for n, (where, sender) in enumerate(
+            (
+                (replace(place("g"), thread="1"), ann),
+                (replace(place("g"), thread="2", person="bob"), bob),
+                (replace(place("g2"), thread="1"), ann),
+                (replace(place("pa"), private=True), ann),
+                (replace(place("pa2"), private=True, account="other"), ann),
+                (replace(place("pb"), private=True), bob),
+            )
+        ):
+            world.clock.time += 1
+            await world.store.accept([replace(said(n), conversation=where, sender=sender)])
+
+        async def names(scope: Scope) -> list[str]:
+            found = await world.store.recent(scope, 10)
+            return [read_conversation(one.conversation).channel for one in found]
+
+        assert await names(channel_scope(replace(place("g"), thread="9"))) == ["g", "g"]
+        assert await names(person_scope(ann.key)) == ["pa2", "pa"]
+        assert await names(person_scope(bob.key)) == ["pb"]
+        assert await names(account_scope(place())) == ["pb", "pa", "g2", "g", "g"]
+        job = JobFired(conversation=replace(place("pa"), private=True), event="e", job="j",
+                       due=START, text="t")  # fmt: skip
+        world.clock.time += 1
+        await world.store.accept([job])
+        assert await names(person_scope(ann.key)) == ["pa", "pa2"]
 
     async def test_conversations_by_their_words(self, world: World) -> None:
         for n, channel in enumerate(("c1", "c2", "c3")):
@@ -122,7 +192,7 @@ class ReadContract:
         await world.store.submit(second, Changes(views=(other,)))
 
         async def found(words: str, limit: int = 10) -> list[str]:
-            rows = await world.store.conversations("test:", limit, words)
+            rows = await world.store.recent(account_scope(place()), limit, words)
             return [row.conversation for row in rows]
 
         assert await found("KÖLN trip") == [C2, C1]
@@ -132,7 +202,7 @@ class ReadContract:
         assert await found("reply kind") == [], "only what people see"
         assert await found("100%") == await found("zug_") == []
         assert len(await found("  ")) == 3
-        assert await world.store.conversations("other:", 10, "trip") == ()
+        assert await world.store.recent(person_scope("test:7"), 10, "trip") == ()
 
     async def test_a_new_holder_gets_what_is_open(self, world: World) -> None:
         seqs = [one.seq for one in await world.store.accept([said(1), said(2), said(3)])]
@@ -145,13 +215,13 @@ class ReadContract:
                 questions=(question("q1"), question("q2", status="answered")),
                 row=ConversationRow(rev=3, title="Trip"),
                 done=(seqs[0],),
-                dead=(seqs[1],),
+                letters=(letter("message", str(seqs[1]), said(2)),),
             ),
         )
         opened = await world.store.acquire(C1, "me", 30)
         assert opened is not None
         assert opened == Opened(
-            lease=replace(lease, token=lease.token + 1),
+            lease=replace(lease, token=lease.token + 1, nonce=opened.lease.nonce),
             row=ConversationRow(rev=3, title="Trip"),
             last=seqs[2],
             inbox=opened.inbox,
@@ -159,6 +229,7 @@ class ReadContract:
             views=opened.views,
             questions=(question("q1"),),
             crashed=True,
+            began=opened.began,
         )
         assert [row.seq for row in opened.inbox] == [seqs[2]]
         assert sorted(row.name for row in opened.views) == ["a", "b"]
@@ -249,7 +320,7 @@ class QuestionContract:
         await world.store.submit(lease, Changes(questions=(question("q2", START + 11),)))
         assert await world.store.next_due() == START + 11
         clash = Changes(questions=(question("q2", START + 99),), records=(record(0), record(0)))
-        assert await outcome(world.store.submit(lease, clash)) is StoreFailed
+        assert await outcome(world.store.submit(lease, clash)) is Unstorable
         assert await world.store.due(START + 11, 9) == ((C1, question("q2", START + 11)),)
 
 
@@ -267,7 +338,7 @@ class DirectoryContract:
         assert await store.put("person:1", None)
         assert await store.put("person:1", None)
         assert await store.keys("person:") == ("person:2",)
-        assert await store.keys("") == ("code:1", "person:2")
+        assert await store.keys("") == ("code:1", "person:2", CREATED)
 
     async def test_a_first_write_can_ask_that_nothing_is_there(self, world: World) -> None:
         assert await world.store.put("first", b"1", b"")
@@ -299,7 +370,7 @@ class LastingContract:
                 turns=(turn(status="parked"),),
                 records=(record(0),),
                 done=(seqs[0],),
-                dead=(seqs[1],),
+                letters=(letter("message", str(seqs[1]), said(2)),),
                 views=(view("reply", 1, sent=False),),
                 questions=(question("q1", START),),
                 transcript=(spoken(0),),
@@ -309,8 +380,8 @@ class LastingContract:
         )
         await world.store.put("k", b"v")
         store = await world.restart()
-        assert await store.work("me") == (C1,)
-        assert await store.work("other") == ()
+        assert await having_work(store, "me") == (C1,)
+        assert await having_work(store, "other") == (() if world.shared else (C1,))
         opened = await store.acquire(C1, "me", 30)
         assert opened is not None
         assert opened.crashed
@@ -320,7 +391,7 @@ class LastingContract:
         assert keys_of(await store.records("t1")) == ["k0"]
         assert await store.transcript(C1, 0, 1) == (spoken(0),)
         assert await store.due(START, 1) == ((C1, question("q1", START)),)
-        assert [row.seq for row in await store.dead_letters(9)] == [seqs[1]]
+        assert [one.id for one in await store.letters(9)] == [str(seqs[1])]
         assert [line.what for line in await store.audit(9)] == ["w"]
         assert await store.get("k") == b"v"
         assert (await store.accept([said(3)]))[0].seq > seqs[1]

@@ -13,6 +13,8 @@ from gateway.store.port import Store
 from gateway.store.rows import (
     Changes,
     Lease,
+    Letter,
+    LetterKind,
     OutboxRow,
     QuestionRow,
     QuestionStatus,
@@ -29,13 +31,14 @@ SENDER = Sender(platform="test", id="7", name="Ada")
 
 
 class ManualClock:
-    """Time that passes when a test says so."""
+    """Time that passes when a test says so. `ahead`: what the wall clock was set forward by."""
 
     def __init__(self) -> None:
         self.time = START
+        self.ahead = 0.0
 
     def now(self) -> float:
-        return self.time
+        return self.time + self.ahead
 
     def monotonic(self) -> float:
         return self.time
@@ -49,6 +52,8 @@ class World(Protocol):
 
     clock: ManualClock
     store: Store
+    shared: bool
+    """Several processes have it at once: a lease outlives its process."""
 
     async def restart(self) -> Store:
         """Close the store and open it anew."""
@@ -92,6 +97,14 @@ def record(n: int, name: str = "t1", text: str = "") -> RecordRow:
     """Record `n` of a turn."""
     value = msgspec.Raw(msgspec.json.encode(text or f"value {n}"))
     return RecordRow(turn=name, n=n, record=Noted(key=f"k{n}", value=value))
+
+
+def letter(kind: LetterKind, name: str, payload: object = None, id: str = "") -> Letter:
+    """A dead letter of c1."""
+    return Letter(
+        id=id or name, kind=kind, conversation=place().id, name=name, at=START, why="test",
+        payload=msgspec.json.encode(payload),
+    )  # fmt: skip
 
 
 def view(name: str, rev: int, position: int = 0, *, sent: bool = True) -> OutboxRow:
@@ -142,6 +155,11 @@ async def take(store: Store, channel: str = "c1", owner: str = "me", ttl: float 
     opened = await store.acquire(place(channel).id, owner, ttl)
     assert opened is not None
     return opened.lease
+
+
+async def having_work(store: Store, owner: str) -> tuple[str, ...]:
+    """Conversations with work that `owner` may take or has."""
+    return tuple(name for name, _ in await store.work(owner))
 
 
 async def outcome(awaitable: Awaitable[object]) -> object:

@@ -91,6 +91,12 @@ class TelegramCase(AdapterCase):
         status = {"limited": 429, "lost": 502, "refused": 403}[how]
         self.server.fail("sendMessage", status, retry_after=7 if how == "limited" else None)
 
+    def delete_messages(self) -> None:
+        self.server.chats[7].clear()
+
+    def revoke_token(self) -> None:
+        self.server.token = "1:other"
+
 
 @asynccontextmanager
 async def telegram(_folder: Path) -> AsyncIterator[AdapterCase]:
@@ -143,6 +149,12 @@ class DiscordCase(AdapterCase):
                 self.server.fail("send", 502, times=3)
             case _:
                 self.server.fail("send", 403, code=50001)
+
+    def delete_messages(self) -> None:
+        self.server.chats["90007"].clear()
+
+    def revoke_token(self) -> None:
+        self.server.token = "other"
 
 
 @asynccontextmanager
@@ -202,6 +214,13 @@ class SlackCase(AdapterCase):
                 self.server.fail("chat.postMessage", 503)
             case _:
                 self.server.fail("chat.postMessage", error="channel_not_found")
+
+    def delete_messages(self) -> None:
+        self.server.channels["D0ANN"].clear()
+
+    def revoke_token(self) -> None:
+        for method in ("chat.postMessage", "chat.update"):
+            self.server.fail(method, error="token_revoked")
 
 
 @asynccontextmanager
@@ -290,6 +309,12 @@ class PlainCase(AdapterCase):
 
     def fails(self, how: str) -> None:
         self.server.fault = {"limited": (429, "7"), "lost": (502, ""), "refused": (403, "")}[how]
+
+    def delete_messages(self) -> None:
+        self.server.messages.clear()
+
+    def revoke_token(self) -> None:
+        self.server.revoked = True
 
 
 @asynccontextmanager

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent_core import ambient
-from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
-from tests.contracts.conftest import RedisWorld
+from tests.contracts.budgets_contract import BudgetsContract
+from tests.contracts.conftest import RedisWorld, SqliteWorld
 from tests.contracts.store_contract import CommitContract, InboxContract, LeaseContract
 from tests.contracts.store_reads_contract import (
     DirectoryContract,
@@ -16,35 +16,9 @@ from tests.contracts.store_reads_contract import (
     QuestionContract,
     ReadContract,
 )
-from tests.contracts.store_values import (
-    DAY,
-    ManualClock,
-    place,
-)
+from tests.contracts.store_values import place
 
 C1 = place().id
-
-
-class SqliteWorld:
-    """A file."""
-
-    store: Store
-
-    def __init__(self, path: Path) -> None:
-        self.clock = ManualClock()
-        self._path = path
-
-    async def restart(self) -> Store:
-        await self.store.close()
-        self.store = await SqliteStore.open(self._path)
-        return self.store
-
-    async def replica(self) -> Store:
-        return self.store
-
-    async def age(self, days: float) -> None:
-        self.clock.time += days * DAY
-        await self.store.sweep(self.clock.time)
 
 
 class _Sqlite:
@@ -77,6 +51,12 @@ class TestSqliteReads(_Sqlite, ReadContract, QuestionContract, DirectoryContract
 
 
 class TestSqliteLasting(_Sqlite, LastingContract): ...
+
+
+class TestSqliteBudgets(_Sqlite, BudgetsContract): ...
+
+
+class TestRedisBudgets(_Redis, BudgetsContract): ...
 
 
 class TestRedisInbox(_Redis, InboxContract): ...

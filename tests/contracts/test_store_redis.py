@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from agent_core import ambient
 from gateway.errors import Fenced, StoreFailed
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.redis_scripts import MOVE, run
 from gateway.store.rows import AuditRow, Changes, ConversationRow
 from tests.contracts.conftest import RedisWorld
-from tests.contracts.redis_server import RedisServer, Relay, redis_server
+from tests.contracts.redis_server import RedisServer, Relay, free_port, redis_server
 from tests.contracts.store_values import (
     NOTHING,
     START,
+    having_work,
     keys_of,
+    letter,
     outcome,
     place,
     question,
@@ -91,7 +92,7 @@ async def test_a_release_whose_reply_was_lost(relay: tuple[Relay, RedisStore], n
     assert await store.release(lease, 0, Changes(audit=(line,))) is not newer
     assert between.lost == 1
     assert await store.audit(9) == (line,)
-    assert await store.work("me") == ((C1,) if newer else ())
+    assert await having_work(store, "me") == ((C1,) if newer else ())
 
 
 async def test_an_accept_whose_reply_was_lost_is_fresh(relay: tuple[Relay, RedisStore]) -> None:
@@ -201,15 +202,17 @@ async def test_a_token_given_twice_is_good_once(redis_world: RedisWorld, raw: Re
 
 async def test_numbers_never_go_back(redis_world: RedisWorld, raw: Redis) -> None:
     store = redis_world.store
+    assert isinstance(store, RedisStore)
     await raw.set("tk:seq", 10_000)
     before = await store.accept([said(1), said(2), said(3)])
     lease = await take(store)
-    await store.submit(lease, Changes(dead=(before[0].seq,)))
+    await store.submit(lease, Changes(letters=(letter("message", str(before[0].seq), said(1)),)))
     await raw.set("tk:seq", 0)
     (one,) = await store.accept([said(4)])
     assert one.seq > before[-1].seq
+    assert store.losses == 1
     await raw.set("tk:seq", 0)
-    assert await store.resubmit(before[0].seq) == C1
+    assert await store.resubmit(str(before[0].seq)) == C1
     rows = await store.arrivals(C1, one.seq)
     assert [row.inbound for row in rows] == [said(1)]
 
@@ -235,6 +238,36 @@ async def test_a_server_that_may_evict_is_refused(tmp_path: Path) -> None:
         server.end()
     with pytest.raises(StoreFailed, match="cannot open"):
         await RedisStore.open(server.url)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--appendonly", "no"), "REDIS_WITHOUT_LOG"),
+        (("--cluster-enabled", "yes", "--port", "PORT"), "Cluster"),
+    ],
+)
+async def test_a_server_that_would_not_do_is_refused(
+    tmp_path: Path, options: tuple[str, ...], why: str
+) -> None:
+    port = str(free_port())
+    server = redis_server(tmp_path, *(one.replace("PORT", port) for one in options))
+    try:
+        with pytest.raises(StoreFailed, match=why):
+            await RedisStore.open(server.url)
+        if "--appendonly" in options:
+            store = await RedisStore.open(server.url, without_log=True)
+            await store.close()
+    finally:
+        server.end()
+
+
+async def test_a_server_that_syncs_each_second_is_told_of(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await RedisStore.open(server.url)
+    await store.close()
+    assert [one.message for one in caplog.records] == ["redis_syncs_late"]
 
 
 async def test_a_full_server_refuses_and_nothing_is_half_written(tmp_path: Path) -> None:
@@ -287,11 +320,11 @@ async def test_an_accept_that_ended_half_way_leaves_nothing(
 ) -> None:
     store = redis_world.store
     await raw.zadd("tk:active", {C1: 0})
-    assert await store.work("me") == ()
+    assert await having_work(store, "me") == ()
     await settled(store)
     assert await raw.zcard("tk:active") == 0
     await store.accept([said(1)])
-    assert await store.work("me") == (C1,)
+    assert await having_work(store, "me") == (C1,)
 
 
 async def test_a_scan_between_the_steps_of_an_accept_strands_nothing(
@@ -302,12 +335,12 @@ async def test_a_scan_between_the_steps_of_an_accept_strands_nothing(
 
     async def scan() -> None:
         for _ in range(150):
-            await other.work("me")
+            await having_work(other, "me")
 
     async def serve() -> None:
         for n in range(60):
             (one,) = await store.accept([said(n)])
-            assert C1 in await store.work("me")
+            assert C1 in await having_work(store, "me")
             lease = await take(store)
             assert await store.release(lease, one.seq, Changes(done=(one.seq,)))
 
@@ -352,7 +385,8 @@ async def test_every_key_of_a_conversation_has_its_tag(redis_world: RedisWorld, 
     await store.submit(lease, Changes(turns=(turn(),), records=(record(0),)))
     await store.put("k", b"v")
     keys = {key async for key in raw.scan_iter()}
-    named = {"tk:seq", "tk:active", "tk:conversations", "tk:of:t1", "tk:{directory}"}
+    named = {"tk:version", "tk:seq", "tk:active", "tk:conversations", "tk:of:t1", "tk:{directory}"}
+    named |= {"tk:lists:filled", "tk:{directory}:names", "tk:l:a:test:bot", f"tk:l:c:{C1}"}
     rest = {key for key in keys - named if not key.startswith("tk:{directory}:once:")}
     assert named <= keys
     assert all(key.startswith(f"tk:{{{C1}}}") for key in rest)
@@ -395,13 +429,67 @@ async def outcome_of(task: asyncio.Task[None]) -> type[BaseException] | None:
     return None
 
 
-async def test_the_clock_of_a_lease_is_the_products(redis_world: RedisWorld) -> None:
+async def test_leases_run_out_by_the_servers_clock(redis_world: RedisWorld, raw: Redis) -> None:
+    """Whatever the clocks of two replicas say."""
+    one, other = redis_world.store, await redis_world.replica()
+    redis_world.clock.ahead = 3_600.0
+    await take(one, owner="a", ttl=30)
+    seconds, _ = await raw.time()
+    expires = float(await raw.hget(f"tk:{{{C1}}}", "expires") or 0)
+    assert 29 < expires - seconds <= 31
+    redis_world.clock.ahead = -3_600.0
+    assert await other.acquire(C1, "b", 30) is None
+    redis_world.clock.time += 31
+    redis_world.clock.ahead = -7_200.0
+    assert await other.acquire(C1, "b", 30) is not None
+
+
+async def test_the_stores_clock_is_the_servers(redis_world: RedisWorld, raw: Redis) -> None:
+    redis_world.clock.ahead = 3_600.0
+    seconds, _ = await raw.time()
+    assert seconds <= await redis_world.store.now() <= seconds + 2
+
+
+async def test_what_is_given_back_is_told_to_all_replicas(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    lease = await take(redis_world.store)
+    async with raw.pubsub(ignore_subscribe_messages=True) as channel:
+        await channel.subscribe("tk:hints")
+        await channel.get_message(timeout=5.0)
+        await redis_world.store.give_back(lease)
+        message = await channel.get_message(ignore_subscribe_messages=True, timeout=5.0)
+    assert message is not None and message["data"] == C1
+
+
+@pytest.mark.parametrize("lost", [1, 5, 40])
+async def test_a_failover_that_lost_acquires_costs_one_more(
+    redis_world: RedisWorld, raw: Redis, lost: int
+) -> None:
+    """The promoted copy has a lower token, and the lease that is taken there is good."""
     store = redis_world.store
-    await take(store, owner="a", ttl=30)
-    await ambient.wait(29)
-    assert await store.acquire(C1, "b", 30) is None
-    await ambient.wait(2)
-    assert await store.acquire(C1, "b", 30) is not None
+    assert isinstance(store, RedisStore)
+    for _ in range(lost + 1):
+        old = await take(store)
+    await raw.hset(f"tk:{{{C1}}}", mapping={"token": 1, "nonce": "earlier"})
+    assert await store.renew([old], 30) == frozenset()
+    assert store.losses == 1
+    new = await take(store)
+    assert await outcome(store.submit(new, Changes(records=(record(0),)))) is True
+    assert await store.renew([new], 30) == {C1}
+    assert await outcome(store.submit(old, Changes(records=(record(1),)))) is Fenced
+
+
+async def test_a_lease_with_the_token_of_a_lost_one_is_another(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    old = await take(store)
+    await raw.delete(f"tk:{{{C1}}}")
+    new = await take(store)
+    assert new.token == old.token
+    assert await outcome(store.submit(old, Changes(records=(record(0),)))) is Fenced
+    assert await outcome(store.submit(new, Changes(records=(record(0),)))) is True
 
 
 async def test_commits_of_many_conversations_share_round_trips(redis_world: RedisWorld) -> None:

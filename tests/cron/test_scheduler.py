@@ -201,6 +201,24 @@ async def test_many_schedulers_claim_each_due_time_once(world: World) -> None:
     assert len(world.fired) == 25 == len({one.due for one in world.fired})
 
 
+async def test_the_stores_clock_says_what_is_due(world: World) -> None:
+    """Of replicas whose clocks differ the fastest does not fire first, nor the slowest late."""
+    job = await world.job()
+    shared = job.next_due - 1
+
+    async def clock() -> float:
+        return shared
+
+    one = Scheduler(world.jobs, world.accept, world.settle, clock=clock)
+    world.clock.time = job.next_due + HOUR
+    assert await one.tick() == job.next_due
+    assert world.fired == []
+    shared, world.clock.time = job.next_due, job.next_due - HOUR
+    assert await one.tick() == job.next_due + HOUR
+    (run,) = await world.jobs.runs("j1", 9)
+    assert len(world.fired) == 1 and run.at == shared
+
+
 async def test_looking_moves_nothing_on(world: World) -> None:
     job = await world.job()
     world.clock.time = job.next_due + 1

@@ -18,8 +18,19 @@ from gateway.messages import (
     Sender,
     dedupe_keys,
 )
-from gateway.ports import Changed, Growing, Live, Offered, Printed, Shown, Summary, Waiting
-from gateway.store.search import holds, wanted
+from gateway.ports import (
+    Changed,
+    Growing,
+    Live,
+    Offered,
+    Printed,
+    Scope,
+    Shown,
+    Standing,
+    Summary,
+    Waiting,
+)
+from gateway.store.search import shown_text, wanted
 from gateway.views import Said, View
 
 Role = Literal["admin", "user", "viewer"]
@@ -37,6 +48,11 @@ class Room:
     rev: int = 0
     position: int = 0
     title: str = ""
+
+
+def _holds(room: Room, words: frozenset[str]) -> bool:
+    texts = (room.title, *(shown_text(one.view) for one in room.views.values()))
+    return all(any(word in text.casefold() for text in texts) for word in words)
 
 
 class FakeDesk:
@@ -139,9 +155,6 @@ class FakeDesk:
         found = sorted(self._shown(conversation), key=lambda one: one.position)
         return tuple(found[-limit:])
 
-    async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
-        return tuple(self.rooms[conversation].waiting) if conversation in self.rooms else ()
-
     def _change(self, room: Room, change: MessageEdited | MessageDeleted) -> None:
         if isinstance(change, MessageDeleted):
             room.waiting = [one for one in room.waiting if one.message != change.message]
@@ -151,12 +164,15 @@ class FakeDesk:
             for one in room.waiting
         ]
 
-    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
+    async def standing(self, conversation: str) -> Standing:
+        room = self.rooms.get(conversation, Room())
+        return Standing(title=room.title, state=room.state, waiting=tuple(room.waiting))
+
+    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
         found = [
             (key, room)
             for key, room in self.rooms.items()
-            if key.startswith(prefix)
-            and holds(wanted(words), room.title, (one.view for one in room.views.values()))
+            if f":{scope.name.partition(':')[2]}~" in key and _holds(room, wanted(words))
         ]
         return tuple(
             Summary(conversation=key, title=room.title, at=1_790_000_000.0, state=room.state)

@@ -5,15 +5,23 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 from aiohttp import ClientConnectorError, ClientError, ClientSession, web
 from msgspec import Struct
 
 from gateway import clock
-from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, StoreFailed, Unsent
+from gateway.errors import (
+    Ambiguous,
+    DeliveryError,
+    Gone,
+    RateLimited,
+    Rejected,
+    StoreFailed,
+    TokenRefused,
+    Unsent,
+)
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound, MessageReceived
 from gateway.messages import Sender as Person
 from gateway.ports import Accept
@@ -86,7 +94,7 @@ class PlainAdapter:
     async def receipt(self, conversation: Conversation, message: str) -> None:
         """There are no marks on messages."""
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """There are no files."""
         raise Rejected("the platform has no files")
 
@@ -103,6 +111,11 @@ class PlainAdapter:
             raise Ambiguous("no answer") from error
         if status == 429:
             raise RateLimited(float(answer))
+        if status == 401:
+            self.last_contact = 0.0
+            raise TokenRefused("the platform refuses the token")
+        if status == 410:
+            raise Gone("the message is not there any more")
         if status >= 500:
             raise Ambiguous(f"it answered {status}")
         if status >= 400:
@@ -130,6 +143,7 @@ class PlainServer:
         self.happened: list[Happened] = []
         self.messages: dict[str, dict[str, object]] = {}
         self.fault: tuple[int, str] | None = None
+        self.revoked = False
         self._numbers = itertools.count(1)
         self._more = asyncio.Event()
 
@@ -154,7 +168,12 @@ class PlainServer:
         if self.fault is not None:
             (status, text), self.fault = self.fault, None
             return web.Response(status=status, text=text)
-        number = request.match_info.get("number") or str(next(self._numbers))
+        if self.revoked:
+            return web.Response(status=401)
+        known = request.match_info.get("number")
+        if known is not None and known not in self.messages:
+            return web.Response(status=410)
+        number = known or str(next(self._numbers))
         self.messages[number] = msgspec.json.decode(await request.read())
         return web.Response(text=number)
 

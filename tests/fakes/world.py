@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from pydantic import BaseModel
@@ -129,8 +130,8 @@ class LedgerAdapter:
     async def receipt(self, conversation: Conversation, message: str) -> None:
         self._ledger.note("receipt", message=message)
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
-        to.write_bytes(b"file")
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
+        to.write(b"file")
 
 
 class Nothing(BaseModel):
@@ -201,6 +202,9 @@ class ScriptedAgent:
 
     def workspace(self, conversation: Conversation) -> Path:
         return self._folder
+
+    def picture(self, conversation: Conversation, path: str) -> None:
+        return None
 
     def permission(self, conversation: Conversation, settings: object, role: str) -> Mode:
         return "ask"
@@ -357,7 +361,8 @@ class Life:
         self.acted = True
 
     @contextlib.asynccontextmanager
-    async def living(self):
+    async def living(self, prepare: Callable[[], None] = lambda: None):
+        """One life; `prepare` is called when all stands and nothing has begun."""
         raw = await self.open_store(self.folder)
         self.store = PointedStore(raw, self.points)
         people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
@@ -368,9 +373,12 @@ class Life:
         )  # fmt: skip
         self.host.attach(self.services)
         ready = asyncio.Event()
-        task = asyncio.create_task(self.host.run(ready))
+        prepare()
+        task = self.task = asyncio.create_task(self.host.run(ready))
         try:
-            await ready.wait()
+            await asyncio.wait({task, started := asyncio.create_task(ready.wait())},
+                               return_when="FIRST_COMPLETED")  # fmt: skip
+            started.cancel()
             yield self
         finally:
             task.cancel()

@@ -133,7 +133,7 @@ async def redrawn(
     job = await book.jobs.get(name)
     rows: tuple[OutboxRow, ...] = ()
     await session.written()
-    newest = await store.views(session.conversation.id, 0, NEWEST, latest=True)
+    newest = await store.latest(session.conversation.id, NEWEST)
     known = {(one.turn, one.name): one.view for one in newest if name in _jobs(one.view)}
     if at is not None and (row := await standing(session, at)) is not None:
         known[at.view] = row.view

@@ -66,7 +66,7 @@ def _write(workspace: Path, named: tuple[str, str], text: str) -> str:
     where = workspace / name
     beside = f".{where.name[:80]}.{run}"
     try:
-        workspace.mkdir(parents=True, exist_ok=True)
+        paths.make(workspace)
         root = Path(os.path.realpath(workspace))
         with paths.folder(workspace, root / Path(name).parent, create=True) as folder:
             with suppress(FileNotFoundError):

@@ -1,0 +1,48 @@
+"""What a Redis must be to hold the store. It is refused at the start, with what would mend it."""
+
+import logging
+from contextlib import suppress
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from gateway.errors import StoreFailed
+
+log = logging.getLogger("turnkeeper.store")
+
+OLDEST = 7
+
+
+async def check_server(client: Redis, *, without_log: bool) -> None:
+    """StoreFailed says what is wrong. `without_log`: one that keeps nothing over a restart will
+    do."""
+    info: dict[str, object] = await client.info()
+    version = str(info.get("redis_version", "0"))
+    if int(version.split(".")[0]) < OLDEST:
+        raise StoreFailed(f"Redis {OLDEST}.0 or newer is needed, this is {version}")
+    if info.get("redis_mode") == "cluster" or info.get("cluster_enabled") == 1:
+        raise StoreFailed(
+            "a Redis Cluster cannot hold the store: set REDIS_URL to a single Redis, with copies"
+            " if you like (cluster-enabled no)"
+        )
+    policy = info.get("maxmemory_policy")
+    if policy != "noeviction":
+        raise StoreFailed(
+            f"Redis may drop keys to make room (maxmemory-policy {policy}): set it to noeviction"
+        )
+    if info.get("aof_enabled") == 1:
+        await _warn_of_seconds(client)
+    elif not without_log:
+        raise StoreFailed(
+            "Redis keeps no log, a crash would lose what was acknowledged (appendonly no): set"
+            " appendonly to yes, or REDIS_WITHOUT_LOG=on if that may be lost"
+        )
+    else:
+        log.warning("redis_without_log")
+
+
+async def _warn_of_seconds(client: Redis) -> None:
+    with suppress(ResponseError):  # where nobody may ask for its settings
+        sync = (await client.config_get("appendfsync")).get("appendfsync")
+        if sync != "always":
+            log.warning("redis_syncs_late", extra={"appendfsync": sync, "mend": "set it to always"})

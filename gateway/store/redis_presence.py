@@ -1,0 +1,62 @@
+"""One living process for each name among replicas: a key that runs out unless its holder is alive.
+
+A process that was killed leaves its key behind for at most `TTL`: who starts under its name waits
+for that. A key that is renewed meanwhile has a living holder.
+"""
+
+import logging
+from typing import cast
+
+from agent_core import ambient
+from gateway.errors import StoreFailed
+from gateway.store.redis_scripts import KEEP, run
+from gateway.store.redis_wire import Wire
+
+log = logging.getLogger("turnkeeper.store")
+
+TTL = 2_500
+"""Milliseconds that a name is held without a renewal."""
+EVERY = 0.8
+"""Seconds between renewals: two may be lost."""
+
+
+class Presence:
+    """The claim of this process on `name`."""
+
+    def __init__(self, wire: Wire, name: str) -> None:
+        self._wire = wire
+        self._key = f"tk:replica:{name}"
+        self._nonce = ambient.secret_id()
+
+    async def claim(self) -> bool:
+        """Take the name, after at most `TTL` where its holder has ended; False if one lives."""
+        claim = ("SET", self._key, self._nonce, "NX", "GET", "PX", TTL)
+        before: object = None
+        while True:
+            held, left = await self._wire.call(claim, ("PTTL", self._key))
+            if held is None or held == self._nonce.encode():
+                return True
+            if before is not None:
+                return False  # it was renewed, or another was faster than we
+            before = held
+            await ambient.wait(max(0, cast(int, left)) / 1_000 + 0.01)
+
+    async def hold(self) -> None:
+        """Renew until cancelled. Returns if another process has the name: this one stood still for
+        so long that it was taken for dead."""
+        while True:
+            await ambient.wait(EVERY)
+            try:
+                (kept,) = await self._wire.call(run(KEEP, self._key, self._nonce, TTL))
+            except StoreFailed as error:
+                log.warning("name_not_renewed", extra={"why": str(error)})
+                continue
+            if not kept:
+                return
+
+    async def give_up(self) -> None:
+        """Let the next process have the name at once."""
+        try:
+            await self._wire.call(run(KEEP, self._key, self._nonce, 0))
+        except StoreFailed as error:
+            log.warning("name_not_given_up", extra={"why": str(error)})

@@ -1,0 +1,157 @@
+"""What a network and a failover do to the Redis store: each call ends in time, each server that is
+no master any more is left."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from gateway.errors import StoreFailed
+from gateway.store.redis import RedisStore
+from gateway.store.redis_wire import MAX_SECONDS
+from gateway.store.rows import Changes
+from tests.contracts.redis_server import (
+    RedisServer,
+    all_is_copied,
+    demote,
+    follow,
+    promote,
+    redis_pair,
+)
+from tests.contracts.store_values import keys_of, outcome, place, record, said, take
+from tests.fakes.tcp_proxy import TcpProxy
+
+C1 = place().id
+
+
+@asynccontextmanager
+async def reached(where: Path | tuple[str, int]) -> AsyncIterator[tuple[TcpProxy, RedisStore]]:
+    async with TcpProxy(where) as proxy:
+        store = await RedisStore.open(proxy.url)
+        try:
+            yield proxy, store
+        finally:
+            proxy.heal()
+            await store.close()
+
+
+@asynccontextmanager
+async def through(server: RedisServer) -> AsyncIterator[tuple[TcpProxy, RedisStore]]:
+    async with Redis.from_url(server.url) as client:
+        await client.flushall()
+    async with reached(server.socket) as found:
+        yield found
+
+
+async def test_no_call_takes_longer_than_its_bound(server: RedisServer) -> None:
+    loop = asyncio.get_running_loop()
+    async with through(server) as (proxy, store):
+        lease = await take(store)
+        proxy.stall()
+        began = loop.time()
+        calls = (
+            store.renew([lease], 30),
+            store.submit(lease, Changes(records=(record(0),))),
+            store.turn("t1"),
+            store.now(),
+        )
+        ends = await asyncio.gather(*map(outcome, calls))
+        assert ends == [StoreFailed] * 4
+        assert loop.time() - began < MAX_SECONDS + 1.0
+
+
+async def test_a_short_cut_is_not_noticed(server: RedisServer) -> None:
+    async with through(server) as (proxy, store):
+        lease = await take(store)
+        proxy.cut(refuse=False)
+        assert await store.renew([lease], 30) == {C1}
+        proxy.cut(refuse=False)
+        assert await outcome(store.submit(lease, Changes(records=(record(0),)))) is True
+        proxy.cut()
+        asyncio.get_running_loop().call_later(0.2, proxy.heal)
+        assert (await store.accept([said(1)]))[0].fresh
+        assert keys_of(await store.records("t1")) == ["k0"]
+
+
+async def test_replies_that_are_lost_do_nothing_twice(server: RedisServer) -> None:
+    async with through(server) as (proxy, store):
+        lease = await take(store)
+        proxy.lose_replies()
+        asyncio.get_running_loop().call_later(1.0, proxy.lose_replies, False)
+        assert await outcome(store.submit(lease, Changes(records=(record(0),)))) is True
+        assert proxy.lost > 0
+        assert keys_of(await store.records("t1")) == ["k0"]
+
+
+async def test_a_renewal_waits_for_no_write(server: RedisServer) -> None:
+    """The connection of the writes hangs; leases are renewed over their own."""
+    async with through(server) as (proxy, store):
+        lease = await take(store)
+        held = asyncio.Event()
+
+        async def hang(commands: object) -> list[object]:
+            await held.wait()
+            return []
+
+        store._writes._pipe = hang  # type: ignore[method-assign,assignment]
+        stuck = store.submit(lease, Changes(records=(record(0),)))
+        async with asyncio.timeout(1.0):
+            assert await store.renew([lease], 30) == {C1}
+        assert not stuck.done()
+        held.set()
+        assert await outcome(stuck) is StoreFailed
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[RedisServer, RedisServer]]:
+    """A master and its copy, both reached over TCP."""
+    with redis_pair(tmp_path) as found:
+        yield found
+
+
+async def test_a_demoted_master_is_left(pair: tuple[RedisServer, RedisServer]) -> None:
+    """It lives on and refuses; the name means the other one by now."""
+    old, new = pair
+    await follow(old, new)
+    async with reached(("127.0.0.1", old.port)) as (proxy, store):
+        lease = await take(store)
+        await store.submit(lease, Changes(records=(record(0),)))
+        await all_is_copied(old)
+        await promote(new)
+        proxy.retarget(("127.0.0.1", new.port))
+        await demote(old, new)
+        assert await outcome(store.submit(lease, Changes(records=(record(1),)))) is True
+        assert await store.renew([lease], 30) == {C1}
+        assert (await store.accept([said(1)]))[0].fresh
+        assert keys_of(await store.records("t1")) == ["k0", "k1"]
+        async with Redis.from_url(new.url) as client:
+            assert await client.hlen(f"tk:{{{C1}}}:r:t1") == 2
+            scripts = [one for one in await client.client_list() if one["cmd"] == "evalsha"]
+            assert len(scripts) == 2, "renewals have moved too"
+
+
+async def test_what_a_promoted_copy_never_had_is_seen(
+    pair: tuple[RedisServer, RedisServer],
+) -> None:
+    """Commits and an acquire were lost: the old lease writes no more, a new one does at once."""
+    old, new = pair
+    await follow(old, new)
+    async with reached(("127.0.0.1", old.port)) as (proxy, store):
+        lease = await take(store)
+        await store.submit(lease, Changes(records=(record(0),)))
+        await all_is_copied(old)
+        await promote(new)  # it copies no more
+        async with Redis.from_url(new.url) as client:
+            await store.submit(lease, Changes(records=(record(1),)))
+            later = await take(store)
+            proxy.retarget(("127.0.0.1", new.port))
+            await demote(old, new)
+            assert await store.renew([later], 30) == frozenset()
+            assert store.losses == 1
+            again = await take(store)
+            assert again.token == later.token
+            assert await outcome(store.submit(again, Changes(records=(record(1),)))) is True
+            assert await client.hlen(f"tk:{{{C1}}}:r:t1") == 2

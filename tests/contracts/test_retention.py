@@ -1,0 +1,356 @@
+"""What is past its period leaves nothing behind, in both stores, wherever a removal was cut off;
+and what lives stays as it is."""
+
+import dataclasses
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from msgspec.structs import replace
+from redis.asyncio import Redis
+
+from gateway.messages import Conversation
+from gateway.ops.backup import unpack_backup
+from gateway.ops.upkeep import StoreUpkeep
+from gateway.ops.workspaces import Workspaces
+from gateway.retention.periods import BEFORE, CREATED, Periods, RetentionSettings
+from gateway.retention.port import Position, Removal
+from gateway.retention.sweeping import Retention
+from gateway.settings import Settings, SettingsError
+from gateway.store.port import Store
+from gateway.store.redis import RedisStore
+from gateway.store.rows import AuditRow, Changes, ConversationRow
+from gateway.store.sqlite import SqliteStore
+from gateway.wiring.retention import make_removal
+from tests.contracts.conftest import RedisWorld, SqliteWorld
+from tests.contracts.store_values import (
+    DAY,
+    SENDER,
+    START,
+    ManualClock,
+    letter,
+    place,
+    question,
+    record,
+    said,
+    spoken,
+    turn,
+    view,
+)
+
+PERIODS = Periods(conversations=90 * DAY, audit=365 * DAY)
+ROWS = 230
+"""Of each kind in the long conversation: more than a piece takes."""
+LIVING = ("parked", "waits", "asked", "held", "young", "job")
+
+
+class World(Protocol):
+    """A store whose whole content can be looked at."""
+
+    clock: ManualClock
+    store: Store
+
+    async def age(self, days: float) -> None: ...
+
+
+async def dump(world: World) -> set[str]:
+    """Every row, field and member of the store as text."""
+    if isinstance(world, RedisWorld):
+        async with Redis.from_url(world.server.url, protocol=2) as client:
+            return {line async for line in read_redis(client)}
+    assert isinstance(world, SqliteWorld)
+    connection = sqlite3.connect(world._path)
+    try:
+        return set(read_sqlite(connection))
+    finally:
+        connection.close()
+
+
+def read_sqlite(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    for (table,) in connection.execute(tables).fetchall():
+        yield from (f"{table} {row!r}" for row in connection.execute(f"SELECT * FROM {table}"))
+
+
+async def read_redis(client: Redis) -> AsyncIterator[str]:
+    async for name in client.scan_iter():
+        match await client.type(name):
+            case b"hash":
+                for field, value in (await client.hgetall(name)).items():
+                    if field != b"expires":  # the manual clock moves it
+                        yield f"{name!r} {field!r} {value!r}"
+            case b"zset":
+                for member, score in await client.zrange(name, 0, -1, withscores=True):
+                    yield f"{name!r} {member!r} {score!r}"
+            case b"set":
+                for member in await client.smembers(name):
+                    yield f"{name!r} {member!r}"
+            case _:
+                yield f"{name!r} {await client.get(name)!r}"
+
+
+def where(name: str) -> Conversation:
+    return replace(place(name), private=name != "crowd")
+
+
+async def live(store: Store, name: str, rows: int = 2) -> None:
+    """A conversation with rows of all kinds, at rest."""
+    own = where(name)
+    (kept,) = await store.accept([replace(said(f"{name}0", name), conversation=own)])
+    opened = await store.acquire(own.id, "me", 30)
+    assert opened is not None
+    turns = tuple(turn(f"{name}-t{n}", "done") for n in range(rows))
+    gone = replace(letter("message", str(kept.seq), {"text": name}), conversation=own.id)
+    asked = (
+        replace(question(f"{name}-q{n}", START, "answered"), turn=turns[0].id) for n in range(rows)
+    )
+    rest = Changes(
+        turns=turns,
+        records=tuple(record(n, turns[0].id) for n in range(rows)),
+        views=tuple(replace(view(f"v{n}", n + 1), turn=turns[n % rows].id) for n in range(rows)),
+        questions=tuple(asked),
+        transcript=tuple(spoken(n) for n in range(rows)),
+        letters=(gone,),
+        row=ConversationRow(end=rows, title=name),
+        audit=(AuditRow(at=START, who=SENDER.key, what="allowed", detail=name),),
+    )  # fmt: skip
+    assert await store.release(opened.lease, kept.seq, rest)
+
+
+async def busy(store: Store) -> None:
+    """Conversations of the same age in which something is left."""
+    for name in LIVING:
+        await live(store, name)
+    changes = {
+        "parked": Changes(turns=(turn("p", "parked"),)),
+        "waits": Changes(),
+        "asked": Changes(questions=(question("open", START + 1000 * DAY),)),
+    }
+    await store.accept([replace(said("w", "waits"), conversation=where("waits"))])
+    for name, change in changes.items():
+        opened = await store.acquire(where(name).id, "me", 30)
+        assert opened is not None
+        await store.release(opened.lease, opened.last, change)
+    assert await store.acquire(where("held").id, "me", 1000 * DAY) is not None
+
+
+def retained(world: World, tmp_path: Path, removal: Removal | None = None) -> Retention:
+    async def keeps() -> frozenset[str]:
+        return frozenset({where("job").id})
+
+    found = removal or make_removal(world.store)
+    return Retention(found, PERIODS, keeps, Workspaces(tmp_path / "workspaces"))
+
+
+async def until_done(world: World, retention: Retention) -> None:
+    while await world.store.sweep(world.clock.time):
+        continue
+    await retention.sweep(world.clock.time)
+
+
+async def test_nothing_is_left_of_what_is_past_its_time_and_all_of_what_lives(
+    world: World, tmp_path: Path
+) -> None:
+    await busy(world.store)
+    await live(world.store, "gone", ROWS)
+    await live(world.store, "crowd")
+    await world.age(100)
+    await world.store.accept([replace(said("y", "young"), conversation=where("young"))])
+    while await world.store.sweep(world.clock.time):
+        continue
+    before = await dump(world)
+    retention = retained(world, tmp_path)
+    assert await retention.count(world.clock.time) == 6, "but for the young one and the job's"
+    assert await retention.sweep(world.clock.time) == 2
+    after = await dump(world)
+    assert after <= before
+    for line in before - after:
+        assert not [name for name in LIVING if f"{name}-" in line or where(name).id in line]
+    assert not [line for line in after if is_left(line) and "allowed" not in line]
+    await world.age(300)
+    await until_done(world, retained(world, tmp_path))
+    assert not list(filter(is_left, await dump(world)))
+
+
+async def test_a_message_after_the_last_period_leaves_no_row(world: World, tmp_path: Path) -> None:
+    """All there is was there before: the store is as it was made."""
+    empty = {line.split()[0] for line in await dump(world)}
+    await live(world.store, "gone", ROWS)
+    await world.age(400)
+    await until_done(world, retained(world, tmp_path))
+    left = {line for line in await dump(world) if line.split()[0] not in empty}
+    assert not {line for line in left if "tk:seq" not in line and "sqlite_sequence" not in line}
+
+
+def is_left(line: str) -> bool:
+    return "gone" in line or "crowd" in line
+
+
+class Cut(Exception):
+    """The process ended here."""
+
+
+class CutOff:
+    """A removal that ends with its process after so many steps."""
+
+    def __init__(self, removal: Removal, steps: int) -> None:
+        self._removal, self.left = removal, steps
+
+    async def _step(self, made: Awaitable[bool]) -> bool:
+        if self.left <= 0:
+            if hasattr(made, "close"):
+                made.close()
+            raise Cut
+        self.left -= 1
+        return await made
+
+    async def find_idle(self, before: float, limit: int, after: Position) -> tuple[Position, ...]:
+        return await self._removal.find_idle(before, limit, after)
+
+    async def begin(self, conversation: str, before: float | None) -> bool:
+        return await self._step(self._removal.begin(conversation, before))
+
+    async def remove_piece(self, conversation: str) -> bool:
+        return await self._step(self._removal.remove_piece(conversation))
+
+    async def find_marked(self) -> tuple[str, ...]:
+        return await self._removal.find_marked()
+
+    async def drop_audit(self, before: float) -> bool:
+        return await self._removal.drop_audit(before)
+
+
+async def test_it_may_end_after_each_piece(world: World, tmp_path: Path) -> None:
+    empty = await dump(world)
+    kinds = {line.split()[0] for line in empty}
+    await live(world.store, "gone", ROWS)
+    await world.age(400)
+    cuts = 0
+    while True:
+        cut = CutOff(make_removal(world.store), 1)
+        try:
+            await until_done(world, retained(world, tmp_path, cut))
+        except Cut:
+            cuts += 1
+            assert cuts < 100
+            continue
+        break
+    assert cuts > 3
+    left = {line for line in await dump(world) if line.split()[0] not in kinds}
+    assert not {line for line in left if "tk:seq" not in line and "sqlite_sequence" not in line}
+
+
+async def test_nobody_takes_a_conversation_that_is_being_removed(
+    world: World, tmp_path: Path
+) -> None:
+    """What arrives meanwhile waits, and begins it anew."""
+    own = where("gone")
+    await live(world.store, "gone", ROWS)
+    await world.age(100)
+    removal = make_removal(world.store)
+    assert await removal.begin(own.id, world.clock.time - 90 * DAY)
+    assert await removal.remove_piece(own.id)
+    (kept,) = await world.store.accept([replace(said("new", "gone"), conversation=own)])
+    assert await world.store.acquire(own.id, "me", 30) is None
+    assert own.id in [name for name, _ in await world.store.work("me")]
+    await until_done(world, retained(world, tmp_path))
+    opened = await world.store.acquire(own.id, "me", 30)
+    assert opened is not None
+    assert [row.seq for row in opened.inbox] == [kept.seq]
+    assert opened.row == ConversationRow() and not opened.turns and not opened.crashed
+    await world.store.submit(opened.lease, Changes(transcript=(spoken(0),), done=(kept.seq,)))
+    assert [row.n for row in await world.store.newest(own.id, 10)] == [0]
+
+
+async def test_whoever_held_it_writes_no_more(world: World) -> None:
+    own = where("gone")
+    await live(world.store, "gone")
+    old = await world.store.acquire(own.id, "me", 30)
+    assert old is not None
+    removal = make_removal(world.store)
+    assert not await removal.begin(own.id, None), "it is held"
+    world.clock.time += 31
+    assert await removal.begin(own.id, None)
+    with pytest.raises(Exception, match="token"):
+        await world.store.submit(old.lease, Changes(row=ConversationRow(title="late")))
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize("created", [False, True])
+def test_an_older_installation_drops_nothing_before_it_is_chosen(
+    chosen: bool, created: bool
+) -> None:
+    settings = RetentionSettings(periods=PERIODS, chosen=chosen)
+    assert settings.in_force(created=created) == (PERIODS if chosen or created else BEFORE)
+    assert BEFORE.conversations is None and BEFORE.audit is None
+
+
+async def test_a_new_store_says_that_it_is_one(world: World, tmp_path: Path) -> None:
+    assert await world.store.get(CREATED) == str(START).encode()
+    if isinstance(world, RedisWorld):
+        await world.store.put(CREATED, None)
+        again: Callable[[], Awaitable[Store]] = lambda: RedisStore.open(world.server.url)  # noqa: E731
+    else:
+        old = sqlite3.connect(tmp_path / "old.db")
+        old.execute(
+            "CREATE TABLE directory(key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
+        )
+        old.close()
+        again = lambda: SqliteStore.open(tmp_path / "old.db")  # noqa: E731
+    store = await again()
+    assert await store.get(CREATED) is None
+    await store.close()
+
+
+async def test_doctor_counts_what_would_go(world: World, tmp_path: Path) -> None:
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    await live(world.store, "gone")
+    await live(world.store, "young")
+    await world.age(100)
+    await world.store.accept([replace(said("y", "young"), conversation=where("young"))])
+    new = await StoreUpkeep(settings, world.store).report_retention()
+    assert new == "conversations go after 90 days; 1 are older now."
+    await world.store.put(CREATED, None)
+    old = await StoreUpkeep(settings, world.store).report_retention()
+    assert "no conversation goes" in old and "up to 1 would go" in old
+    given = {"TURNKEEPER_HOME": str(tmp_path), "RETENTION_AUDIT_DAYS": "never"}
+    chosen = await StoreUpkeep(Settings.read(given, tmp_path), world.store).report_retention()
+    assert chosen == new
+
+
+async def test_a_backup_says_where_the_store_is_if_it_is_not_in_it(
+    world: World, tmp_path: Path
+) -> None:
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    if isinstance(world, SqliteWorld):
+        settings = dataclasses.replace(settings, home=tmp_path / "home")
+        (tmp_path / "home").mkdir()
+        await (await SqliteStore.open(tmp_path / "home" / "turnkeeper.db")).close()
+    said = await StoreUpkeep(settings, world.store).back_up(tmp_path / "b", lambda text: None)
+    manifest = unpack_backup(tmp_path / "b", tmp_path / "to", lambda text: None)
+    shared = isinstance(world, RedisWorld)
+    assert manifest.store == ("redis" if shared else "sqlite")
+    assert ("turnkeeper.db" in manifest.files) is not shared
+    assert (".rdb" in said) is shared
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "soon", "1.5", "36501", "٣"])
+def test_what_no_period_can_be(value: str, tmp_path: Path) -> None:
+    given = {"TURNKEEPER_HOME": str(tmp_path), "RETENTION_CONVERSATIONS_DAYS": value}
+    with pytest.raises(SettingsError, match="RETENTION_CONVERSATIONS_DAYS"):
+        Settings.read(given, tmp_path)
+
+
+async def test_documents_about_what_is_over_go(world: World, tmp_path: Path) -> None:
+    store, now = world.store, world.clock.time
+    await store.put("quota:test:1", f'[[{now - 3 * DAY},"e"]]'.encode())
+    await store.put("quota:test:2", f'[[{now - 3 * DAY},"e"],[{now},"f"]]'.encode())
+    await store.put("wrong:test:1", f'{{"times":1,"until":{now - 3 * DAY}}}'.encode())
+    await store.put("linkcode:A", f'{{"until":{now}}}'.encode())
+    await store.put("code:B", b"of another version")
+    await store.put("memory:own:test:1", b"{}")
+    await retained(world, tmp_path).tidy(store, now)
+    left = await store.keys("")
+    assert set(left) == {"quota:test:2", "linkcode:A", "code:B", "memory:own:test:1", CREATED}

@@ -1,0 +1,115 @@
+"""The embedded store's connections when the disk fails under them."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import StoreFailed
+from gateway.store import sqlite, writer
+from gateway.store.sqlite import SqliteStore
+from tests.contracts.store_values import outcome, place, said
+
+
+class Disk:
+    """What fails, by the beginning of a statement."""
+
+    def __init__(self) -> None:
+        self.broken: tuple[str, ...] = ()
+        self.opened = 0
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        disk = self
+        disk.opened += 1
+        if "open" in disk.broken:
+            raise sqlite3.OperationalError("unable to open database file")
+
+        class Failing(sqlite3.Connection):
+            def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:  # type: ignore[override]
+                if disk.broken and sql.startswith(disk.broken):
+                    raise sqlite3.OperationalError("disk I/O error")
+                return super().execute(sql, *rest)  # type: ignore[arg-type]
+
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Failing)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """Connections of a store that a test may break."""
+    made = Disk()
+    monkeypatch.setattr(sqlite, "_open", lambda path, patience=0.0: made.connect(path))
+    return made
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [("COMMIT",), ("COMMIT", "ROLLBACK"), ("BEGIN", "ROLLBACK"), ("SAVEPOINT", "ROLLBACK")],
+)
+async def test_a_store_whose_disk_failed_writes_again(
+    tmp_path: Path, disk: Disk, broken: tuple[str, ...]
+) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    disk.broken = broken
+    for n in range(3):
+        assert await outcome(store.accept([said(n)])) is StoreFailed
+    disk.broken = (*broken, "open")
+    assert await outcome(store.accept([said(3)])) is StoreFailed
+    disk.broken = ()
+    async with asyncio.timeout(5):
+        assert (await store.accept([said(4)]))[0].fresh
+    rows = await store.arrivals(place().id, 0)
+    assert [row.inbound.event for row in rows] == ["e4"]
+    assert store.failed == ""
+    await store.close()
+
+
+@pytest.mark.parametrize("read", ["turn", "arrivals", "holding"])
+async def test_a_reading_connection_that_failed_is_opened_anew(
+    tmp_path: Path, disk: Disk, read: str
+) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    calls = {
+        "turn": lambda: store.turn("t1"),
+        "arrivals": lambda: store.arrivals(place().id, 0),
+        "holding": lambda: store.holding((place().id,), frozenset(("word",)), 9),
+    }
+    await calls[read]()
+    disk.broken, before = ("SELECT", "WITH"), disk.opened
+    assert await outcome(calls[read]()) is StoreFailed
+    disk.broken = ()
+    await calls[read]()
+    assert disk.opened > before
+    await store.close()
+
+
+async def test_a_writer_that_ends_says_so(tmp_path: Path) -> None:
+    """Nobody waits for what nobody does any more."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+
+    def end(connection: sqlite3.Connection) -> None:
+        raise SystemExit("the thread is told to end")
+
+    ended = store.write(end)
+    waiting = store.accept([said(1)])
+    async with asyncio.timeout(5):
+        assert await outcome(ended) is StoreFailed
+        assert await outcome(waiting) is StoreFailed
+        assert await outcome(store.accept([said(2)])) is StoreFailed
+    assert "writes no more" in store.failed
+    assert isinstance(store._writer, writer.Writer)
+    await store.close()
+
+
+async def test_what_took_the_transaction_back_is_told(tmp_path: Path) -> None:
+    """As a full disk does in the middle of a statement."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+
+    def fill(c: sqlite3.Connection) -> None:
+        c.execute("ROLLBACK")
+        raise StoreFailed("the disk is full")
+
+    with pytest.raises(StoreFailed, match="the disk is full"):
+        await store.write(fill)
+    assert (await store.accept([said(1)]))[0].fresh
+    await store.close()
