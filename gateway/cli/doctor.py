@@ -6,6 +6,7 @@ from collections.abc import Callable
 from agent_core.sandboxes.bwrap import detect
 from gateway.errors import StoreFailed
 from gateway.ops import control, lock
+from gateway.ops.upkeep import StoreUpkeep
 from gateway.settings import Settings, SettingsError
 from gateway.wiring.assembly import open_store
 
@@ -43,18 +44,22 @@ async def _examine(settings: Settings, say: Say) -> int:
 async def _store(settings: Settings, say: Say) -> int:
     kind = "redis" if settings.redis_url else "store"
     if not settings.redis_url and (settings.home / control.SOCKET).exists():
-        running = await asyncio.to_thread(control.ask, settings.home, control.STATUS)
+        asked = control.Question(command="retention")
+        running = await asyncio.to_thread(control.ask, settings.home, asked)
         if running is not None:
             say("ok       store: in use by the running gateway")
+            say(f"note     retention: {running.text}")
             return 0
     try:
         with lock.held(settings.home):
             store = await open_store(settings)
             await store.put(PROBE, b"1")
             await store.put(PROBE, None)
+            report = await StoreUpkeep(settings, store).report_retention()
             await store.close()
     except (SettingsError, StoreFailed) as error:
         say(f"wrong    {kind}: {error}")
         return 1
     say(f"ok       {kind}: can be written")
+    say(f"note     retention: {report}")
     return 0

@@ -50,6 +50,7 @@ def new_secret(settings: "Settings", words: argparse.Namespace) -> int:
     from agent_core import ambient
     from gateway.jobs.drafting import HOOK
     from gateway.jobs.work.hooks import ADDRESS, STANDARD, secret_name
+    from gateway.ops.lock import make_private
     from gateway.vault.vault import Unfit, Vault
 
     if not HOOK.fullmatch(words.hook):
@@ -57,7 +58,7 @@ def new_secret(settings: "Settings", words: argparse.Namespace) -> int:
         return 2
     fresh = STANDARD + base64.b64encode(ambient.token(32).encode()).decode()
     value = sys.stdin.readline().rstrip("\n") if words.given else fresh
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(settings.home)
     try:
         Vault(settings.home).keep(ADDRESS, secret_name(words.hook), value)
     except Unfit as error:

@@ -3,8 +3,10 @@ at once. The only module that prints."""
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.cli import jobs
@@ -18,6 +20,7 @@ OK, FAILED, MISUSED = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code (2: a setting or an argument cannot work)."""
+    os.umask(0o077)  # the data folder may have been there before, open to all
     given = sys.argv[1:] if argv is None else list(argv)
     words = argparse.Namespace(command="run") if given == ["run"] else _parser().parse_args(given)
     try:
@@ -39,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from gateway.cli.secret import keep
 
             return keep(settings, words)
+        if words.command == "restore":
+            from gateway.cli.restore import restore
+
+            return restore(settings, words, print)
         return _ask(settings, words)
     except SettingsError as error:
         return _cannot(error)
@@ -56,9 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     unpair = commands.add_parser("unpair", help="put out who was let in by a code")
     unpair.add_argument("person", help="as in telegram:123")
     commands.add_parser("link", help="a one-time link to sign in to the page")
-    dead = commands.add_parser("dead", help="messages that were given up")
-    dead.add_argument("action", nargs="?", choices=("list", "resubmit"), default="list")
-    dead.add_argument("seq", nargs="?", default="")
+    dead = commands.add_parser("dead", help="what was set aside: messages, turns, views, questions")
+    dead.add_argument("action", nargs="?", choices=("list", "resubmit", "drop"), default="list")
+    dead.add_argument("id", nargs="?", default="")
     turn = commands.add_parser("turn", help="a turn's journal")
     turn.add_argument("action", choices=("show",))
     turn.add_argument("id")
@@ -69,6 +76,15 @@ def _parser() -> argparse.ArgumentParser:
     secret.add_argument("action", choices=("set", "list", "remove"))
     secret.add_argument("name", nargs="?", default="")
     secret.add_argument("conversation", nargs="?", default="", help="as /secret shows it there")
+    person = commands.add_parser("person", help="erase all that a person said, and about them")
+    person.add_argument("action", choices=("erase",))
+    person.add_argument("person", help="as in telegram:123; linked accounts are the same person")
+    person.add_argument("--yes", action="store_true", help="do not ask whether to")
+    backup = commands.add_parser("backup", help="write all that is stored into one file")
+    backup.add_argument("file")
+    restore = commands.add_parser("restore", help="put a backup in the place of what is stored")
+    restore.add_argument("file")
+    restore.add_argument("--force", action="store_true", help="also where something is stored")
     commands.add_parser("stop", help="stop the running gateway")
     commands.add_parser("doctor", help="check settings, store, sandbox and Redis")
     commands.add_parser("version", help="the version")
@@ -116,20 +132,37 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
             question = control.Question(command="pair", words=(words.code,))
         case "unpair":
             question = control.Question(command="unpair", words=(words.person,))
-        case "dead" if words.action == "resubmit":
-            question = control.Question(command="resubmit", words=(words.seq,))
+        case "dead" if words.action in ("resubmit", "drop"):
+            question = control.Question(command=words.action, words=(words.id,))
         case "turn":
             question = control.Question(command="turn", words=(words.id,))
         case "jobs":
             question = control.Question(command="jobs", words=jobs.asked(words))
+        case "person":
+            if not words.yes and not _confirm(words.person):
+                return FAILED
+            question = control.Question(command="erase", words=(words.person,))
+        case "backup":
+            question = control.Question(command="backup", words=(str(Path(words.file).resolve()),))
         case "audit":
             question = control.Question(command="audit", words=(words.lines,))
         case name:
             question = control.Question(command=name)
-    answer = control.ask(settings.home, question) or asyncio.run(_offline(settings, question))
+    answer = control.ask(settings.home, question, _show_progress)
+    answer = answer or asyncio.run(_offline(settings, question))
     text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may hold escapes
     print(text, file=sys.stdout if answer.ok else sys.stderr)
     return OK if answer.ok else FAILED
+
+
+def _confirm(person: str) -> bool:
+    print(f"All private conversations of {person} and all that they said elsewhere will be gone.")
+    print("A backup made before still has it. Write yes to go on: ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() == "yes"
+
+
+def _show_progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 async def _offline(settings: Settings, question: "Question") -> "Answer":
@@ -138,6 +171,7 @@ async def _offline(settings: Settings, question: "Question") -> "Answer":
     if question.command in control.NEED_GATEWAY:
         return control.Answer(text=control.NOT_RUNNING, ok=False)
     from gateway.errors import StoreFailed
+    from gateway.ops.upkeep import StoreUpkeep
     from gateway.wiring import assembly
     from gateway.wiring.jobs import console_alone
 
@@ -149,8 +183,9 @@ async def _offline(settings: Settings, question: "Question") -> "Answer":
         try:
             pairing = assembly.pairing_alone(settings, store)
             console = console_alone(settings, store) if question.command == "jobs" else None
-            asked = control.Operations(store=store, pairing=pairing, jobs=console)
-            return await asked.answer(question)
+            upkeep = StoreUpkeep(settings, store)
+            asked = control.Operations(store=store, pairing=pairing, jobs=console, upkeep=upkeep)
+            return await asked.answer(question, _show_progress)
         finally:
             await store.close()
 

@@ -6,6 +6,7 @@ import getpass
 import sys
 
 from gateway.messages import read_conversation
+from gateway.ops.lock import make_private
 from gateway.settings import Settings
 from gateway.vault.vault import Unfit, Vault
 
@@ -28,7 +29,7 @@ def keep(settings: Settings, words: argparse.Namespace) -> int:
         gone = vault.drop(words.conversation, words.name)
         print("It is forgotten." if gone else "There is no such secret.")
         return OK if gone else FAILED
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(settings.home)
     asked = sys.stdin.isatty()
     value = getpass.getpass(f"{words.name}: ") if asked else sys.stdin.readline().rstrip("\n")
     try:

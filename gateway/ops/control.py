@@ -10,7 +10,9 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -19,8 +21,10 @@ from agent_core import ambient
 from agent_core.journal import encode
 from gateway.errors import StoreFailed
 from gateway.jobs.operator.console import Console
+from gateway.ops.backup import BackupError
 from gateway.sessions.services import Pairing
 from gateway.store.port import Store
+from gateway.store.rows import JOBS, Letter
 from gateway.texts import say
 from gateway.wiring.pairing import MACHINE
 
@@ -34,6 +38,8 @@ LISTED = 50
 MOST_AUDIT = 1_000_000
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
+LONG_PATIENCE = 600.0
+"""Between two lines of a command that says how far it is."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -43,15 +49,35 @@ class Question(Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
 
 
-class Answer(Struct, frozen=True, kw_only=True):
-    """What to tell the person; `ok` False: nothing was done."""
+class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What to tell the person; `ok` False: nothing was done. `more`: how far it is, and another
+    answer follows."""
 
     text: str
     ok: bool = True
+    more: bool = False
+
+
+Tell = Callable[[str], None]
+"""Gets a line about how far a long command is."""
+
+
+class Upkeep(Protocol):
+    """Long work on all that is stored. The texts are for people."""
+
+    async def report_retention(self) -> str:
+        """What would be dropped now, and whether it is."""
+
+    async def back_up(self, to: Path, tell: Tell) -> str:
+        """Write a backup into the file `to`. BackupError."""
+
+    async def erase(self, person: str, tell: Tell) -> str:
+        """Erase the person with the account `person`."""
 
 
 STATUS = Question(command="status")
 NEED_GATEWAY = ("status", "link", "stop")
+LIST_THEM = "`turnkeeper dead` lists them."
 NOT_RUNNING = "No gateway runs on this folder. Start it with `turnkeeper run`."
 
 
@@ -62,6 +88,8 @@ class Live(Struct, frozen=True, kw_only=True):
     link: Callable[[], str]
     wake: Callable[[str], None]
     stop: Callable[[], None]
+    restore: Callable[[str], bool]
+    """Stop, put an unpacked backup of the data folder in place, go on; False if it is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +100,14 @@ class Operations:
     pairing: Pairing | None
     jobs: Console | None = None
     live: Live | None = None
+    upkeep: Upkeep | None = None
 
-    async def answer(self, question: Question) -> Answer:
-        """Carry out a command."""
+    async def answer(self, question: Question, tell: Tell = lambda text: None) -> Answer:
+        """Carry out a command; `tell` hears how far a long one is."""
+        long: dict[str, Callable[[tuple[str, ...], Tell], Awaitable[Answer]]] = {
+            "backup": self._backup,
+            "erase": self._erase,
+        }
         commands: dict[str, Callable[[tuple[str, ...]], Awaitable[Answer]]] = {
             "status": self._status,
             "pair": self._pair,
@@ -82,16 +115,22 @@ class Operations:
             "link": self._link,
             "dead": self._dead,
             "resubmit": self._resubmit,
+            "drop": self._drop,
             "turn": self._turn,
             "audit": self._audit,
             "jobs": self._jobs,
             "stop": self._stop,
+            "restore": self._restore,
+            "retention": self._retention,
         }
-        command = commands.get(question.command)
-        if command is None:
-            return Answer(text=f"There is no command {question.command[:32]!r}.", ok=False)
         try:
-            return await command(question.words)
+            if (command := commands.get(question.command)) is not None:
+                return await command(question.words)
+            if (longer := long.get(question.command)) is not None:
+                return await longer(question.words, tell)
+            return Answer(text=f"There is no command {question.command[:32]!r}.", ok=False)
+        except BackupError as error:
+            return Answer(text=str(error), ok=False)
         except StoreFailed as error:
             return Answer(text=f"The store failed: {error}", ok=False)
 
@@ -118,23 +157,26 @@ class Operations:
         return Answer(text=self.live.link())
 
     async def _dead(self, words: tuple[str, ...]) -> Answer:
-        rows = await self.store.dead_letters(LISTED)
-        lines = []
-        for row in rows:
-            payload = msgspec.json.encode(row.inbound).decode()
-            when = ambient.utc(row.at).isoformat(timespec="seconds")
-            lines.append(f"{row.seq}  {when}  {row.inbound.conversation.id}  {payload}")
-        return Answer(text="\n".join(lines) or "No dead letters.")
+        letters = await self.store.letters(LISTED)
+        return Answer(text="\n".join(map(_letter_line, letters)) or "No dead letters.")
 
     async def _resubmit(self, words: tuple[str, ...]) -> Answer:
-        seq = words[0] if words else ""
-        conversation = await self.store.resubmit(int(seq)) if seq.isdecimal() else None
+        name = words[0] if words else ""
+        conversation = await self.store.resubmit(name) if name else None
         if conversation is None:
-            text = f"There is no dead letter {seq!r}. `turnkeeper dead` lists them."
+            text = f"There is no dead letter {name!r} that can be resubmitted. {LIST_THEM}"
             return Answer(text=text, ok=False)
         if self.live is not None:
-            self.live.wake(conversation)
-        return Answer(text=f"{seq} waits again in {conversation}.")
+            if conversation != JOBS:  # the scheduler finds it at its next look
+                self.live.wake(conversation)
+            return Answer(text=f"{name} waits again in {conversation}.")
+        return Answer(text=f"{name} waits in {conversation} until the gateway runs.")
+
+    async def _drop(self, words: tuple[str, ...]) -> Answer:
+        name = words[0] if words else ""
+        if not name or not await self.store.drop(name):
+            return Answer(text=f"There is no dead letter {name!r}. {LIST_THEM}", ok=False)
+        return Answer(text=f"{name} is dropped.")
 
     async def _turn(self, words: tuple[str, ...]) -> Answer:
         turn = await self.store.turn(words[0]) if words else None
@@ -158,11 +200,45 @@ class Operations:
         told = await self.jobs.answer(words)
         return Answer(text=told.text, ok=told.ok)
 
+    async def _retention(self, words: tuple[str, ...]) -> Answer:
+        if self.upkeep is None:
+            return Answer(text=NOT_RUNNING, ok=False)
+        return Answer(text=await self.upkeep.report_retention())
+
+    async def _backup(self, words: tuple[str, ...], tell: Tell) -> Answer:
+        if self.upkeep is None or not words:
+            return Answer(text="write: turnkeeper backup FILE", ok=False)
+        return Answer(text=await self.upkeep.back_up(Path(words[0]), tell))
+
+    async def _erase(self, words: tuple[str, ...], tell: Tell) -> Answer:
+        platform, _, name = (words[0] if words else "").partition(":")
+        if self.upkeep is None or not platform or not name:
+            return Answer(text="write: turnkeeper person erase PERSON, as telegram:123", ok=False)
+        return Answer(text=await self.upkeep.erase(words[0], tell))
+
+    async def _restore(self, words: tuple[str, ...]) -> Answer:
+        if self.live is None:
+            return Answer(text=NOT_RUNNING, ok=False)
+        if not words or not self.live.restore(words[0]):
+            return Answer(text="There is no unpacked backup of that name.", ok=False)
+        return Answer(
+            text="The gateway finishes running turns, puts the backup in place and goes on."
+        )
+
     async def _stop(self, words: tuple[str, ...]) -> Answer:
         if self.live is None:
             return Answer(text=NOT_RUNNING, ok=False)
         self.live.stop()
         return Answer(text="The gateway finishes running turns, then stops.")
+
+
+def _letter_line(letter: Letter) -> str:
+    """Number or name, when, where, what it is, why, and the payload."""
+    when = ambient.utc(letter.at).isoformat(timespec="seconds")
+    of = f" of turn {letter.turn}" if letter.turn else ""
+    payload = letter.payload.decode(errors="backslashreplace")
+    what = f"{letter.kind}{of} ({letter.why})" if letter.why else f"{letter.kind}{of}"
+    return f"{letter.id}  {when}  {letter.conversation}  {what}  {payload}"
 
 
 @contextlib.asynccontextmanager
@@ -172,7 +248,7 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             question = msgspec.json.decode(await reader.readline(), type=Question)
-            answer = await operations.answer(question)
+            answer = await operations.answer(question, partial(_tell, writer))
         except (msgspec.DecodeError, ValueError) as error:
             answer = Answer(text=f"not a question: {error}", ok=False)
         except Exception:  # the border: one bad command must not end the gateway
@@ -192,8 +268,14 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
         (home / SOCKET).unlink(missing_ok=True)
 
 
-def ask(home: Path, question: Question) -> Answer | None:
-    """The running gateway's answer; None if none runs."""
+def _tell(writer: asyncio.StreamWriter, text: str) -> None:
+    """One line of progress, while somebody listens."""
+    if not writer.is_closing():
+        writer.write(msgspec.json.encode(Answer(text=text, more=True)) + b"\n")
+
+
+def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> Answer | None:
+    """The running gateway's answer; None if none runs. `tell` hears how far a long one is."""
     with socket.socket(socket.AF_UNIX) as client, _address(home / SOCKET) as address:
         client.settimeout(PATIENCE)
         try:
@@ -204,12 +286,15 @@ def ask(home: Path, question: Question) -> Answer | None:
             with client.makefile("rwb") as file:
                 file.write(msgspec.json.encode(question) + b"\n")
                 file.flush()
-                line = file.readline()
+                while line := file.readline():
+                    answer = msgspec.json.decode(line, type=Answer)
+                    if not answer.more:
+                        return answer
+                    tell(answer.text)
+                    client.settimeout(LONG_PATIENCE)
         except OSError as error:
             return Answer(text=f"The gateway does not answer: {error}.", ok=False)
-    if not line:
-        return Answer(text="The gateway stopped before it answered.", ok=False)
-    return msgspec.json.decode(line, type=Answer)
+    return Answer(text="The gateway stopped before it answered.", ok=False)
 
 
 def _listen(path: Path) -> socket.socket:

@@ -16,8 +16,10 @@ from msgspec import Struct
 
 from agent_core import ambient
 from gateway.errors import StoreFailed
+from gateway.ops.doors import Doors
 from gateway.ports import Adapter
 from gateway.settings import SettingsError
+from gateway.store.port import Store
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -29,7 +31,7 @@ MOST_BODY = 1 << 20
 DEAF = 120.0
 """Seconds without contact after which an adapter is not ready: three long polls."""
 GRACE = 2.0
-PROBE = "probe"
+PROBE, PROBE_SECONDS = "probe", 1.0
 
 
 class Condition(Struct, frozen=True, kw_only=True):
@@ -55,14 +57,11 @@ class Health:
     host: "Host"
     adapters: Mapping[str, Adapter]
     failed: dict[str, str] = field(default_factory=dict)
+    probe: "StoreProbe" = field(default_factory=lambda: StoreProbe())
 
     async def readiness(self) -> Readiness:
         """The state of all that a message needs on its way in."""
-        store = "writable"
-        try:
-            await self.host.services.store.put(PROBE, b"1")
-        except StoreFailed as error:
-            store = str(error)
+        store = await self.probe.state(self.host.services.store)
         adapters = {name: self.condition(name) for name in self.adapters}
         ready = store == "writable" and all(one.ready for one in adapters.values())
         return Readiness(ready=ready, store=store, adapters=adapters)
@@ -74,6 +73,26 @@ class Health:
             return Condition(ready=False, error=self.failed.get(platform, ""))
         age = ambient.monotonic() - contact
         return Condition(ready=age < DEAF, age=round(age, 3))
+
+
+class StoreProbe:
+    """Whether the store can be written: looked at once a second at most, however many ask."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._known: tuple[float, str] | None = None
+
+    async def state(self, store: Store) -> str:
+        """`writable`, or why it is not."""
+        async with self._lock:
+            if self._known is None or ambient.monotonic() - self._known[0] >= PROBE_SECONDS:
+                said = "writable"
+                try:
+                    await store.put(PROBE, b"1")
+                except StoreFailed as error:
+                    said = str(error)
+                self._known = ambient.monotonic(), said
+            return self._known[1]
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -94,22 +113,28 @@ async def serve(
     """Serve at `listening` while the body runs."""
 
     async def healthz(request: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+        failed = health.host.services.store.failed
+        return web.Response(text=f"{failed or 'ok'}\n", status=503 if failed else 200)
 
     async def readyz(request: web.Request) -> web.Response:
         state = await health.readiness()
         body, status = msgspec.json.encode(state), 200 if state.ready else 503
         return web.Response(body=body, status=status, content_type="application/json")
 
-    app = web.Application(client_max_size=MOST_BODY)
+    doors = Doors()
+    app = web.Application(client_max_size=MOST_BODY, middlewares=[doors.watch])
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
     app.add_routes([web.get("/metrics", Metrics(health.host).scrape), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
     await runner.setup()
+    loop, make = asyncio.get_running_loop(), runner.server
+    if make is None:
+        raise RuntimeError("the runner is set up")
+    server = await loop.create_server(lambda: doors.protocol(make()), sock=listening, backlog=256)
     try:
-        await web.SockSite(runner, listening).start()
         yield
     finally:
+        server.close()
         await runner.cleanup()
 
 
@@ -134,12 +159,17 @@ class Metrics:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         services = self._host.services
-        commits = getattr(services.store, "commits", 0)
-        for name, value in sorted((*services.counters.items(), ("commits", commits))):
+        own = [(name, getattr(services.store, name, 0)) for name in ("commits", "losses")]
+        for name, value in sorted((*services.counters.items(), *own)):
             words = name.replace("_", " ")
             yield CounterMetricFamily(f"turnkeeper_{name}", f"{words} so far", value=value)
         sessions = len(self._host.sessions)
         yield GaugeMetricFamily("turnkeeper_sessions", "conversations at work", value=sessions)
+        slots = services.slots
+        yield GaugeMetricFamily("turnkeeper_turns_running", "turns at work", value=slots.running)
+        yield GaugeMetricFamily(
+            "turnkeeper_turns_waiting", "turns that wait for a place", value=slots.waiting
+        )
         yield GaugeMetricFamily("turnkeeper_rss_bytes", "memory of this process", value=_rss())
 
 

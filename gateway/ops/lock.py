@@ -1,20 +1,63 @@
-"""One process a data folder: an flock, and the name of who holds it. The kernel lets go of it
-when the process ends, however it ends."""
+"""The data folder: its owner's alone, and of one process. It has an flock and the name of who holds
+it; the kernel lets go of it when the process ends, however it ends."""
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.settings import SettingsError
 
+OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", "lock")
+OWN_FOLDERS = ("outputs", "uploads", "workspaces", "mcp", "browser")
+"""What the gateway keeps in its folder: messages, secrets, files of people."""
+
+
+def make_private(home: Path) -> None:
+    """Make the folder, or take group and others out of the one that is there: a volume, or what
+    systemd or a person made, is often open to all. SettingsError if it belongs to somebody else."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            owner = os.fstat(descriptor).st_uid
+            if owner != os.geteuid():
+                mend = (
+                    f"the data folder belongs to another user (uid {owner}), who could read and "
+                    "change all of it; choose another, or give it to this user by chown."
+                )
+                raise SettingsError("TURNKEEPER_HOME", str(home), mend)
+            os.fchmod(descriptor, 0o700)
+        finally:
+            os.close(descriptor)
+        for path in (*(one for name in OWN_FILES for one in home.glob(name)),
+                     *(home / name for name in OWN_FOLDERS)):  # fmt: skip
+            _close_to_others(path)
+    except OSError as error:
+        mend = f"the data folder cannot be used ({error.strerror}); choose another."
+        raise SettingsError("TURNKEEPER_HOME", str(home), mend) from None
+
+
+def _close_to_others(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # it is not there, or a link to somewhere else
+        return
+    try:
+        info = os.fstat(descriptor)
+        if info.st_uid == os.geteuid() and info.st_mode & 0o077:
+            os.fchmod(descriptor, stat.S_IMODE(info.st_mode) & 0o700)
+    finally:
+        os.close(descriptor)
+
 
 @contextmanager
 def held(home: Path) -> Iterator[None]:
-    """Hold the folder (made if missing, for its owner only); SettingsError names who has it."""
+    """Hold the folder, made private; SettingsError names who has it."""
+    make_private(home)
     try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         mend = f"the data folder cannot be used ({error.strerror}); choose another."

@@ -51,8 +51,16 @@ class Run:
 
     async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Its exit code after the signal."""
+        self.signal(how)
+        return await self.ended()
+
+    def signal(self, how: signal.Signals) -> None:
+        """Send it a signal."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(how)
+
+    async def ended(self) -> int:
+        """Its exit code, once it has ended."""
         async with asyncio.timeout(START):
             return await self._process.wait()
 

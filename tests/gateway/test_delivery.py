@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import cast
 
-from gateway.delivery.holder import Holder
+from gateway.delivery.holder import Cause, Holder
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import FEW, Gate, Pace, Paces
 from gateway.messages import Conversation
@@ -75,7 +75,9 @@ class Alone:
 
     def limited(self, retry_after: float) -> None: ...
 
-    def refused(self, key: tuple[str, str], why: str) -> None: ...
+    def count(self, name: str) -> None: ...
+
+    def set_aside(self, row: OutboxRow, cause: Cause, why: str) -> None: ...
 
 
 async def test_a_turn_that_parked_and_goes_on_edits_what_it_has_sent(tmp_path: Path) -> None:

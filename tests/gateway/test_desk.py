@@ -6,7 +6,7 @@ import pytest
 
 from gateway.access import Access, People
 from gateway.messages import MessageReceived, Sender
-from gateway.ports import Shown
+from gateway.ports import Shown, account_scope, person_scope
 from gateway.views import Abilities, Reply
 from gateway.wiring.desk import GatewayDesk
 from tests.fakes.world import ANN, ROOM, Life
@@ -33,9 +33,9 @@ async def test_a_message_its_views_and_its_conversation(tmp_path: Path) -> None:
         ]
         assert await desk.views(ROOM.id, 0, 10) == tuple(sorted(latest, key=lambda one: one.rev))
         assert await desk.views(ROOM.id, latest[-1].rev, 10) == ()
-        (summary,) = await desk.conversations("test:a:", 10)
+        (summary,) = await desk.recent(account_scope(ROOM), 10)
         assert (summary.conversation, summary.title, summary.state) == (ROOM.id, "hello", "idle")
-        assert await desk.conversations("web:", 10) == ()
+        assert await desk.recent(person_scope("web:ann"), 10) == ()
 
 
 async def test_what_waits(tmp_path: Path) -> None:
@@ -48,10 +48,9 @@ async def test_what_waits(tmp_path: Path) -> None:
         await life.until(lambda: life.ledger.all("model"))
         await desk.accept([said("m2", "second")])
         await desk.accept([said("m2", "second")])
-        waiting = await desk.waiting(ROOM.id)
-        assert [(one.name, one.text) for one in waiting] == [("Ann", "second")]
-        (summary,) = await desk.conversations(ROOM.id, 1)
-        assert summary.state == "running"
+        standing = await desk.standing(ROOM.id)
+        assert [(one.name, one.text) for one in standing.waiting] == [("Ann", "second")]
+        assert standing.state == "running"
 
 
 @pytest.mark.parametrize(("person", "role"), [("ann", "user"), ("root", "admin"), ("eve", None)])

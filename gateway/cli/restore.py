@@ -1,0 +1,67 @@
+"""`turnkeeper restore`: a backup in the place of what is stored. It is unpacked and checked whole
+first; a gateway that runs is stopped for as long as it takes to rename some folders."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.ops import backup, control, lock
+from gateway.settings import Settings
+
+OK, FAILED = 0, 1
+TAKEN = "There is something stored in {home}. Give --force to put it aside, into a folder there."
+BY_REDIS = (
+    "The files are back. What is stored in Redis comes back from its own file: stop Redis, put the "
+    "RDB file that belongs to this backup in its place, start Redis (docs/operations.md)."
+)
+Say = Callable[[str], None]
+
+
+def restore(settings: Settings, words: argparse.Namespace, say: Say) -> int:
+    """The exit code."""
+    home = settings.home
+    running = control.ask(home, control.STATUS) is not None
+    lock.make_private(home)
+    if backup.find_content(home) and not words.force:
+        say(TAKEN.format(home=home))
+        return FAILED
+    place = backup.new_place(home)
+    try:
+        manifest = backup.unpack_backup(Path(words.file), place, _show_progress)
+        try:
+            return _put_in_place(settings, place, manifest, running, say)
+        finally:
+            if not running:
+                shutil.rmtree(place, ignore_errors=True)
+    except backup.BackupError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+
+
+def _put_in_place(
+    settings: Settings, place: Path, manifest: backup.Manifest, running: bool, say: Say
+) -> int:
+    wanted = "redis" if settings.redis_url else "sqlite"
+    if manifest.store != wanted:
+        raise backup.BackupError(f"The backup is of a store in {manifest.store}, this is {wanted}.")
+    if running:
+        question = control.Question(command="restore", words=(place.name,))
+        answer = control.ask(settings.home, question)
+        say(answer.text if answer is not None else control.NOT_RUNNING)
+        done = answer is not None and answer.ok
+    else:
+        with lock.held(settings.home):
+            aside = backup.swap_in(settings.home, place)
+        say(f"{len(manifest.files)} files are restored.")
+        if aside is not None:
+            say(f"What was there lies in {aside} now.")
+        done = True
+    if manifest.store == "redis":
+        say(BY_REDIS)
+    return OK if done else FAILED
+
+
+def _show_progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

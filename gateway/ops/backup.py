@@ -1,0 +1,278 @@
+"""Backups of the data folder: one file with the database as it was at one moment, the files beside
+it, and a manifest with their digests. A backup is checked whole before anything is replaced by it.
+
+All of it blocks: it runs in a thread, or in the command line.
+"""
+
+import hashlib
+import io
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+
+from agent_core import ambient
+from gateway.settings import VERSION
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE = "turnkeeper.db"
+FILES = ("secrets.json", "jobs.toml", "replica_id", "discord.json", "turnkeeper.toml")
+FOLDERS = ("workspaces", "uploads", "outputs")
+UNFINISHED = "restore-unfinished"
+"""In the data folder while what was there is replaced: no store is opened then."""
+UNPACKED = ".restore-"
+STEP = 512
+"""Pages of the database that are copied before others get the processor."""
+PIECE = 1 << 20
+TOLD_EVERY = 1_000
+
+Tell = Callable[[str], None]
+
+
+class BackupError(Exception):
+    """It cannot be made or used; the text says why, for people."""
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What a backup holds: `files` are digests (sha256) by path."""
+
+    format: int
+    version: str
+    store: str
+    made: float
+    files: dict[str, str]
+
+
+def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> Manifest:
+    """Write the backup of `home` into the file `to`, which is there only when it is complete.
+    `database`: with the one of the folder. BackupError."""
+    part = to.with_name(f"{to.name}.part")
+    try:
+        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as scratch:
+            copy = Path(scratch) / DATABASE
+            if database:
+                copy_database(home / DATABASE, copy, tell)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+                os.fchmod(file.fileno(), 0o600)
+                manifest = _write_archive(home, copy if database else None, file, tell)
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(part, to)
+    except (OSError, sqlite3.Error, tarfile.TarError) as error:
+        part.unlink(missing_ok=True)
+        raise BackupError(f"The backup could not be written: {error}.") from error
+    return manifest
+
+
+def copy_database(source: Path, to: Path, tell: Tell) -> None:
+    """Copy the database as it is now; who writes it meanwhile does not wait. sqlite3.Error."""
+    reading = sqlite3.connect(source, isolation_level=None, timeout=10.0)
+    writing = sqlite3.connect(to)
+
+    def progress(status: int, left: int, total: int) -> None:
+        if left and (total - left) // STEP % 64 == 0:
+            tell(f"database: {100 * (total - left) // total} %")
+
+    try:
+        # one read transaction from the first page to the last: writers go on in the log, and
+        # no write makes the copy begin again
+        reading.execute("BEGIN")
+        reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        reading.backup(writing, pages=STEP, progress=progress, sleep=0.0)
+        writing.execute("PRAGMA journal_mode = DELETE").fetchone()
+    finally:
+        writing.close()
+        reading.close()
+
+
+def _write_archive(home: Path, database: Path | None, file: IO[bytes], tell: Tell) -> Manifest:
+    found: dict[str, str] = {}
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        if database is not None:
+            found[DATABASE] = _add(archive, database, DATABASE)
+        for path in _find_files(home):
+            name = str(path.relative_to(home))
+            try:
+                found[name] = _add(archive, path, name)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # it was removed meanwhile
+            if len(found) % TOLD_EVERY == 0:
+                tell(f"files: {len(found)}")
+        store = "sqlite" if database is not None else "redis"
+        manifest = Manifest(
+            format=FORMAT, version=VERSION, store=store, made=ambient.now(), files=found
+        )
+        body = msgspec.json.encode(manifest)
+        entry = tarfile.TarInfo(MANIFEST)
+        entry.size, entry.mode = len(body), 0o600
+        archive.addfile(entry, io.BytesIO(body))
+    return manifest
+
+
+def _find_files(home: Path) -> Iterator[Path]:
+    yield from (home / name for name in FILES if (home / name).is_file())
+    for folder in FOLDERS:
+        for place, folders, files in os.walk(home / folder):
+            links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+            yield from (Path(place, name) for name in sorted((*files, *links)))
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
+    """Add a file or a link; its digest. A file that changes is added as it was read."""
+    entry = tarfile.TarInfo(name)
+    info = path.lstat()
+    entry.mode, entry.mtime = info.st_mode & 0o700, info.st_mtime
+    if path.is_symlink():
+        entry.type, entry.linkname = tarfile.SYMTYPE, os.readlink(path)
+        archive.addfile(entry)
+        return hashlib.sha256(entry.linkname.encode(errors="surrogateescape")).hexdigest()
+    if not path.is_file():
+        raise FileNotFoundError(name)  # a pipe or a socket: not a file to keep
+    digest = hashlib.sha256()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as source, tempfile.TemporaryFile() as copy:
+        while piece := source.read(PIECE):
+            digest.update(piece)
+            entry.size += copy.write(piece)
+        copy.seek(0)
+        archive.addfile(entry, copy)
+    return digest.hexdigest()
+
+
+def unpack_backup(file: Path, to: Path, tell: Tell) -> Manifest:
+    """Unpack the backup into the new folder `to` and check all of it. BackupError: nothing of it
+    may be used, and the folder is gone."""
+    try:
+        to.mkdir(mode=0o700)
+        try:
+            manifest = _unpack(file, to, tell)
+        except BaseException:
+            shutil.rmtree(to, ignore_errors=True)
+            raise
+    except (OSError, tarfile.TarError, msgspec.MsgspecError, sqlite3.Error) as error:
+        raise BackupError(f"{file} cannot be used: {error}.") from error
+    return manifest
+
+
+def _unpack(file: Path, to: Path, tell: Tell) -> Manifest:
+    found: dict[str, str] = {}
+    links: dict[str, str] = {}
+    body = b""
+    with tarfile.open(file, mode="r:") as archive:
+        for entry in archive:
+            parts = Path(entry.name).parts
+            if entry.name.startswith("/") or ".." in parts or not parts:
+                raise BackupError(f"{file} cannot be used: it holds {entry.name!r}.")
+            if entry.issym():
+                links[entry.name] = entry.linkname
+                coded = entry.linkname.encode(errors="surrogateescape")
+                found[entry.name] = hashlib.sha256(coded).hexdigest()
+                continue
+            source = archive.extractfile(entry)
+            if source is None:
+                raise BackupError(f"{file} cannot be used: it holds {entry.name!r}.")
+            if entry.name == MANIFEST:
+                body = source.read()
+                continue
+            found[entry.name] = _write_out(source, to / entry.name, entry)
+            if len(found) % TOLD_EVERY == 0:
+                tell(f"files: {len(found)}")
+    manifest = _check(file, body, found)
+    for name, target in links.items():  # last: no file was written through one
+        (to / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.symlink(target, to / name)
+    if DATABASE in found:
+        _check_database(to / DATABASE)
+    return manifest
+
+
+def _write_out(source: IO[bytes], path: Path, entry: tarfile.TarInfo) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    digest = hashlib.sha256()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        while piece := source.read(PIECE):
+            digest.update(piece)
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+        os.fchmod(file.fileno(), entry.mode & 0o700 | 0o600)
+    os.utime(path, (entry.mtime, entry.mtime))
+    return digest.hexdigest()
+
+
+def _check(file: Path, body: bytes, found: dict[str, str]) -> Manifest:
+    if not body:
+        raise BackupError(f"{file} is no backup, or only the beginning of one: no manifest.")
+    form = msgspec.json.decode(body).get("format")
+    if form != FORMAT:
+        raise BackupError(
+            f"{file} was made by another version (format {form}; this one reads {FORMAT}). Use the "
+            "version that made it, or a newer one."
+        )
+    manifest = msgspec.json.decode(body, type=Manifest)
+    if manifest.files != found:
+        names = {name for name, _ in manifest.files.items() ^ found.items()}
+        raise BackupError(f"{file} is damaged: {', '.join(sorted(names)[:5])}.")
+    return manifest
+
+
+def _check_database(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    try:
+        (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    finally:
+        connection.close()
+    if state != "ok":
+        raise BackupError(f"Its database is damaged: {state}.")
+
+
+def new_place(home: Path) -> Path:
+    """Where a backup is unpacked to: in the data folder, so that it is only renamed later. What
+    one that was cut off left there is removed."""
+    for old in home.glob(f"{UNPACKED}*"):
+        shutil.rmtree(old, ignore_errors=True)
+    return home / f"{UNPACKED}{ambient.new_id()}"
+
+
+def is_unpacked(home: Path, name: str) -> bool:
+    """It is a backup that was unpacked in the data folder."""
+    place = home / name
+    return place.parent == home and name.startswith(UNPACKED) and place.is_dir()
+
+
+def was_cut_off(home: Path) -> bool:
+    """A restore ended in the middle: what lies there is of two stores."""
+    return (home / UNFINISHED).exists()
+
+
+def find_content(home: Path) -> tuple[str, ...]:
+    """What a restore would replace in the data folder."""
+    wanted = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE, *FILES, *FOLDERS)
+    return tuple(name for name in wanted if os.path.lexists(home / name))
+
+
+def swap_in(home: Path, unpacked: Path) -> Path | None:
+    """Put what was unpacked in the place of what there is, under the folder's lock and while no
+    store is open; where the old content lies now. Cut off and done again it comes to the same."""
+    (home / UNFINISHED).touch(mode=0o600)
+    stamp = f"{ambient.utc(ambient.now()):%Y%m%dT%H%M%SZ}"
+    aside = home / f"before-restore-{stamp}-{ambient.new_id()}"
+    old = find_content(home)
+    for name in old:
+        aside.mkdir(exist_ok=True, mode=0o700)
+        os.replace(home / name, aside / name)
+    for path in sorted(unpacked.iterdir(), key=lambda one: one.name == DATABASE):
+        os.replace(path, home / path.name)
+    unpacked.rmdir()
+    (home / UNFINISHED).unlink()
+    return aside if old else None

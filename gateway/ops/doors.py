@@ -1,0 +1,166 @@
+"""Who may hold the HTTP server's connections, and for how long.
+
+aiohttp waits for a request's head and body for as long as the other side likes: a few hundred who
+send half a line would take all files that a process may open. Here each connection has a time for
+both, and where too many are open the oldest one without a request makes room.
+"""
+
+import asyncio
+import resource
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+HEAD_SECONDS = 10.0
+"""For a request's head, from the connection or from its first byte on."""
+IDLE_SECONDS = 75.0
+"""Between two requests; a proxy in front keeps connections for a minute."""
+BODY_SECONDS, BODY_RATE = 20.0, 16_000
+"""For a request's body: so many seconds, and one more for each so many bytes that it announces."""
+MOST_ANNOUNCED = 32 << 20
+MAX_CONNECTIONS = 2_000
+
+
+class Doors:
+    """The connections of one server, `most` at once."""
+
+    def __init__(self, most: int = 0) -> None:
+        self._most = most or _room()
+        self._open: dict[RequestHandler, _Door] = {}
+
+    def protocol(self, inner: RequestHandler) -> asyncio.Protocol:
+        """The protocol for a new connection, around aiohttp's own."""
+        return _Door(self, inner)
+
+    def enter(self, door: "_Door") -> bool:
+        """Whether the new connection may stay. One address may hold half of all, for a proxy of
+        many people is one; this machine all."""
+        same = [one for one in self._open.values() if one.address == door.address]
+        if len(self._open) >= self._most:
+            room = self._make_room(list(self._open.values()))
+        elif len(same) >= self._most // 2 and not door.local:
+            room = self._make_room(same)
+        else:
+            room = True
+        if room:
+            self._open[door.inner] = door
+        return room
+
+    def leave(self, door: "_Door") -> None:
+        """The connection is gone."""
+        self._open.pop(door.inner, None)
+
+    @staticmethod
+    def _make_room(doors: "list[_Door]") -> bool:
+        waiting = [door for door in doors if not door.busy]
+        if not waiting:
+            return False
+        min(waiting, key=lambda door: door.since).abort()
+        return True
+
+    @web.middleware
+    async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """The middleware: notes that the connection has a request, and limits its body's time."""
+        door = self._open.get(request.protocol)
+        if door is None:
+            return await handler(request)
+        announced = min(request.content_length or MOST_ANNOUNCED, MOST_ANNOUNCED)
+        seconds = BODY_SECONDS + announced / BODY_RATE
+        timer = None
+        if request.can_read_body:
+            timer = door.loop.call_later(seconds, _cut, request, door)
+        door.busy += 1
+        try:
+            return await handler(request)
+        finally:
+            if timer is not None:
+                timer.cancel()
+            door.rest()
+
+
+class _Door(asyncio.Protocol):
+    """One connection: passes all on to aiohttp's protocol, and watches the time."""
+
+    def __init__(self, doors: Doors, inner: RequestHandler) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.inner = inner
+        self.busy = 0
+        self.since = self.loop.time()
+        self.address = ""
+        self.local = False
+        self._doors = doors
+        self._limit = HEAD_SECONDS
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if isinstance(peer, tuple) and peer else ""
+        self.local = self.address in ("", "::1") or self.address.startswith("127.")
+        if not self._doors.enter(self):
+            self._transport.abort()
+            return
+        self.inner.connection_made(transport)
+        self._timer = self.loop.call_later(self._limit, self._check)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.busy and self._limit != HEAD_SECONDS:
+            self.since, self._limit = self.loop.time(), HEAD_SECONDS
+            self._arm(HEAD_SECONDS)
+        self.inner.data_received(data)
+
+    def eof_received(self) -> None:
+        self.inner.eof_received()
+
+    def pause_writing(self) -> None:
+        self.inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._doors.leave(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        self.inner.connection_lost(exc)
+
+    def rest(self) -> None:
+        """A request is answered; the next one may take its time to come."""
+        self.busy -= 1
+        self.since, self._limit = self.loop.time(), IDLE_SECONDS
+
+    def abort(self) -> None:
+        """Close it at once, and count it no longer."""
+        self._doors.leave(self)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _check(self) -> None:
+        self._timer = None
+        left = self.since + self._limit - self.loop.time()
+        if self.busy:
+            self._arm(HEAD_SECONDS)
+        elif left > 0.001:
+            self._arm(left)
+        else:
+            self.abort()
+
+    def _arm(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._check)
+
+
+def _cut(request: web.Request, door: _Door) -> None:
+    if not request.content.is_eof():
+        door.abort()
+
+
+def _room() -> int:
+    """Half of the files that the process may open: the rest is for stores, models and tools."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if soft < 0 else max(16, min(MAX_CONNECTIONS, soft // 2))

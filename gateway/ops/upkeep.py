@@ -1,0 +1,135 @@
+"""Long work on all that is stored, with a gateway or without one: what would be dropped, backups."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.access import Access
+from gateway.ops.backup import BackupError, Manifest, write_backup
+from gateway.ops.control import Tell
+from gateway.ops.workspaces import Workspaces
+from gateway.retention.erasure import Erased, Erasure
+from gateway.retention.periods import CREATED
+from gateway.sessions.host import Host
+from gateway.settings import Settings
+from gateway.store.port import Store
+from gateway.store.sqlite import SqliteStore
+from gateway.vault.vault import Vault
+from gateway.wiring.jobs import WORKSPACES, stored
+from gateway.wiring.retention import make_contents, make_removal, make_retention
+
+IN_REDIS = """What is stored in Redis is not in it. Redis writes its snapshot now, in the background: \
+copy {file} on its machine when `redis-cli lastsave` has changed (docs/operations.md)."""
+
+
+class StoreUpkeep:
+    """gateway.ops.control.Upkeep. `host`: of the gateway that runs, None without one."""
+
+    def __init__(self, settings: Settings, store: Store, host: Host | None = None) -> None:
+        self._settings = settings
+        self._store = store
+        self._host = host
+
+    async def report_retention(self) -> str:
+        """What would be dropped now, and whether it is."""
+        settings = self._settings.retention
+        created = await self._store.get(CREATED) is not None
+        retention = await make_retention(self._settings, self._store)
+        retention.periods = settings.periods
+        count = await retention.count(ambient.now())
+        days = settings.periods.conversations
+        period = "never go" if days is None else f"go after {days / 86_400:.0f} days"
+        if settings.chosen or created:
+            return f"conversations {period}; {count} are older now."
+        return (
+            f"this store is older than the settings of it, so no conversation goes. Set one of "
+            f"RETENTION_…_DAYS to choose; with the defaults up to {count} would go now."
+        )
+
+    async def back_up(self, to: Path, tell: Tell) -> str:
+        """Write a backup into the file `to`. BackupError, StoreFailed."""
+        loop = asyncio.get_running_loop()
+        database = isinstance(self._store, SqliteStore)
+
+        def tell_soon(text: str) -> None:
+            loop.call_soon_threadsafe(tell, text)
+
+        def write() -> Manifest:
+            home = self._settings.home
+            return write_backup(home, to, database=database, tell=tell_soon)
+
+        if to.is_dir():
+            raise BackupError(f"{to} is a folder; name a file.")
+        manifest = await asyncio.to_thread(write)
+        said = f"{to}: {len(manifest.files)} files, {to.stat().st_size:,} bytes."
+        return said if database else f"{said}\n{await self._snapshot()}"
+
+    async def erase(self, person: str, tell: Tell) -> str:
+        """Erase the person with the account `person`; what was done. StoreFailed."""
+        store, home = self._store, self._settings.home
+        accounts = await Access({}, {}, None, store.get).accounts(person)
+        await self._end_jobs(accounts)
+        workspaces = Workspaces(home / WORKSPACES)
+        removal = make_removal(store)
+
+        async def finish(conversation: str) -> None:
+            await asyncio.to_thread(workspaces.remove, conversation)
+            while await removal.remove_piece(conversation):
+                pass
+
+        closed = self._host.keep_closed if self._host is not None else _keep_closed
+        erasure = Erasure(store, removal, make_contents(store), closed, finish)
+        done = await erasure.erase(accounts, tell)
+        await asyncio.to_thread(self._remove_files, accounts, done)
+        tell("overwriting what is left in the files")
+        created = await store.get(CREATED) is not None
+        whole = self._host is None and not created
+        await make_contents(store).wipe(whole=whole)
+        counts = (len(done.removed), done.rows, done.documents)
+        said = "{} conversations, {} rows elsewhere and {} documents are erased.".format(*counts)
+        if not created and self._host is not None:
+            said += "\nThis file was made by an older version: give the command again without a "
+            said += "gateway, and it is written anew, without what was freed in it before."
+        busy = "".join(f"\nNot erased, another process holds it: {name}" for name in done.busy)
+        return said + busy
+
+    async def _end_jobs(self, accounts: frozenset[str]) -> None:
+        """Remove their jobs with all runs."""
+        jobs = stored(self._store)
+        for account in accounts:
+            for job in await jobs.listed(account):
+                for run in await jobs.unfinished(job.id):
+                    ended = replace(run, state="stopped", reason="deleted", text="", given="",
+                                    wake=0.0, version=ambient.new_id())  # fmt: skip
+                    await jobs.advance(run, ended)
+                await jobs.commit(job, None, ())
+
+    def _remove_files(self, accounts: frozenset[str], done: Erased) -> None:
+        """Uploads, copies of given files, and secrets of conversations that are gone. Blocks."""
+        for account in accounts:
+            platform, _, name = account.partition(":")
+            if platform == "web" and name not in ("", ".", "..") and "/" not in name:
+                shutil.rmtree(self._settings.home / "uploads" / name, ignore_errors=True)
+        for ref in done.refs:
+            (self._settings.outputs / ref).unlink(missing_ok=True)
+        vault = Vault(self._settings.home)
+        for conversation in done.removed:
+            for name in vault.names(conversation):
+                vault.drop(conversation, name)
+
+    async def _snapshot(self) -> str:
+        from gateway.store.redis import RedisStore
+
+        assert isinstance(self._store, RedisStore)
+        return IN_REDIS.format(file=await self._store.begin_snapshot())
+
+
+@asynccontextmanager
+async def _keep_closed(conversation: str) -> AsyncIterator[None]:
+    """No gateway runs: there is no session."""
+    yield

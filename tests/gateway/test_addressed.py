@@ -1,0 +1,87 @@
+"""Further parts of what was addressed to the agent in a group are for it as well."""
+
+import itertools
+
+import pytest
+
+from agent_core import ambient
+from gateway import addressed as module
+from gateway.addressed import LONG_PART, Addressed
+from gateway.messages import Conversation, MessageReceived, Sender
+
+GROUP = Conversation(platform="telegram", account="1", channel="-7")
+NUMBERS = itertools.count()
+
+
+def part(text: str = "", *, by: str = "ann", album: str = "", to: bool = False, at: float = 0.0):
+    name = str(next(NUMBERS))
+    return MessageReceived(
+        conversation=GROUP, sender=Sender(platform="telegram", id=by), event=name, message=name,
+        text=text, album=album, addressed=to, at=at,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    clock = [1_000.0]
+    monkeypatch.setattr(ambient, "monotonic", lambda: clock[0])
+    return clock
+
+
+def marks(known: Addressed, *messages: MessageReceived) -> list[bool]:
+    marked = known.with_parts(messages)
+    return [isinstance(one, MessageReceived) and one.addressed for one in marked]
+
+
+LONG = "a" * LONG_PART
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_an_album_in_any_order(order: tuple[int, ...]) -> None:
+    parts = [part(album="9", to=n == 0) for n in range(3)]
+    assert marks(Addressed(), *(parts[n] for n in order)) == [True] * 3
+
+
+@pytest.mark.usefixtures("now")
+def test_an_album_in_several_batches(now: list[float]) -> None:
+    known = Addressed()
+    assert marks(known, part(album="9", to=True)) == [True]
+    now[0] += 5
+    assert marks(known, part(album="9"), part(album="8"), part(album="9", by="ben")) == [
+        True, False, False,
+    ]  # fmt: skip
+    now[0] += 60
+    assert marks(known, part(album="9")) == [False]
+
+
+def test_a_paste_of_three(now: list[float]) -> None:
+    known = Addressed()
+    assert marks(known, part(LONG, to=True)) == [True]
+    now[0] += 0.4
+    assert marks(known, part("mine", by="ben"), part(LONG)) == [False, True]
+    now[0] += 0.4
+    assert marks(known, part("the end"), part("something else")) == [True, False]
+
+
+def test_what_comes_later_is_no_part(now: list[float]) -> None:
+    known = Addressed()
+    assert marks(known, part(LONG, to=True)) == [True]
+    now[0] += 1.5
+    assert marks(known, part("later")) == [False]
+    assert marks(known, part("short", to=True), part("next")) == [True, False]
+
+
+@pytest.mark.usefixtures("now")
+def test_a_backlog_that_comes_at_once_was_not_written_at_once() -> None:
+    messages = (part(LONG, to=True, at=100.0), part("the end", at=101.0))
+    assert marks(Addressed(), *messages) == [True, True]
+    late = (part(LONG, to=True, at=100.0), part("an hour later", at=3_700.0))
+    assert marks(Addressed(), *late) == [True, False]
+
+
+def test_it_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_KNOWN", 10)
+    known = Addressed()
+    for n in range(100):
+        known.with_parts([part(LONG, by=str(n), to=True), part(album=str(n), to=True)])
+    assert len(known._albums) == len(known._cut) == 10

@@ -1,0 +1,205 @@
+"""Connections without a request take nobody else's place, and each has its time."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from gateway.errors import StoreFailed
+from gateway.ops import doors as module
+from gateway.ops import http
+from gateway.ops.doors import Doors
+
+HALF = b"GET / HTTP/1.1\r\nHost: a\r\nX-Ha"
+
+
+@asynccontextmanager
+async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
+    doors = Doors(most)
+
+    async def echo(request: web.Request) -> web.Response:
+        return web.Response(body=await request.read())
+
+    async def slow(request: web.Request) -> web.Response:
+        await asyncio.sleep(0.5)
+        return web.Response(text="slow")
+
+    app = web.Application(middlewares=[doors.watch])
+    app.add_routes([web.get("/", echo), web.post("/", echo), web.get("/slow", slow)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    make = runner.server
+    assert make is not None
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: doors.protocol(make()), "127.0.0.1", 0)
+    try:
+        yield "127.0.0.1", server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await runner.cleanup()
+
+
+async def closed(reader: asyncio.StreamReader) -> bytes:
+    try:
+        async with asyncio.timeout(5):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.4)
+    monkeypatch.setattr(module, "BODY_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("sent", [b"", b"G", HALF, b"GET / HTTP/1.1\r\n" * 3])
+async def test_half_a_head_is_closed(sent: bytes) -> None:
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(sent)
+        said = await closed(reader)
+        assert said == b"" or b"400 Bad Request" in said
+        writer.close()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_head_that_drips_is_closed() -> None:
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        ended = asyncio.create_task(closed(reader))
+        dripped = 0
+        for byte in HALF * 20:
+            if ended.done():
+                break
+            writer.write(bytes([byte]))
+            dripped += 1
+            await asyncio.sleep(0.02)
+        assert await ended == b"" and dripped < 40
+        writer.close()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_body_that_does_not_come_is_closed() -> None:
+    async with served() as address:
+        for head in (b"Content-Length: 10", b"Transfer-Encoding: chunked"):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"POST / HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n\r\n1")
+            if b"chunked" not in head:
+                assert await closed(reader) == b""
+            writer.close()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_request_under_way_is_left_alone() -> None:
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        for _ in range(2):
+            writer.write(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            async with asyncio.timeout(5):
+                assert b"200 OK" in await reader.readuntil(b"slow")
+            await asyncio.sleep(0.25)  # longer than a head may take, shorter than a pause may
+        assert await closed(reader) == b""
+        writer.close()
+
+
+async def test_others_are_served_while_hundreds_hold_half_a_request() -> None:
+    async with served(most=20) as address:
+        held = []
+        for _ in range(300):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(HALF)
+            held.append((reader, writer))
+        url = "http://{}:{}/".format(*address)
+        async with aiohttp.ClientSession() as session:
+            for _ in range(10):
+                async with session.get(url) as answer:
+                    assert answer.status == 200
+        for _, writer in held:
+            writer.close()
+
+
+async def test_work_under_way_makes_no_room() -> None:
+    async with served(most=4) as address:
+        busy = []
+        for _ in range(4):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            busy.append((reader, writer))
+        await asyncio.sleep(0.1)
+        reader, writer = await asyncio.open_connection(*address)
+        assert await closed(reader) == b""
+        for busy_reader, busy_writer in busy:
+            assert b"200 OK" in await busy_reader.readuntil(b"slow")
+            busy_writer.close()
+        writer.close()
+
+
+SMALL = """
+import asyncio, resource, socket, sys, json
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+from tests.gateway.test_doors import served, HALF
+import tests.gateway.test_doors as own
+
+async def main():
+    async with served() as address:
+        print(json.dumps(address), flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+        open("/dev/null").close()
+        print("files left", flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_of_few_files_is_not_starved() -> None:
+    root = Path(__file__).parents[2]
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SMALL), cwd=root, stdin=-1, stdout=-1
+    )
+    assert child.stdout is not None and child.stdin is not None
+    address = json.loads(await child.stdout.readline())
+    held = [await asyncio.open_connection(*address) for _ in range(300)]
+    for _, writer in held:
+        writer.write(HALF)
+    url = "http://{}:{}/".format(*address)
+    async with aiohttp.ClientSession() as session:
+        for _ in range(5):
+            async with session.get(url) as answer:
+                assert answer.status == 200
+    child.stdin.write(b"\n")
+    assert await child.stdout.readline() == b"files left\n"
+    for _, writer in held:
+        writer.close()
+    assert await child.wait() == 0
+
+
+async def test_the_store_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(http.ambient, "monotonic", lambda: now[0])
+    looked: list[str] = []
+    failing = False
+
+    class Slow:
+        async def put(self, key: str, value: bytes) -> None:
+            looked.append(key)
+            await asyncio.sleep(0)
+            if failing:
+                raise StoreFailed("disk full")
+
+    probe = http.StoreProbe()
+    said = await asyncio.gather(*(probe.state(Slow()) for _ in range(300)))  # type: ignore[arg-type]
+    assert set(said) == {"writable"} and len(looked) == 1
+    failing = True
+    assert await probe.state(Slow()) == "writable"  # type: ignore[arg-type]
+    now[0] += 1.0
+    assert await probe.state(Slow()) == "disk full"  # type: ignore[arg-type]
+    assert len(looked) == 2

@@ -1,0 +1,61 @@
+"""Folders of conversations that are gone: out of the way at once, removed after their last use."""
+
+import os
+from pathlib import Path
+
+from gateway.messages import digest
+from gateway.ops.workspaces import Workspaces, find_last_use
+
+HERE, THERE = "test:bot::here::p", "test:bot::there::p"
+DAY = 86_400.0
+NOW = 1_800_000_000.0
+
+
+def make(folder: Path, conversation: str, used: float) -> Path:
+    own = folder / digest(conversation.encode())
+    (own / "incoming").mkdir(parents=True)
+    (own / "incoming" / "a.txt").write_text("x")
+    for path in (own / "incoming" / "a.txt", own / "incoming", own):
+        os.utime(path, (used, used))
+    return own
+
+
+def test_one_that_was_used_lately_stays_aside_until_it_is_old(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path)
+    own, other = make(tmp_path, HERE, NOW - 20 * DAY), make(tmp_path, THERE, NOW - 90 * DAY)
+    workspaces.set_aside(HERE)
+    workspaces.set_aside(HERE)
+    assert not own.exists() and other.exists()
+    assert workspaces.tidy(NOW - 30 * DAY) == 0
+    assert len(list(tmp_path.glob("*/incoming/a.txt"))) == 2
+    assert workspaces.tidy(NOW - 10 * DAY) == 1
+    assert list(tmp_path.iterdir()) == [other], "that of a conversation which is there"
+
+
+def test_a_new_folder_of_the_same_conversation_is_another_one(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path)
+    make(tmp_path, HERE, NOW - 40 * DAY)
+    workspaces.set_aside(HERE)
+    new = make(tmp_path, HERE, NOW)
+    assert workspaces.tidy(NOW - 30 * DAY) == 1 and new.exists()
+    workspaces.set_aside(HERE)
+    make(tmp_path, HERE, NOW)
+    workspaces.remove(HERE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_leads_nowhere(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    folder = tmp_path / "workspaces"
+    own = make(folder, HERE, NOW - 90 * DAY)
+    (own / "away").symlink_to(outside)
+    before = os.lstat(own).st_mtime
+    os.utime(own, (NOW - 90 * DAY, NOW - 90 * DAY))
+    os.utime(own / "away", (NOW - 90 * DAY, NOW - 90 * DAY), follow_symlinks=False)
+    assert before and find_last_use(own) == NOW - 90 * DAY, "not what it leads to"
+    workspaces = Workspaces(folder)
+    workspaces.set_aside(HERE)
+    assert workspaces.tidy(NOW - 30 * DAY) == 1
+    assert (outside / "kept").exists()
