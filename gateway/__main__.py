@@ -13,6 +13,8 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.commands.menu import Choices, Menu
@@ -21,7 +23,7 @@ from gateway.messages import Conversation, Inbound, Sender
 from gateway.ops import lock
 from gateway.ops.http import Health, listen
 from gateway.ops.http import serve as serve_http
-from gateway.ports import Adapter, Look, Overview, Recent, Summary
+from gateway.ports import Adapter, Look, Overview, Recent, Scope, Summary
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,7 +40,16 @@ async def serve(settings: Settings, announce: Callable[[str], None]) -> None:
     """Run a gateway until a signal or `turnkeeper stop`. Raises SettingsError and StoreFailed,
     in an ExceptionGroup once it has begun. `announce` gets lines for who started it."""
     with lock.held(settings.home), listen(settings.host, settings.port) as listening:
-        await Gateway(settings, announce).run(listening)
+        while True:
+            gateway = Gateway(settings, announce)
+            with listening.dup() as own:
+                await gateway.run(own)
+            if gateway.unpacked is None:
+                return
+            from gateway.ops.backup import swap_in
+
+            aside = await asyncio.to_thread(swap_in, settings.home, gateway.unpacked)
+            log.info("restored", extra={"aside": str(aside)})
 
 
 class Gateway:
@@ -52,6 +63,18 @@ class Gateway:
         self._parts: Parts | None = None
         self._open = asyncio.Event()
         self._stop = asyncio.Event()
+        self.unpacked: Path | None = None
+        """A backup that is to be put in place once all has ended."""
+
+    def _restore(self, name: str) -> bool:
+        """Stop, for the unpacked backup `name` of the data folder."""
+        from gateway.ops.backup import is_unpacked
+
+        if not is_unpacked(self._settings.home, name):
+            return False
+        self.unpacked = self._settings.home / name
+        self._stop.set()
+        return True
 
     async def run(self, listening: socket.socket) -> None:
         """Start, serve, drain, end."""
@@ -64,7 +87,8 @@ class Gateway:
 
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
             page, gate = await self._page(parts, listening)
-            jobs = (parts.host.run(self._open), _warmed(parts), assembly.hints(parts))
+            hints, name = assembly.hints(parts), parts.hold_name()
+            jobs = (parts.host.run(self._open), _warmed(parts), hints, name)
             work = [group.create_task(job) for job in jobs]
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
@@ -107,20 +131,21 @@ class Gateway:
             return Overview()
         return await overview(self._parts.host, conversation, sender)
 
-    async def _recent(self, prefix: str, limit: int) -> Sequence[Summary]:
-        """The newest conversations whose address begins so, once all is open."""
+    async def _recent(self, scope: Scope, limit: int) -> Sequence[Summary]:
+        """The newest conversations of a list, once all is open."""
         await self._open.wait()
-        return await self._parts.desk.conversations(prefix, limit) if self._parts else ()
+        return await self._parts.desk.recent(scope, limit) if self._parts else ()
 
     async def _page(self, parts: "Parts", listening: socket.socket) -> "tuple[Adapter, Gate]":
         """The page's adapter, and who may come in by it."""
         from adapters.web.adapter import WebAdapter
         from adapters.web.gate import Gate
-        from gateway.wiring.assembly import web_secret
+        from gateway.wiring.assembly import claim_link, web_secret
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
-        gate = Gate(secret, settings.host, port, settings.web_names, token)
+        claim = partial(claim_link, parts.services.store)
+        gate = Gate(secret, settings.host, port, settings.web_names, token, claim)
         page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate
@@ -138,7 +163,8 @@ class Gateway:
         routes = [route for one in self._adapters.values() for route in one.routes]
         routes += (*hook_routes(parts.hooks), *job_routes(parts.job_desk, gate))
         health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
-        asked = parts.operations(health, url, lambda: gate.issue(OWNER), self._stop.set)
+        issue = partial(gate.issue, OWNER)
+        asked = parts.operations(health, url, issue, self._stop.set, self._restore)
         await stack.enter_async_context(serve_http(listening, health, routes))
         await stack.enter_async_context(control.serve(home, asked))
         self._announce(parts.about(url))

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Struct, json
 
 from agent_core import ambient
+from gateway.addressed import Addressed
 from gateway.messages import Conversation, Inbound, MessageReceived, Sender, sender_of
 from gateway.people.approvers import DEFAULT, Person
 from gateway.people.policy import Policy
@@ -74,6 +75,7 @@ class Access:
         self._paired: dict[str, Role] = dict(paired)
         self._until: dict[str, float] = {}
         self._look_up = look_up
+        self.addressed = Addressed()
 
     # ---- roles ---------------------------------------------------------------------------
 

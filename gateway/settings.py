@@ -21,6 +21,7 @@ from gateway.accounts.slack import Slack, read_slack
 from gateway.jobs.settings import JobSettings, Read, read_jobs
 from gateway.known import KNOWN, PLATFORMS
 from gateway.people.policy import Policy, read_policy
+from gateway.retention.periods import RetentionSettings, read_retention
 
 if TYPE_CHECKING:
     from agent_core.settings import ModelSettings
@@ -35,6 +36,7 @@ VERSION = "0.1.0"
 FILE = "turnkeeper.toml"
 QUESTION_EXPIRES = 7 * 86_400.0
 QUESTION_REMINDER = 4 * 3_600.0
+TURNS_AT_ONCE = 100
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -85,12 +87,15 @@ class Settings:
     slack: Slack | None
     people: dict[str, Listed]
     redis_url: str = field(repr=False)
+    redis_without_log: bool
     sandbox: Sandbox
     replica: str
+    turns_at_once: int
     question_expires: float
     question_reminder: float
     policy: Policy
     jobs: JobSettings
+    retention: RetentionSettings
     ask_all: bool
     discovery: bool
     log_level: LogLevel
@@ -153,12 +158,15 @@ def _read(env: Env) -> Settings:
         slack=read_slack(_reader(env)),
         people=read_people(env),
         redis_url=_redis(env),
+        redis_without_log=read_switch(env, "REDIS_WITHOUT_LOG", False, SettingsError),
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
         replica=_replica(env),
+        turns_at_once=_positive(env, "TURNS_AT_ONCE", TURNS_AT_ONCE),
         question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
         question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
         policy=_policy(env),
         jobs=read_jobs(_reader(env)),
+        retention=read_retention(_reader(env)),
         ask_all=read_switch(env, "PERMISSION_ASK_ALL", False, SettingsError),
         discovery=read_switch(env, "LOCAL_MODEL_DISCOVERY", True, SettingsError),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
@@ -328,7 +336,10 @@ def _parsed(env: Env, name: str, read: Callable[[str], T]) -> T:
 def _redis(env: Env) -> str:
     url = env.get("REDIS_URL", "")
     if url and not url.startswith(("redis://", "rediss://", "unix://")):
-        raise SettingsError("REDIS_URL", url.split("@")[-1], "must begin with redis://.")
+        mend = "must begin with redis://, rediss:// or unix://."
+        if "sentinel" in url.partition("://")[0]:
+            mend = "sentinels are not asked; give an address that follows the master, redis://…"
+        raise SettingsError("REDIS_URL", url.split("@")[-1], mend)
     return url
 
 
@@ -337,6 +348,13 @@ def _replica(env: Env) -> str:
     if name and not REPLICA.fullmatch(name):
         raise SettingsError("REPLICA_ID", name, "use 1 to 64 letters, digits and ._-.")
     return name
+
+
+def _positive(env: Env, name: str, default: int) -> int:
+    text = env.get(name, "") or str(default)
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1_000_000):
+        raise SettingsError(name, text, "write a whole number from 1 on.")
+    return int(text)
 
 
 def _seconds(env: Env, name: str, default: float) -> float:

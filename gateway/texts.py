@@ -25,8 +25,8 @@ _Key = Literal[
     "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here", "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command",
-    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage", "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file", "status", "whoami",
-    "help", "edited", "deleted", "view_failed", "answer_usage", "above",
+    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage", "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file", "send_again", "status", "whoami",
+    "help", "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable", "unstorable", "troubled", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium",
     "risk_high", "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
     "earlier_many", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason", "reason", "wishes", "send_off", "back",
@@ -105,6 +105,7 @@ ENGLISH: dict[Key, str] = {
     "no_approvals": "Nothing waits for a decision.",
     "still_waiting": "(Still waiting for a person: {what})",
     "lost_file": "The file {name} could not be fetched: {why}",
+    "send_again": "Send it again if it is needed.",
     "status": "{state}. {step}{spent}Waiting messages: {waiting}. Open questions: {questions}. "
     "{permission} Model: {model}.",
     "whoami": "You are {person}, role: {role}.",
@@ -115,6 +116,16 @@ ENGLISH: dict[Key, str] = {
     "too_many": "Withdrawn: more than {n} requests wait for a decision here. Ask again if it is "
     "still wanted.",
     "view_failed": "A message could not be shown: {why}",
+    "view_in_doubt": "A message may be missing here: the platform did not confirm it. Write /retry "
+    "if you do not see an answer.",
+    "row_failed": "Something in the gateway failed while I worked on this. It is kept as {id}; an "
+    "operator can resubmit it. Please try again.",
+    "unreadable": "Something stored here ({what}) cannot be read by this version. It is kept as "
+    "{id}; an operator can resubmit it after an upgrade.",
+    "unstorable": "The result of this cannot be stored, so the work on it ended. Your message is "
+    "kept; an operator can resubmit it. Try again in other words.",
+    "troubled": "I cannot save my work at the moment. Nothing is lost: I go on as soon as it works "
+    "again.",
     "answer_usage": "Write /{name} and the number of the question, see /approvals.",
     "outage": "I cannot write anything down at the moment, so I do not begin. Your message waits "
     "and is answered as soon as I can; the operator sees the reason in the log.",
@@ -267,6 +278,7 @@ GERMAN: dict[Key, str] = {
     "no_approvals": "Nichts wartet auf eine Entscheidung.",
     "still_waiting": "(Wartet noch auf einen Menschen: {what})",
     "lost_file": "Die Datei {name} konnte nicht geholt werden: {why}",
+    "send_again": "Schick sie noch einmal, wenn sie gebraucht wird.",
     "status": "{state}. {step}{spent}Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
     "{permission} Modell: {model}.",
     "whoami": "Sie sind {person}, Rolle: {role}.",
@@ -277,6 +289,17 @@ GERMAN: dict[Key, str] = {
     "too_many": "Zurückgezogen: mehr als {n} Vorgänge warten hier auf eine Entscheidung. Fragen "
     "Sie noch einmal, wenn es noch gewünscht ist.",
     "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
+    "view_in_doubt": "Hier fehlt vielleicht eine Nachricht: die Plattform hat sie nicht bestätigt. "
+    "Schreiben Sie /retry, wenn Sie keine Antwort sehen.",
+    "row_failed": "Im Gateway ist bei der Arbeit daran ein Fehler aufgetreten. Es ist als {id} "
+    "aufbewahrt; ein Operator kann es erneut einreichen. Bitte versuchen Sie es noch einmal.",
+    "unreadable": "Etwas Gespeichertes ({what}) kann diese Version nicht lesen. Es ist als {id} "
+    "aufbewahrt; ein Operator kann es nach einem Upgrade erneut einreichen.",
+    "unstorable": "Das Ergebnis kann nicht gespeichert werden, daher endete die Arbeit daran. Ihre "
+    "Nachricht ist aufbewahrt; ein Operator kann sie erneut einreichen. Versuchen Sie es mit "
+    "anderen Worten.",
+    "troubled": "Ich kann meine Arbeit im Augenblick nicht speichern. Es geht nichts verloren: ich "
+    "mache weiter, sobald es wieder geht.",
     "answer_usage": "Schreiben Sie /{name} und die Nummer der Frage, siehe /approvals.",
     "outage": "Ich kann im Augenblick nichts aufschreiben und fange daher nicht an. Ihre Nachricht "
     "wartet und wird beantwortet, sobald es geht; der Betreiber sieht den Grund im Protokoll.",

@@ -1,6 +1,7 @@
 """Tests run on the event loop that the gateway runs on, and examples take as long as they take."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 
 import hypothesis
 import pytest
@@ -17,3 +18,12 @@ hypothesis.settings.load_profile("busy")
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, object]:
     """The product's loop: its child processes and sockets differ from asyncio's own."""
     return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def _umask() -> Iterator[None]:
+    """The command line changes it for the whole process."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)

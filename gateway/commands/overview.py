@@ -9,7 +9,7 @@ from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender, job_token, read_conversation
 from gateway.people.approvers import Person
 from gateway.people.roles import at_least
-from gateway.ports import Entry, Overview, Summary
+from gateway.ports import Entry, Overview, Summary, account_scope, person_scope
 from gateway.sessions.decisions import describe
 from gateway.texts import say
 from gateway.views import ApprovalCard, Button, ChoiceCard
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from gateway.sessions.session import Session
 
 RECENT, NEWEST, MOST = 100, 20, 8
-"""Conversations that are looked at, the newest of the account; views of each; entries of a kind."""
+"""Conversations that are looked at, the newest of the person's and of the account's; views of each;
+entries of a kind."""
 
 
 async def overview(host: "Host", conversation: Conversation, sender: Sender) -> Overview:
@@ -30,7 +31,7 @@ async def overview(host: "Host", conversation: Conversation, sender: Sender) -> 
     prefix = f"{conversation.platform}:{conversation.account}:"
     person = await host.services.access.person(sender)
     waits: list[Entry] = []
-    for one in await host.services.store.conversations(prefix, RECENT):
+    for one in await _recent(host, conversation, sender):
         if one.state != "idle" and len(waits) < MOST:
             waits += await _waits(host, one, person, sender.language)
     runs = [
@@ -42,11 +43,20 @@ async def overview(host: "Host", conversation: Conversation, sender: Sender) -> 
     return Overview(waits=tuple(waits[:MOST]), runs=tuple(runs[:MOST]), jobs=jobs)
 
 
+async def _recent(host: "Host", conversation: Conversation, sender: Sender) -> list[Summary]:
+    """The newest conversations of the person with this account, then others of the account."""
+    scopes = (person_scope(sender.key), account_scope(conversation))
+    found = [one for scope in scopes for one in await host.services.store.recent(scope, RECENT)]
+    here = account_scope(conversation).name + ":"
+    unique = {one.conversation: one for one in found if one.conversation.startswith(here)}
+    return list(unique.values())
+
+
 async def _waits(host: "Host", summary: Summary, person: Person, language: str) -> list[Entry]:
     """The open questions there that the person may decide."""
     store, where = host.services.store, read_conversation(summary.conversation)
     found = []
-    for shown in await store.views(where.id, 0, NEWEST, latest=True):
+    for shown in await store.latest(where.id, NEWEST):
         view = shown.view
         if not isinstance(view, ApprovalCard | ChoiceCard) or view.state != "open":
             continue

@@ -1,12 +1,16 @@
 """What an outbox needs of the session that owns it."""
 
 from collections.abc import Awaitable
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from gateway.store.rows import Changes, OutboxRow
 
 Key: TypeAlias = tuple[str, str]
 """(turn, name) of a view."""
+
+Cause = Literal["doubt", "failed", "refused", "unsent"]
+"""Why a view is not tried any more: nobody knows whether its message arrived; it cannot be drawn
+or its adapter fails; the platform refuses it; the platform could not be reached for very long."""
 
 
 class Holder(Protocol):
@@ -23,8 +27,12 @@ class Holder(Protocol):
     def may_send(self, seconds: float) -> bool:
         """The lease is ours for longer than `seconds`."""
 
-    def refused(self, key: Key, why: str) -> None:
-        """The platform will never take this view."""
+    def count(self, name: str) -> None:
+        """Add to a counter that /metrics shows."""
+
+    def set_aside(self, row: OutboxRow, cause: Cause, why: str) -> None:
+        """This version of a view is not tried any more: keep it for the operator, and tell the
+        person where no older state of it stands in the chat."""
 
     def limited(self, seconds: float) -> None:
         """The platform wants to hear nothing for that long: known after a restart too."""

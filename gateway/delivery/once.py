@@ -26,7 +26,11 @@ class FirstSends:
         """`row`, whose send was found under way: in doubt, unless it can be made again."""
         log.warning("send_in_doubt", extra={"turn": row.turn, "view": row.name})
         self._tried.add(self._name(row, row.sending))
-        return replace(row, sending=-1, doubtful=row.doubtful or not self.known(row))
+        if self.known(row):
+            return replace(row, sending=-1)
+        return replace(
+            row, sending=-1, doubtful=True, copies=row.copies + 1, crashes=row.crashes + 1
+        )
 
     def known(self, row: OutboxRow) -> bool:
         """The platform surely still knows what was sent of `row`."""
@@ -46,4 +50,6 @@ class FirstSends:
         return native
 
     def _name(self, row: OutboxRow, index: int) -> str:
-        return digest(f"{self._conversation.id} {row.turn} {row.name} {index}".encode())
+        again = f" {row.anew}" if row.anew else ""
+        name = f"{self._conversation.id} {row.turn} {row.name} {index}{again}"
+        return digest(name.encode())

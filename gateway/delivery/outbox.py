@@ -14,24 +14,57 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.delivery.holder import Holder, Key
+from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.labels import labelled
 from gateway.delivery.once import FirstSends
 from gateway.delivery.pace import Gate, Pace, Ticket
-from gateway.errors import Ambiguous, Fenced, RateLimited, Rejected, StoreFailed, Unsent
+from gateway.errors import (
+    Ambiguous,
+    DeliveryError,
+    Fenced,
+    Gone,
+    RateLimited,
+    Rejected,
+    StoreFailed,
+    Unsent,
+)
 from gateway.messages import Conversation, digest
-from gateway.ports import Adapter
+from gateway.ports import Adapter, Probing
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
-from gateway.views import ApprovalCard, ChoiceCard, FormCard, Notice, Reply
+from gateway.views import (
+    ApprovalCard,
+    ChoiceCard,
+    FormCard,
+    Media,
+    Notice,
+    Reply,
+    Report,
+    View,
+)
 
 log = logging.getLogger("turnkeeper.outbox")
 
 T = TypeVar("T")
 SEND_LIMIT = 15.0
-"""Most seconds one call to a platform takes; less than what is left of a lease."""
-LONGEST_BACKOFF = 30.0
+"""Seconds that one call to a platform may take; less than what is left of a lease."""
+UPLOAD_RATE = 100_000
+"""Bytes a second that an upload makes at least; each adds to the limit of its call."""
+MAX_BACKOFF = 30.0
+MAX_COPIES = 2
+"""Copies of a message that may stand in a chat without a crash; each crash may add one."""
+MAX_FAILURES = 3
+"""Unexpected failures of one view before it is set aside."""
+MAX_EDITS = 8
+"""Unanswered edits of one view, over a minute and a half, before it is left as it is or sent anew."""
+MAX_ANEW = 2
+"""Times that a message which is gone from the chat is sent again."""
+MAX_UNSENT = 86_400.0
+"""Seconds that an unreachable platform is tried for one view."""
+NO_NATIVE = ""
+"""The id of a message that cannot be edited: nobody knows whether it arrived, or it is gone. Without
+a digest it is to be sent anew."""
 
 
 class Outbox:
@@ -55,6 +88,12 @@ class Outbox:
         self._stopping = False
         self._sending = False
         self._backoff = 0.5
+        self._failures: dict[Key, int] = {}
+        self._since: dict[Key, float] = {}
+        """`ambient.monotonic()` since when the platform could not be given a view."""
+        self._ungrowing: Key | None = None
+        """A reply whose growth the platform refused: its final state is still to be sent."""
+        self._call_limit: asyncio.Timeout | None = None
         self._over: set[str] = set()
         self.dirty: set[Key] = set()
 
@@ -87,6 +126,9 @@ class Outbox:
                 sending=old.sending,
                 doubtful=old.doubtful,
                 lost=old.lost,
+                copies=old.copies,
+                crashes=old.crashes,
+                anew=old.anew,
             )
         if self._adapter.abilities.reads_views:
             row = replace(row, sent=row.version)
@@ -153,6 +195,11 @@ class Outbox:
         self._stopping = True
         self._wake.set()
 
+    def abort(self) -> None:
+        """End an upload under way, whose time would outlast a lease that is lost."""
+        if self._call_limit is not None:
+            self._call_limit.reschedule(asyncio.get_running_loop().time())
+
     def take_dirty(self) -> tuple[OutboxRow, ...]:
         """Rows whose marks have not been queued yet."""
         rows = tuple(self.rows[key] for key in self.dirty)
@@ -196,12 +243,17 @@ class Outbox:
             due = self._pace.new_due() if new else self._pace.edit_due()
             if due < best[0]:
                 best = (due, partial(self._attempt, self._deliver, key))
-        if self._growing is not None and self._growing[1] != self._grown and not new_seen:
+        if self._grows() and self._growing is not None and not new_seen:
             key, _, since = self._growing
             due = max(self._pace.edit_due(), since + self._adapter.abilities.edit_interval)
             if due < best[0]:
                 best = (due, partial(self._attempt, self._show_growth, key))
         return best
+
+    def _grows(self) -> bool:
+        """There is live text that people do not see yet, and may be shown."""
+        growing = self._growing
+        return growing is not None and growing[1] != self._grown and growing[0] != self._ungrowing
 
     def _place(self, key: Key) -> tuple[bool, int]:
         """In order of position; but a card that was decided loses its buttons first."""
@@ -210,19 +262,58 @@ class Outbox:
         return not (card and row.natives), row.position
 
     async def _attempt(self, deliver: Callable[[Key], Awaitable[None]], key: Key) -> None:
+        """One step of the sender. Whatever goes wrong with a view ends with that view."""
         try:
             await deliver(key)
             self._backoff = 0.5
+            self._failures.pop(key, None)
+            self._since.pop(key, None)
         except RateLimited as error:
             self._pace.limited(error.retry_after)
             self._holder.limited(error.retry_after)
+            self._holder.count("deliveries_limited")
             log.warning("rate_limited", extra={"retry_after": error.retry_after})
+            self._check_time(key, str(error))
         except (Unsent, Ambiguous) as error:
-            self._pace.block(self._backoff)
-            self._backoff = min(LONGEST_BACKOFF, self._backoff * 2)
+            self._back_off()
+            self._holder.count("deliveries_retried")
             log.warning("not_delivered", extra={"view": key[1], "why": str(error)})
+            self._check_time(key, str(error))
         except (StoreFailed, Fenced):
             self._stopping = True
+        except Exception as error:  # noqa: BLE001  # the border: the other views go on
+            log.exception("view_failed", extra={"turn": key[0], "view": key[1]})
+            self._back_off()
+            if self._fails_again(key, MAX_FAILURES):
+                self._set_aside(key, "failed", f"{type(error).__name__}: {error}"[:200])
+
+    def _back_off(self) -> None:
+        self._pace.block(self._backoff)
+        self._backoff = min(MAX_BACKOFF, self._backoff * 2)
+
+    def _check_time(self, key: Key, why: str) -> None:
+        """Set a view aside that the platform could not be given for very long."""
+        since = self._since.setdefault(key, ambient.monotonic())
+        if ambient.monotonic() - since > MAX_UNSENT:
+            self._set_aside(key, "unsent", why)
+
+    def _fails_again(self, key: Key, most: int) -> bool:
+        """Count a failure without a reason to hope; True at the last one."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        return failures >= most
+
+    def _set_aside(self, key: Key, cause: Cause, why: str) -> None:
+        """Stop trying to bring this version of the view: it is kept for the operator."""
+        self._failures.pop(key, None)
+        self._since.pop(key, None)
+        row = self.rows.get(key)
+        if row is None or row.sent >= row.version:
+            self._ungrowing = key  # its final state is still to come, and tried by itself
+            return
+        log.error("view_set_aside", extra={"turn": key[0], "view": key[1], "why": why})
+        self._hold(key, sent=row.version, sending=-1)
+        self._holder.set_aside(row, cause, why)
+        self._drop_delivered(key[0])
 
     async def _deliver(self, key: Key) -> None:
         row = self.rows[key]
@@ -238,8 +329,8 @@ class Outbox:
                 await self._part(key, index, payload, version if last else row.sent)
         except Rejected as error:
             log.error("rejected", extra={"turn": key[0], "view": key[1], "why": str(error)})
-            if not self.rows[key].natives:
-                self._holder.refused(key, str(error))
+            self._set_aside(key, "refused", str(error))
+            return
         finally:
             self._release_gate(key)
         self._hold(key, sent=version, sending=-1)
@@ -257,26 +348,92 @@ class Outbox:
         mark = digest(payload)
         natives = self.rows[key].natives
         if index < len(natives):
-            if natives[index].digest != mark:
-                await self._call(
-                    partial(self._adapter.edit, self._conversation, natives[index].id, payload)
-                )
-                self._pace.sent(new=False)
-                self._set_native(key, index, Native(id=natives[index].id, digest=mark))
-            return
+            native = natives[index]
+            if native.digest == mark or (native.id == NO_NATIVE and native.digest):
+                return
+            if native.id != NO_NATIVE and not await self._is_to_be_sent(key, index, payload):
+                return
+        await self._check_reach(key)
         await self._mark_sending(key, index)
+        row = self.rows[key]
+        send = partial(self._first.send, row, index, payload)
         try:
-            native = await self._call(partial(self._first.send, self.rows[key], index, payload))
+            made = await self._call(send, self._time_limit(row.view))
         except (RateLimited, Unsent, Rejected):
             self._update(key, sending=-1)
             raise
-        except Ambiguous:
-            known = self._first.known(self.rows[key])
-            self._update(key, sending=-1, **{} if known else {"doubtful": True, "lost": True})
-            raise
+        except Ambiguous as error:
+            if await self._note_doubt(key, index, mark):
+                raise
+            self._holder.set_aside(row, "doubt", str(error))
+            return
         self._pace.sent(new=True)
-        self._set_native(key, index, Native(id=native, digest=mark))
-        await self._update(key, sending=-1, sent=sent)
+        self._set_native(key, index, Native(id=made, digest=mark))
+        await self._update(key, sending=-1, sent=sent, copies=0)
+
+    async def _is_to_be_sent(self, key: Key, index: int, payload: bytes) -> bool:
+        """Edit a message; True if it has to be sent anew, because it is gone or past editing."""
+        mark, native = digest(payload), self.rows[key].natives[index]
+        try:
+            await self._call(partial(self._adapter.edit, self._conversation, native.id, payload))
+        except Gone as error:
+            why: DeliveryError = error
+        except (Rejected, Ambiguous) as error:
+            # an edit may be made twice, but not for ever
+            if isinstance(error, Ambiguous) and not self._fails_again(key, MAX_EDITS):
+                raise
+            if not (self.rows[key].final and self._may_send_anew(key)):
+                raise Rejected(str(error)) from error
+            why = error
+        else:
+            self._pace.sent(new=False)
+            self._set_native(key, index, Native(id=native.id, digest=mark))
+            return False
+        log.info("edit_given_up", extra={"turn": key[0], "view": key[1], "why": str(why)})
+        anew = self._may_send_anew(key)
+        if anew:
+            self.rows[key] = replace(self.rows[key], anew=self.rows[key].anew + 1)
+        grows = not self.rows[key].final and isinstance(self.rows[key].view, Reply)
+        # what only told how far the work is, and was removed by somebody, stays away
+        self._set_native(key, index, Native(id=NO_NATIVE, digest="" if anew or grows else mark))
+        if grows:
+            raise why  # it grows no more; the whole answer is sent anew
+        return anew
+
+    def _may_send_anew(self, key: Key) -> bool:
+        """What people asked for or have to answer, not what tells how far the work is."""
+        row = self.rows[key]
+        answer = row.final and isinstance(row.view, Reply | Report | Media)
+        return (answer or _is_open(row.view)) and row.anew < MAX_ANEW
+
+    async def _note_doubt(self, key: Key, index: int, mark: str) -> bool:
+        """Count a copy that may stand in the chat; False if there may be no further one."""
+        row = self.rows[key]
+        if self._first.known(row):  # made again, it is found: that is no further copy
+            self._update(key, sending=-1, copies=max(1, row.copies))
+            return True
+        copies = row.copies + 1
+        more = copies < MAX_COPIES + row.crashes
+        if not more:
+            self._set_native(key, index, Native(id=NO_NATIVE, digest=mark))
+        doubt = {"doubtful": True, "lost": True} if more else {}
+        await self._update(key, sending=-1, copies=copies if more else 0, **doubt)
+        return more
+
+    async def _check_reach(self, key: Key) -> None:
+        """Before a further copy goes out: not into an outage, which would cost the last one."""
+        row, adapter = self.rows[key], self._adapter
+        if not row.copies or not isinstance(adapter, Probing) or self._first.known(row):
+            return
+        try:
+            await self._call(adapter.probe)
+        except (Ambiguous, Rejected) as error:
+            raise Unsent(f"the platform does not answer: {error}") from error
+
+    def _time_limit(self, view: View) -> float:
+        """Seconds for a call that brings the view: what it uploads takes its time."""
+        size = sum(file.size for file in view.files) if isinstance(view, Media) else 0
+        return SEND_LIMIT + size / UPLOAD_RATE
 
     async def _mark_sending(self, key: Key, index: int) -> None:
         """The mark stands before the call: found after a crash it means 'perhaps sent'."""
@@ -288,9 +445,20 @@ class Outbox:
         await self._gate.front(self._held[1])
 
     async def _show_growth(self, key: Key) -> None:
+        """Show the live text. A refusal ends the growing, never the conversation."""
         if self._growing is None:
             return
         text = self._growing[1]
+        try:
+            await self._grow_once(key, text)
+        except (RateLimited, Unsent, StoreFailed, Fenced):
+            raise
+        except Exception as error:  # noqa: BLE001  # the border: the answer itself is still to come
+            log.warning("growth_given_up", extra={"turn": key[0], "why": str(error)})
+            self._ungrowing = key
+        self._grown = text
+
+    async def _grow_once(self, key: Key, text: str) -> None:
         abilities = self._adapter.abilities
         if abilities.drafts and self._conversation.private:
             number = zlib.crc32(key[0].encode()) or 1
@@ -306,7 +474,6 @@ class Outbox:
                     await self._part(key, index, payload, 0)
             finally:
                 self._release_gate(key)
-        self._grown = text
 
     # ---- marks ---------------------------------------------------------------------------
 
@@ -361,14 +528,26 @@ class Outbox:
             held, self._held = self._held, None
             self._gate.leave(held[1])
 
-    async def _call(self, call: Callable[[], Awaitable[T]]) -> T:
-        if not self._holder.may_send(SEND_LIMIT):  # as after a sleep: it is renewed, or lost
+    async def _call(self, call: Callable[[], Awaitable[T]], limit: float = SEND_LIMIT) -> T:
+        """The answer of a call to the platform; raises DeliveryError and nothing else."""
+        if not self._holder.may_send(min(limit, SEND_LIMIT)):
+            # as after a sleep: it is renewed, or lost
             raise Unsent("the lease does not last for another call")
         try:
-            async with ambient.limit(SEND_LIMIT):
+            async with ambient.limit(limit) as timer:
+                # an upload outlasts a lease, which is renewed meanwhile, or ends it
+                self._call_limit = timer if limit > SEND_LIMIT else None
                 return await call()
         except TimeoutError as error:
             raise Ambiguous("the platform did not answer in time") from error
+        except (DeliveryError, StoreFailed, Fenced):
+            raise
+        except Exception as error:
+            # a border: what an adapter did before it failed, nobody knows
+            log.exception("adapter_call_failed")
+            raise Ambiguous(f"{type(error).__name__}: {error}"[:200]) from error
+        finally:
+            self._call_limit = None
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -376,3 +555,8 @@ class Outbox:
                 await self._wake.wait()
         except TimeoutError:
             return
+
+
+def _is_open(view: View) -> bool:
+    """The view waits for somebody's press or words."""
+    return isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open"

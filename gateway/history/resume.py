@@ -3,13 +3,16 @@ for, and goes on from it. A group is shown only what was said in it, a person in
 the same person's accounts said in private."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from gateway.history.parts import Found, Part, parts_of, search
 from gateway.messages import Conversation, Sender, read_conversation
-from gateway.store.rows import Place
+from gateway.ports import channel_scope, person_scope
+from gateway.store.rows import Place, TranscriptRow
+from gateway.store.search import wanted
 
 if TYPE_CHECKING:
     from gateway.sessions.services import Services
@@ -17,10 +20,13 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2_000
 """The newest transcript rows of a conversation that are looked through."""
-MOST_PLACES = 200
-"""The newest conversations that are looked through for each of a person's accounts."""
+MOST_PLACES = 500
+"""The newest conversations that are looked through: of the group, or of each of the person's
+accounts."""
 LAST = 20
 """Rows by which it is seen whose a private conversation is."""
+NEWEST = 20
+"""The newest conversations of which the last parts are listed where no words are given."""
 LISTED = 5
 
 
@@ -40,40 +46,48 @@ async def look_for(
 ) -> list[Found]:
     """The best parts for `words` that may be shown to the sender at `where`, the newest without
     words."""
-    parts: list[Part] = []
-    for place in await _places(services, where, sender):
-        if place == where.id or await _may_see(services, where, sender, place):
-            parts += parts_of(place, await services.store.newest(place, MOST_ROWS))
-    others = [part for part in parts if part.conversation != where.id or not part.current]
-    return await asyncio.to_thread(search, others, words, LISTED)
+    places = await _places(services, where, sender, MOST_PLACES if wanted(words) else NEWEST)
+    accounts = await services.access.accounts(sender.key)
+    found = await services.store.holding(places, wanted(words), MOST_ROWS)
+
+    def look() -> list[Found]:
+        parts: list[Part] = []
+        for place, rows in found:
+            if place == where.id or _is_shown(where, accounts, place, rows[-LAST:]):
+                parts += parts_of(place, rows)
+        others = [part for part in parts if part.conversation != where.id or not part.current]
+        return search(others, words, LISTED)
+
+    return await asyncio.to_thread(look)
 
 
-async def _places(services: "Services", where: Conversation, sender: Sender) -> list[str]:
+async def _places(
+    services: "Services", where: Conversation, sender: Sender, limit: int
+) -> list[str]:
     """Addresses of conversations that may be the sender's, this one first."""
-    store = services.store
-    if not where.private:
-        channel = replace(where, thread="", person="").id
-        found = [one.conversation for one in await store.conversations(channel, MOST_PLACES)]
-    else:
-        accounts = await services.access.accounts(sender.key)
-        found = []
-        for platform in sorted({account.partition(":")[0] for account in accounts}):
-            known = await store.conversations(f"{platform}:", MOST_PLACES)
-            found += [one.conversation for one in known]
-    return list(dict.fromkeys((where.id, *found)))
+    scopes = [channel_scope(where)]
+    if where.private:
+        scopes = list(map(person_scope, sorted(await services.access.accounts(sender.key))))
+    found = [one for scope in scopes for one in await services.store.recent(scope, limit)]
+    return list(dict.fromkeys((where.id, *(one.conversation for one in found))))
 
 
 async def _may_see(services: "Services", here: Conversation, sender: Sender, place: str) -> bool:
     """Whether what was said at `place` may be shown here to the sender: who spoke there last is
     who speaks there, since nobody else is in a private conversation."""
+    accounts = await services.access.accounts(sender.key)
+    return _is_shown(here, accounts, place, await services.store.newest(place, LAST))
+
+
+def _is_shown(
+    here: Conversation, accounts: frozenset[str], place: str, newest: Sequence[TranscriptRow]
+) -> bool:
+    """As `_may_see`, by the newest rows of what was said there."""
     there = read_conversation(place)
     if not here.private:
         return not there.private and _channel(here) == _channel(there)
-    if not there.private:
-        return False
-    newest = await services.store.newest(place, LAST)
     people = {row.person for row in newest if row.person}
-    return bool(people) and people <= await services.access.accounts(sender.key)
+    return there.private and bool(people) and people <= accounts
 
 
 def _channel(where: Conversation) -> tuple[str, str, str, str]:

@@ -1,8 +1,8 @@
 """What the model sees of a conversation, as its session holds it, and how that changes.
 
 The transcript only grows: a row for each ended turn, and a row for each change of what is seen
-(nothing after /new, less after /undo, a summary in place of what it tells). What is seen is kept
-in one document too, the thread, so that a turn begins with one read however long it all is.
+(nothing after /new, less after /undo, a summary in place of what it tells). The conversation's row
+names the rows that are seen: a turn begins with one read of them and adds its own.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -38,7 +38,7 @@ class History:
     async def rows(self) -> Thread:
         """What the model sees, a tuple of messages a row."""
         if self._rows is None:
-            self._rows, self._measured = list(await self._load()), 0
+            self._rows, self._measured = list(await self.read(self._session.row.shows)), 0
         self._shorten(self._rows)
         return tuple(self._rows)
 
@@ -51,20 +51,7 @@ class History:
 
     async def read(self, spans: Spans) -> Thread:
         """The messages of the rows `spans`."""
-        rows: list[tuple[Message, ...]] = []
-        for start, end in spans:
-            found = await self._session.services.store.transcript(
-                self._session.lease.conversation, start, end
-            )
-            rows += (row.messages for row in found)
-        return tuple(rows)
-
-    async def _load(self) -> Thread:
-        shows = self._session.row.shows
-        if not shows:
-            return ()
-        thread = await self._session.services.store.thread(self._session.lease.conversation)
-        return thread if len(thread) == length(shows) else await self.read(shows)
+        return await self._session.services.store.thread(self._session.lease.conversation, spans)
 
     def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
         if len(rows) == self._measured or size(rows) <= MOST_HISTORY:
@@ -151,10 +138,8 @@ class History:
         self._session.row = replace(self._session.row, end=entry.n + 1, shows=shows)
 
     def take(self, changes: Changes) -> Changes:
-        """`changes` with what is staged. A thread that is not known here is left empty: it is
-        put together again from its rows when it is needed."""
+        """`changes` with what is staged."""
         if not self._staged:
             return changes
         staged, self._staged = self._staged, ()
-        thread = tuple(self._rows) if self._rows is not None else ()
-        return replace(changes, transcript=staged, thread=thread, row=self._session.row)
+        return replace(changes, transcript=staged, row=self._session.row)

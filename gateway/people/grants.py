@@ -101,7 +101,7 @@ async def _redrawn(session: "Session") -> tuple[OutboxRow, ...]:
     """The newest lists here as they are now."""
     await session.written()
     store, rows = session.services.store, list[OutboxRow]()
-    for shown in await store.views(session.conversation.id, 0, NEWEST, latest=True):
+    for shown in await store.latest(session.conversation.id, NEWEST):
         if shown.name == CARD:
             rows += await session.redrawn(shown.turn, CARD, partial(_as_now, session))
     return tuple(rows)

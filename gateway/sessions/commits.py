@@ -8,29 +8,36 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.journal import Record, Replied, Steered
-from gateway.delivery.holder import Key
+from gateway.delivery.holder import Cause, Key
 from gateway.delivery.outbox import Outbox
-from gateway.errors import Fenced, StoreFailed
+from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.history.thread import History
 from gateway.messages import Conversation
 from gateway.ports import Changed, Growing
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.services import Services
+from gateway.sessions.tenure import Tenure
 from gateway.sessions.turns import OpenTurn
+from gateway.sessions.unsaved import Refused, Unsaved
 from gateway.spending.tally import counted
+from gateway.store.letters import LONGEST_REASON, letter_id
 from gateway.store.rows import (
     AuditRow,
     Changes,
     ConversationRow,
     ConversationSettings,
     InboxRow,
+    Letter,
+    LetterKind,
     Opened,
     OutboxRow,
     QuestionRow,
@@ -39,17 +46,22 @@ from gateway.store.rows import (
     shown,
 )
 from gateway.texts import say
-from gateway.views import Notice, Reply, Tone, View
+from gateway.views import Notice, Reply, Report, Tone, View
 
 log = logging.getLogger("turnkeeper.session")
 
-NoticeState = Literal["done", "dead", "kept"]
+encode_json = msgspec.json.Encoder().encode
+NoticeState = Literal["done", "kept"]
+NO_CHANGES = Changes()
 
 
 class Commits:
     """One conversation's rows in memory and its commits. `Session` runs turns on top."""
 
     decisions: Decisions
+
+    def on_undeliverable(self, turn: str) -> None:
+        """The report of a job's run is refused by its chat."""
 
     def __init__(self, services: Services, conversation: Conversation, opened: Opened) -> None:
         self.services = services
@@ -65,15 +77,17 @@ class Commits:
         self.language = ""
         self.ended: Suspend | None = None
         self.woken = False
-        self.deadline = ambient.monotonic() + services.ttl
+        self.tenure = Tenure(opened.began, services.ttl, self._renew)
         self.adapter = services.adapters[conversation.platform]
         gate, pace = services.gate(conversation.platform), services.pace(conversation)
         self.outbox = Outbox(conversation, self.adapter, gate, pace, self)
-        self.outbox.pause(self.row.quiet_until - ambient.now())
+        self.outbox.pause(min(self.row.quiet_until - ambient.now(), self.row.quiet_for))
         self._event = asyncio.Event()
         self._releasing: asyncio.Future[bool] | None = None
         self._last: asyncio.Future[None] | None = None
         self._occupied = False
+        self.given_up: set[str] = set()
+        """Turns that this session ended because a commit of theirs was refused."""
         self.along: tuple[OutboxRow, ...] = ()
         """Earlier views that the first commit of the next turn changes."""
         self.history = History(self)
@@ -82,6 +96,9 @@ class Commits:
     def releasing(self) -> bool:
         """A release is on its way."""
         return self._releasing is not None
+
+    async def _renew(self) -> bool:
+        return bool(await self.services.store.renew([self.lease], self.services.ttl))
 
     def wake(self) -> None:
         """Something may have come in."""
@@ -101,7 +118,9 @@ class Commits:
                 "why": why,
             },
         )
+        self.tenure.end()
         self.outbox.stop()
+        self.outbox.abort()
         if self.active is not None and self.active.turn is not None:
             self.active.turn.suspend(reason)
             if self.active.task is not None:
@@ -121,24 +140,51 @@ class Commits:
             changes = replace(changes, views=(*changes.views, *more))
         changes = self.history.take(changes)
         future = self._last = self.services.store.submit(self.lease, changes)
-        future.add_done_callback(self._submitted)
+        future.add_done_callback(partial(self._submitted, changes))
         if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
             # not before it stands: who looks then finds it
             future.add_done_callback(lambda stands: self.services.alarm(nearest))
         return future
 
-    def _submitted(self, future: "asyncio.Future[None] | asyncio.Future[bool]") -> None:
+    def _submitted(
+        self, changes: Changes, future: "asyncio.Future[None] | asyncio.Future[bool]"
+    ) -> None:
         if future.cancelled():
             return
-        error = future.exception()
-        if isinstance(error, Fenced):
-            self.end(LeaseLost(), str(error))
-        elif error is not None:
-            self.services.count("commits_failed")
-            self.end(Drained(), str(error))
-        else:
-            self.services.feed.publish(self.conversation.id, Changed())
+        match future.exception():
+            case None:
+                self.services.feed.publish(self.conversation.id, Changed())
+            case Fenced() as error:
+                self.end(LeaseLost(), str(error))
+            case Unstorable() as error:
+                self.services.count("commits_refused")
+                self._note_refused(changes, str(error))
+                self.end(Drained(), str(error))
+            case error:
+                self.services.count("commits_failed")
+                self.end(Drained(), str(error))
         self._event.set()
+
+    def _note_refused(self, changes: Changes, why: str) -> None:
+        """Later commits of the lease fail because of this one: the first one counts."""
+        turn = next((record.turn for record in changes.records), "")
+        rows = tuple(changes.done)
+        if self.ended is None and (turn or rows):
+            refused = Refused(turn=turn, rows=rows, why=why, again=turn in self.given_up)
+            self.services.refused[self.conversation.id] = refused
+
+    def _keep_unsaved(
+        self, unsaved: Unsaved, records: tuple[Record, ...], future: "asyncio.Future[None]"
+    ) -> None:
+        """A commit of a turn failed for now: what it held is committed by the next session."""
+        error = None if future.cancelled() else future.exception()
+        if error is None or isinstance(error, Fenced | Unstorable):
+            return
+        if self.conversation.id in self.services.refused:
+            return
+        known = self.services.unsaved.setdefault(self.conversation.id, unsaved)
+        if known.turn.id == unsaved.turn.id:
+            known.add(records)
 
     def _write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
         """One commit of a turn's records and all that follows from them."""
@@ -148,7 +194,11 @@ class Commits:
             rows, self.along = (*self.along, *rows), ()
         start, open_turn.count = open_turn.count, open_turn.count + len(records)
         done, spent = open_turn.done, None
+        unsaved = Unsaved(
+            turn=open_turn.row, stored=open_turn.stored, count=start, done=done, records=[]
+        )
         open_turn.done = ()
+        letters, open_turn.letters = open_turn.letters, ()
         for record in records:
             if isinstance(record, Replied) and record.reply.model:  # a model was asked
                 spent = counted(self.row.spent, open_turn.id, record.reply.usage)
@@ -174,12 +224,14 @@ class Commits:
                 for n, record in enumerate(records)
             ),
             done=done,
+            letters=letters,
             views=rows,
             questions=self.decisions.questions_of(open_turn, records),
             row=self.row if rows or spent is not None else None,
             audit=self.decisions.audit_of(open_turn, records),
         )
         future = self.submit(changes)
+        future.add_done_callback(partial(self._keep_unsaved, unsaved, records))
         self._show_when_stands(future, rows)
         return future
 
@@ -258,21 +310,22 @@ class Commits:
 
     def notice(
         self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",
-        also: tuple[int, ...] = (),
+        along: Changes = NO_CHANGES,
     ) -> None:  # fmt: skip
         """A word of the gateway's own about inbox row `seq`. `state`: what becomes of the row;
-        `also`: rows that are done with it."""
+        `along`: what the same commit changes besides."""
         name = "receipt" if state == "kept" else "notice"
-        row = self.want(f"row-{seq}", name, Notice(text=text, tone=tone), 1, final=True)
-        future = self.submit(
-            Changes(
-                done=(*also, seq) if state == "done" else also,
-                dead=(seq,) if state == "dead" else (),
-                views=(row,),
-                row=self.row,
-            )
-        )
-        self._show_when_stands(future, (row,))
+        done = (*along.done, seq) if state == "done" else along.done
+        self._say((f"row-{seq}", name), Notice(text=text, tone=tone), replace(along, done=done))
+
+    def announce(self, letter: Letter, text: str, tone: Tone = "error") -> None:
+        """Set something aside and say so, in one commit."""
+        key = (f"aside-{letter.id}", "notice")
+        self._say(key, Notice(text=text, tone=tone), Changes(letters=(letter,)))
+
+    def _say(self, key: Key, notice: Notice, along: Changes) -> None:
+        row = self.want(*key, notice, 1, final=True)
+        self.show(replace(along, views=(*along.views, row), row=self.row))
 
     def show(self, changes: Changes) -> None:
         """One commit whose views people see when it stands."""
@@ -303,18 +356,49 @@ class Commits:
         return not running and not self.queue and not self.outbox.remaining
 
     def may_send(self, seconds: float) -> bool:
-        return self.ended is None and self.deadline - ambient.monotonic() > seconds
+        return self.ended is None and self.tenure.deadline - ambient.monotonic() > seconds
 
-    def refused(self, key: Key, why: str) -> None:
-        row = self.outbox.rows.get(key)
-        self.services.count("views_refused")
-        if row is not None and not isinstance(row.view, Notice) and self.ended is None:
-            self.notice(
-                self.seen, say("view_failed", self.language, why=why), "error", state="kept"
-            )
+    def count(self, name: str) -> None:
+        self.services.count(name)
+
+    def set_aside(self, row: OutboxRow, cause: Cause, why: str) -> None:
+        self.services.count(f"views_{cause}")
+        if self.ended is not None or isinstance(row.view, Notice):
+            return
+        if cause == "refused" and not row.natives and isinstance(row.view, Report):
+            self.on_undeliverable(row.turn)
+        letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
+        if cause == "doubt":
+            self.announce(letter, say("view_in_doubt", self.language), "warning")
+        elif not row.natives:
+            self.announce(letter, say("view_failed", self.language, why=why))
+        else:  # an older state of it stands in the chat
+            self.submit(Changes(letters=(letter,)))
+
+    def letter(
+        self, kind: LetterKind, name: str, why: str, payload: bytes, turn: str = ""
+    ) -> Letter:
+        """A dead letter of this conversation."""
+        return Letter(
+            id=letter_id(kind, name),
+            kind=kind,
+            conversation=self.lease.conversation,
+            name=name,
+            at=ambient.now(),
+            why=why[:LONGEST_REASON],
+            payload=payload,
+            turn=turn,
+        )
+
+    def give_up_row(self, row: InboxRow, why: str) -> Letter:
+        """The dead letter of an inbox row."""
+        self.services.count("rows_dead")
+        log.error("row_dead", extra={"conversation": self.conversation.id, "seq": row.seq})
+        return self.letter("message", str(row.seq), why, encode_json(row.inbound))
 
     def limited(self, seconds: float) -> None:
-        self.row = replace(self.row, quiet_until=ambient.now() + seconds)
+        # a clock that jumps must not make the pause any longer than the platform asked for
+        self.row = replace(self.row, quiet_until=ambient.now() + seconds, quiet_for=seconds)
         if self.ended is None:
             self.submit(Changes(row=self.row))
 
@@ -325,5 +409,5 @@ class Commits:
         dirty = self.outbox.take_dirty()
         changes = replace(changes, views=(*changes.views, *dirty))
         future = self.services.store.release(self.lease, self.seen, changes)
-        future.add_done_callback(self._submitted)
+        future.add_done_callback(partial(self._submitted, changes))
         return future

@@ -281,6 +281,20 @@ class Decisions:
                     rows.append(closed)
         return tuple(rows)
 
+    def reopen(self, open_turn: OpenTurn) -> None:
+        """Open the questions again that the journal waits for and nobody could answer: those of a
+        turn that was set aside and resubmitted."""
+        session = self._session
+        rows = [
+            self._question(open_turn, asked)
+            for asked in open_turn.open_questions()
+            if asked.id not in session.questions and not open_turn.closed
+        ]
+        for row in rows:
+            session.questions[row.id] = row
+        if rows:
+            session.submit(Changes(questions=tuple(rows)))
+
     def _question(self, open_turn: OpenTurn, record: Asked) -> QuestionRow:
         services, asked = self._session.services, record.question
         seconds = asked.expires or services.question_expires

@@ -1,21 +1,26 @@
 """All sessions of this process: wakes them, renews their leases, keeps the timers, drains."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost
-from gateway.errors import Fenced, StoreFailed
+from agent_core.text import clean
+from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
+from gateway.inbound_text import clean_inbound
 from gateway.messages import (
     ButtonPressed,
     Conversation,
     FormSubmitted,
+    GatewaySaid,
     Inbound,
     QuestionBrought,
     QuestionDue,
@@ -27,11 +32,18 @@ from gateway.messages import (
 from gateway.ports import Changed
 from gateway.sessions.services import Services, Work
 from gateway.sessions.session import Session
-from gateway.store.rows import Opened, QuestionRow
+from gateway.store.letters import LONGEST_REASON, letter_id
+from gateway.store.rows import Accepted, Letter, Opened, QuestionRow
+from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.host")
 
 LONGEST_NAP = 60.0
+DUE_PAGE = 100
+TROUBLED_AFTER = 3
+"""Sessions in a row that could not commit, before their people are told."""
+START_PATIENCE = 2.0
+"""Seconds that the start waits for a store that does not answer."""
 AGAIN = 1.0
 """Seconds until what was due is looked at again: the sessions have it by then."""
 
@@ -47,11 +59,20 @@ class Host:
         self.services: Services = None  # type: ignore[assignment]  # set by `attach`
         self.sessions: dict[str, Session] = {}
         self._starting: dict[str, bool] = {}
+        self._ended_here: set[str] = set()
+        """Conversations whose last session ended in this process with its lease: no crash."""
         self._group: asyncio.TaskGroup | None = None
         self._timer = asyncio.Event()
         self._draining = False
         self._changed = asyncio.Event()
+        self._closed: dict[str, bool] = {}
+        """Conversations that no session is begun for, and whether something has arrived there."""
         self._next_due: float | None = None
+        self._due_nap = LONGEST_NAP
+        self._store_ahead = 0.0
+        """Seconds that the store's clock is ahead of this machine's."""
+        self._due_before: set[str] = set()
+        self._due_patience = AGAIN
 
     def attach(self, services: Services) -> None:
         """What the sessions share; before `run`."""
@@ -83,8 +104,9 @@ class Host:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             self._group = group
             stack.callback(self._forget_group)
-            for conversation in await self.services.store.work(self.services.owner):
-                self.wake(conversation)
+            with suppress(TimeoutError):
+                async with ambient.limit(START_PATIENCE):
+                    await self._look()
             group.create_task(self._renew(), name="renew")
             group.create_task(self._expire(), name="expire")
             group.create_task(self._look_for_work(), name="look")
@@ -98,31 +120,96 @@ class Host:
     # ---- inbound -------------------------------------------------------------------------
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
-        """Store inbound values, then wake their conversations. Returns when they are kept."""
-        wanted = self.services.access.wanted
-        kept = [await self._placed(inbound) for inbound in inbounds if wanted(inbound)]
+        """Store inbound values, then wake their conversations. Returns when they are kept. One
+        that cannot be stored is set aside alone. StoreFailed."""
+        with_parts = self.services.access.addressed.with_parts
+        prepared = [await self._prepare(one) for one in with_parts(await self._clean(inbounds))]
+        kept = [inbound for inbound in prepared if inbound is not None]
         if not kept:
             return
         names = tuple(dict.fromkeys(inbound.conversation.id for inbound in kept))
         free = frozenset(filter(self._is_free, names))
         self._starting.update(dict.fromkeys(free, False))
-        services = self.services
         try:
-            accepted, taken = await services.store.take_in(kept, free, services.owner, services.ttl)
+            accepted, taken = await self._take_in(kept, free)
         except BaseException:
             for name in free:
                 self._starting.pop(name, None)
             raise
+        services = self.services
         fresh = sum(one.fresh for one in accepted)
         services.count("accepted", fresh)
         services.count("redelivered", len(accepted) - fresh)
         opened = {one.lease.conversation: one for one in taken}
         for name in names:
             services.feed.publish(name, Changed())
+            if name in self._closed:
+                self._closed[name] = True
             if name in free:
                 self.spawn(partial(self._serve, name, opened.get(name)), f"session:{name}")
             else:
                 self.wake(name)
+
+    async def _clean(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
+        """Without what a store refuses; what cannot even be cleaned is set aside."""
+        cleaned: list[Inbound] = []
+        for inbound in inbounds:
+            try:
+                cleaned.append(clean_inbound(inbound))
+            except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
+                await self._put_aside(inbound, f"{type(error).__name__}: {error}")
+        return cleaned
+
+    async def _prepare(self, inbound: Inbound) -> Inbound | None:
+        """Find its line of talk; None if it is not for us, or set aside. StoreFailed."""
+        try:
+            wanted = self.services.access.wanted(inbound)
+            return await self._placed(inbound) if wanted else None
+        except StoreFailed:
+            raise
+        except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
+            await self._put_aside(inbound, f"{type(error).__name__}: {error}")
+            return None
+
+    async def _take_in(
+        self, kept: Sequence[Inbound], free: frozenset[str]
+    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+        services = self.services
+        try:
+            return await services.store.take_in(kept, free, services.owner, services.ttl)
+        except Unstorable as error:
+            if len(kept) == 1:
+                await self._put_aside(kept[0], str(error))
+                return (), ()
+        accepted: list[Accepted] = []
+        for inbound in kept:  # each alone: the others must not suffer
+            try:
+                accepted += await services.store.accept((inbound,))
+            except Unstorable as error:
+                await self._put_aside(inbound, str(error))
+        return tuple(accepted), ()
+
+    async def _put_aside(self, inbound: Inbound, why: str) -> None:
+        """The store takes it in no inbox: what can be kept of it is a dead letter, and told."""
+        self.services.count("inbound_refused")
+        log.error("inbound_refused", extra={"why": why}, exc_info=True)
+        where = clean(inbound.conversation.id)
+        letter = Letter(
+            id=letter_id("message", ambient.new_id()),
+            kind="message",
+            conversation=where,
+            name="0",
+            at=ambient.now(),
+            why=why[:LONGEST_REASON],
+            payload=clean(json.dumps(msgspec.to_builtins(inbound))).encode(),
+        )
+        await self.services.store.keep_letter(letter)
+        if sender_of(inbound) is None:
+            return
+        text = say("row_failed", "", id=letter.id)
+        said = GatewaySaid(conversation=inbound.conversation, event=f"aside:{letter.id}", text=text)
+        with suppress(StoreFailed):
+            await self.services.store.accept((said,))
 
     async def _placed(self, inbound: Inbound) -> Inbound:
         """In the line of talk that it belongs to: in a group each person may have an own one. A
@@ -155,8 +242,13 @@ class Host:
     def _is_free(self, conversation: str) -> bool:
         """No session runs for it here, and one may begin."""
         going = conversation in self.sessions or conversation in self._starting
-        here = conversation.partition(":")[0] in self.services.adapters
-        return here and not going and not self._draining and self._group is not None
+        return (
+            self._serves(conversation)
+            and not going
+            and not self._draining
+            and self._group is not None
+            and conversation not in self._closed
+        )
 
     def wake(self, conversation: str) -> None:
         """The conversation has work, or may have."""
@@ -170,38 +262,64 @@ class Host:
             self.spawn(partial(self._serve, conversation), f"session:{conversation}")
 
     async def _serve(self, conversation: str, opened: Opened | None = None) -> None:
+        """Run sessions of the conversation until it has no work. What fails is tried again ever
+        later; each try that made no progress is counted, and the third gives up what it is about."""
         again = True
-        pause = 0.0
+        pause, failures, rounds = 0.0, 0, 0
         while again and not self._draining:
             if pause:
                 await ambient.wait(pause)
-            again, failed = False, False
+            again = failed = False
             try:
-                session = await self._open(conversation, opened)
+                session = await self._open(conversation, opened, failures)
                 opened = None
                 if session is None:
                     break
-                await session.run()
-                failed = isinstance(session.ended, Drained)
+                # a lease that was lost may be had again, unless another holds it now
+                failed = await self._run(session)
                 again = session.woken or failed
+                failures = 0
+                rounds = rounds + 1 if failed else 0
+                if rounds == TROUBLED_AFTER:
+                    self.services.troubled(session.conversation, session.language)
             except (StoreFailed, Fenced) as error:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True
+                failures += isinstance(error, Unreadable | Unstorable)
             except Exception:
                 log.exception("session_failed", extra={"conversation": conversation})
                 self.services.count("sessions_failed")
                 again = failed = True
+                failures += 1
             finally:
                 self.sessions.pop(conversation, None)
                 again = self._starting.get(conversation, False) or again
                 self._starting[conversation] = False
-            pause = min(30.0, max(0.5, pause * 2)) if failed else 0.0
+            if failed:
+                self.services.count("sessions_retried")
+            pause = min(self._longest_pause, max(0.5, pause * 2)) if failed else 0.0
         self._starting.pop(conversation, None)
         self._changed.set()
 
-    async def _open(self, conversation: str, opened: Opened | None) -> Session | None:
+    async def _run(self, session: Session) -> bool:
+        """Run a session to its end; True if it did not let go of its conversation by itself."""
+        name = session.lease.conversation
+        self._ended_here.add(name)
+        await session.run()
+        if session.ended is None:
+            self._ended_here.discard(name)
+        return session.ended is not None
+
+    @property
+    def _longest_pause(self) -> float:
+        """Longer than a lease: what fails here may work on another replica meanwhile."""
+        return 2 * self.services.ttl
+
+    async def _open(
+        self, conversation: str, opened: Opened | None, failures: int
+    ) -> Session | None:
         where = read_conversation(conversation)
-        if where.platform not in self.services.adapters:
+        if where.platform not in self.services.adapters or conversation in self._closed:
             return None
         if opened is None:
             opened = await self.services.store.acquire(
@@ -209,7 +327,14 @@ class Host:
             )
         if opened is None:
             return None
-        session = Session(self.services, where, opened)
+        if conversation in self._ended_here:
+            self._ended_here.discard(conversation)
+            opened = replace(opened, crashed=False)
+        try:
+            session = Session(self.services, where, opened, failures)
+        except BaseException:
+            await self.services.store.give_back(opened.lease)
+            raise
         self._starting[conversation] = False
         self.sessions[conversation] = session
         return session
@@ -217,68 +342,135 @@ class Host:
     # ---- leases --------------------------------------------------------------------------
 
     async def _renew(self) -> None:
-        """Renew all leases at a third of their time; one that is lost ends its session."""
+        """Renew all leases at a third of their time; one that is lost ends its session. One that
+        cannot be renewed in time ends it too, by the session's own timer."""
         ttl = self.services.ttl
         while True:
             await ambient.wait(ttl / 3)
             sessions = [s for s in self.sessions.values() if s.ended is None and not s.releasing]
-            if not sessions:
-                continue
-            began = ambient.monotonic()
-            try:
-                held = await self.services.store.renew([s.lease for s in sessions], ttl)
-            except StoreFailed as error:
-                log.error("not_renewed", extra={"why": str(error)})
-                self._end_overdue(sessions, ttl)
-                continue
-            for session in sessions:
-                if session.lease.conversation in held:
-                    session.deadline = began + ttl
-                elif self.sessions.get(session.lease.conversation) is session:
-                    session.end(LeaseLost(), "renewal refused")
+            if sessions:
+                await self._contain(partial(self._renew_once, sessions), "not_renewed")
 
-    def _end_overdue(self, sessions: list[Session], ttl: float) -> None:
-        """Two thirds of the time without success: stop before another can own it."""
+    async def _renew_once(self, sessions: Sequence[Session]) -> None:
+        ttl, began = self.services.ttl, ambient.monotonic()
+        async with ambient.limit(ttl / 3):
+            held = await self.services.store.renew([s.lease for s in sessions], ttl)
         for session in sessions:
-            if session.deadline - ambient.monotonic() <= ttl / 3:
-                session.end(LeaseLost(), "not renewed in time")
+            if session.lease.conversation in held:
+                session.tenure.note_renewal(began)
+            elif self.sessions.get(session.lease.conversation) is session:
+                session.end(LeaseLost(), "renewal refused")
 
     async def _look_for_work(self) -> None:
         """What another replica left, and what a hint did not reach."""
         tidied = 0.0
         while True:
             await ambient.wait(self.services.ttl / 2)
-            with suppress(StoreFailed):
-                for conversation in await self.services.store.work(self.services.owner):
-                    if conversation not in self.sessions:
-                        self.wake(conversation)
-                await self.services.store.sweep(ambient.now())
+            await self._look()
+            await self._contain(self._sweep, "not_swept")
             if ambient.monotonic() - tidied > TIDY_EVERY:
                 tidied = ambient.monotonic()
-                await asyncio.to_thread(self.services.agent.tidy, ambient.now() - KEEP_FILES)
+                await self._contain(self._tidy, "not_tidied")
+
+    def look(self) -> None:
+        """Look for work now: hints may have been lost."""
+        self.spawn(self._look, "look")
+
+    async def _look(self) -> None:
+        """Wake what has work; also a session that did not look at its newest row."""
+        await self._contain(self._look_once, "not_looked")
+
+    async def _look_once(self) -> None:
+        for conversation, last in await self.services.store.work(self.services.owner):
+            session = self.sessions.get(conversation)
+            if session is None or session.seen < last:
+                self.wake(conversation)
+
+    async def _sweep(self) -> None:
+        retention, now = self.services.retention, ambient.now()
+        if retention is None:
+            await self.services.store.sweep(now)
+            return
+        await self.services.store.sweep(now, retention.periods.journals)
+        await retention.sweep(now)
+
+    async def _tidy(self) -> None:
+        now = ambient.now()
+        await asyncio.to_thread(self.services.agent.tidy, now - KEEP_FILES)
+        if self.services.retention is not None:
+            await self.services.retention.tidy(self.services.store, now)
+
+    async def _contain(self, work: Work, event: str) -> None:
+        """Run one round of a loop of the host; whatever it raises, the loop goes on."""
+        try:
+            async with ambient.limit(self.services.ttl):
+                await work()
+        except (StoreFailed, TimeoutError) as error:
+            log.error(event, extra={"why": str(error)})
+            self.services.count(event)
+        except Exception:
+            log.exception(event)
+            self.services.count(event)
 
     # ---- timers --------------------------------------------------------------------------
 
     async def _expire(self) -> None:
         """Append rows for questions whose time has come; replay looks at no clock."""
         while True:
-            self._next_due = None  # what is stored while this looks wakes it again
-            try:
-                now = ambient.now()
-                due = await self.services.store.due(now, 100)
-                await self.accept([one for place, row in due for one in _due(place, row, now)])
-                self._next_due = await self.services.store.next_due()
-            except StoreFailed as error:
-                log.error("timers_failed", extra={"why": str(error)})
-                self._next_due, due = ambient.now() + AGAIN, ()
-            following = self._next_due
-            nap = LONGEST_NAP if following is None else following - ambient.now()
+            self._next_due, self._due_nap = None, LONGEST_NAP  # a new one brings it forward
+            await self._contain(self._append_due, "timers_failed")
+            nap = self._due_nap
+            if self._next_due is not None:
+                now = ambient.now() + self._store_ahead
+                nap = min(nap, max(0.05, self._next_due - now))
             with suppress(TimeoutError):
-                async with ambient.limit(max(AGAIN if due else 0.05, min(LONGEST_NAP, nap))):
+                async with ambient.limit(nap):
                     await self._timer.wait()
             self._timer.clear()
 
+    async def _append_due(self) -> None:
+        """One round over all that is due, a page at a time: what nobody here can serve, or its
+        session has not come to yet, holds up nothing behind it."""
+        store = self.services.store
+        self._due_nap, now, waiting = AGAIN, await store.now(), set[str]()
+        self._store_ahead = now - ambient.now()
+        after: tuple[str, QuestionRow] | None = None
+        while page := await store.due(now, DUE_PAGE, after):
+            after = page[-1]
+            ours = [(place, row) for place, row in page if self._serves(place)]
+            waiting.update(row.id for _, row in ours)
+            await self.accept([one for place, row in ours for one in _due(place, row, now)])
+        following = await store.next_due(now)
+        # what was due the last time too makes no progress: it is looked at ever less often
+        stuck = bool(waiting) and waiting <= self._due_before
+        self._due_before = waiting
+        self._due_patience = min(LONGEST_NAP, 2 * self._due_patience) if stuck else AGAIN
+        self._due_nap = self._due_patience if waiting else LONGEST_NAP
+        if following is not None:
+            self._due_nap = min(self._due_nap, max(0.05, following - now))
+
+    def _serves(self, conversation: str) -> bool:
+        return conversation.partition(":")[0] in self.services.adapters
+
     # ---- end -----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def keep_closed(self, conversation: str) -> AsyncIterator[None]:
+        """End the conversation's session, and begin none while the body runs. What the session
+        could not commit is forgotten."""
+        self._closed[conversation] = False
+        try:
+            while conversation in self.sessions or conversation in self._starting:
+                if (session := self.sessions.get(conversation)) is not None:
+                    session.end(Drained(), "closed")
+                self._changed.clear()
+                await self._changed.wait()
+            self.services.unsaved.pop(conversation, None)
+            self.services.refused.pop(conversation, None)
+            yield
+        finally:
+            if self._closed.pop(conversation, False):
+                self.wake(conversation)
 
     async def drain(self, patience: float) -> None:
         """Let running turns end for `patience` seconds, then suspend and give back the rest."""

@@ -39,8 +39,8 @@ from gateway.people.quotas import over_quota
 from gateway.people.relays import show_brought
 from gateway.present import HEARD
 from gateway.sessions.decisions import describe
-from gateway.sessions.parts import joined, settles_in, whole
-from gateway.sessions.reading import Reading, only_voice, words
+from gateway.sessions.parts import goes_on, is_part, joined, settles_in, whole
+from gateway.sessions.reading import Reading, only_voice, steerable, words
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     Changes,
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("turnkeeper.intake")
 
 
+MAX_RECEIPTS = 4
+"""Of one burst of messages."""
 RECEIPT_AFTER = 0.7
 """Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
@@ -68,6 +70,7 @@ class Intake:
         self._session = session
         self._reading = Reading(session.services, session.adapter, session.conversation)
         self._told_full = False
+        self._unmarked: list[InboxRow] = []
         self._edits: dict[int, tuple[int, ...]] = {}
         """Rows of edits by the waiting row that they changed: they are done with it."""
 
@@ -123,6 +126,11 @@ class Intake:
             return
         self._follow(message)
         question = self._open_input(message)
+        if question is not None and self._is_more_than_words(row, message):
+            session.queue.append(row)  # read like any message before it answers: see `begin`
+            if session.active is not None:
+                self._receipt(row, message)
+            return
         if question is not None:
             changes = isinstance(question.question, PlanReview)
             choice: Choice = "edit" if changes else "once"
@@ -137,6 +145,46 @@ class Intake:
             self._receipt(row, message)
         if (session.row.settings.arrival or "queue") == "interrupt":
             await self.stop(message.sender, "interrupt", ())
+
+    def _is_more_than_words(self, row: InboxRow, message: MessageReceived) -> bool:
+        """It brings files, or is a part of what is not all there."""
+        last = self._session.queue[-1] if self._session.queue else None
+        further = last is not None and goes_on(last, row)
+        return bool(message.attachments) or is_part(message) or further
+
+    async def _answered_by(self, parts: Sequence[InboxRow]) -> bool:
+        """The message of these parts, taken out of the queue, answers an open question."""
+        session, row = self._session, joined(parts)
+        message = row.inbound
+        question = self._open_input(message) if isinstance(message, MessageReceived) else None
+        if question is None or not isinstance(message, MessageReceived):
+            return False
+        for _ in parts:
+            session.queue.popleft()
+        text = await self._reading.answer(row)
+        self._reading.take_heard()
+        done = tuple(seq for part in parts for seq in self.with_edits(part.seq))
+        if not text:  # the question stays open
+            self._tell_lost(row.seq, message.sender.language, Changes(done=done))
+            return True
+        self._tell_lost(row.seq, message.sender.language)
+        open_turn = await session.open_turn(question.turn)
+        open_turn.done += done[1:]
+        choice: Choice = "edit" if isinstance(question.question, PlanReview) else "once"
+        answer = session.decisions.answer(message.sender, choice, text)
+        await session.decisions.decide(question, answer, row.seq)
+        return True
+
+    def _tell_lost(self, seq: int, language: str, along: Changes | None = None) -> None:
+        """Tell the person, and not the model alone, of files that could not be had."""
+        lost = self._reading.take_lost()
+        if lost:
+            lines = (say("lost_file", language, name=name, why=why) for name, why in lost)
+            text = "\n".join((*lines, say("send_again", language)))
+            changes = along or Changes()
+            self._session.notice(seq, text, "warning", state="kept", along=changes)
+        elif along is not None:
+            self._session.submit(along)
 
     async def _unknown(self, inbound: MessageReceived | CommandGiven) -> str:
         pairing, sender = self._session.services.pairing, inbound.sender
@@ -193,16 +241,31 @@ class Intake:
             text = say("joined", session.language, n=session.services.most_waiting)
             session.notice(row.seq, text, state="kept")
 
-        async def give() -> None:
-            await ambient.wait(RECEIPT_AFTER)
-            if row not in session.queue:
-                return
+        begins = not self._unmarked
+        self._unmarked.append(row)
+        if begins:
+            session.services.spawn(self._mark_burst, "receipt")
+
+    async def _mark_burst(self) -> None:
+        """Receipts for what came in a burst and still waits: for its first messages and its last
+        one, at the chat's pace."""
+        session = self._session
+        pace = session.services.pace(session.conversation)
+        await ambient.wait(RECEIPT_AFTER)
+        burst, self._unmarked = self._unmarked, []
+        if len(burst) > MAX_RECEIPTS:
+            burst = [*burst[: MAX_RECEIPTS - 1], burst[-1]]
+        for n, row in enumerate(burst):
+            due = pace.edit_due() if n else pace.new_due()
+            await ambient.wait(max(0.0, due - ambient.monotonic()))
+            message = row.inbound
+            if not isinstance(message, MessageReceived) or row not in session.queue:
+                continue
             try:
                 await session.adapter.receipt(session.conversation, message.message)
             except DeliveryError as error:
                 log.info("no_receipt", extra={"why": str(error)})
-
-        session.services.spawn(give, "receipt")
+            pace.sent(new=False)
 
     def _edited(self, row: InboxRow, edit: MessageEdited) -> None:
         session = self._session
@@ -247,10 +310,12 @@ class Intake:
         if (session.row.settings.arrival or "queue") == "steer":
             for row in list(session.queue):
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
+                    if steerable(row) is None or self._open_input(row.inbound) is not None:
+                        break  # it is read when its turn comes, and so is what was said after it
                     taken.append(row)
                     session.queue.remove(row)
                     open_turn.done += self.with_edits(row.seq)[1:]
-        return tuple((row.seq, words(row)) for row in taken)
+        return tuple((row.seq, steerable(row) or words(row)) for row in taken)
 
     # ---- new turns -----------------------------------------------------------------------
 
@@ -263,6 +328,8 @@ class Intake:
             session.queue.popleft()
             return None
         parts = whole(session.queue)
+        if await self._answered_by(parts):
+            return None
         rows = [joined(parts)]
         surplus = len(session.queue) + 1 - len(parts) - session.services.most_waiting
         for _ in parts:
@@ -272,6 +339,7 @@ class Intake:
             surplus -= 1
         self._told_full = self._told_full and bool(session.queue)
         asked = await self._reading.asked(rows)
+        self._tell_lost(rows[0].seq, session.language)
         waiting = [q for q in session.questions.values() if q.status == "open"]
         if waiting:
             what = "; ".join(map(describe, waiting))
@@ -281,7 +349,7 @@ class Intake:
         done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
         row = self._turn_row(rows, taken, asked.said)
         row = runs.turn_of(session, row, rows[0].inbound)
-        open_turn = await session.start(row, asked, done)
+        open_turn = await session.start(row, asked, done, rows=taken)
         if heard := self._reading.take_heard():
             note = Noted(key=HEARD, value=Raw(msgspec.json.encode(heard)))
             await open_turn.journal.barrier(note)  # shown at once, and never transcribed again
@@ -293,6 +361,10 @@ class Intake:
         if not session.queue or not session.adapter.abilities.own_messages:
             return 0.0
         return settles_in(whole(session.queue), ambient.now())
+
+    def is_edited(self, seq: int) -> bool:
+        """The waiting row was changed by its person."""
+        return seq in self._edits
 
     def with_edits(self, seq: int) -> tuple[int, ...]:
         """The waiting row and those of its edits, which end together."""
@@ -349,7 +421,7 @@ class Intake:
                 self._session.queue.popleft()
             waiting, *rest = [seq for row in parts for seq in self.with_edits(row.seq)]
             word = say("stopped", self._session.language)
-            self._session.notice(waiting, word, also=(*rest, *done))
+            self._session.notice(waiting, word, along=Changes(done=(*rest, *done)))
             return True
         if active is None or active.closed:
             return False

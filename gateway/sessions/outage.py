@@ -7,7 +7,7 @@ from functools import partial
 from gateway.errors import DeliveryError
 from gateway.messages import Conversation, Inbound, MessageReceived
 from gateway.sessions.services import Services
-from gateway.texts import say
+from gateway.texts import Key, say
 from gateway.views import Notice
 
 log = logging.getLogger("turnkeeper.outage")
@@ -31,15 +31,21 @@ class Outage:
                 self._told.add(where.id)
                 self._services.spawn(partial(self._say, where, sender.language), "outage")
 
+    def trouble(self, where: Conversation, language: str) -> None:
+        """Work that is under way there cannot be committed: it goes on by itself later."""
+        if where.id not in self._told:
+            self._told.add(where.id)
+            self._services.spawn(partial(self._say, where, language, "troubled"), "outage")
+
     def over(self) -> None:
         """Something was kept again."""
         self._told.clear()
 
-    async def _say(self, where: Conversation, language: str) -> None:
+    async def _say(self, where: Conversation, language: str, key: Key = "outage") -> None:
         adapter = self._services.adapters[where.platform]
         if adapter.abilities.reads_views:
             return  # its API has refused the message with a word of its own
-        view = Notice(text=say("outage", language), tone="error")
+        view = Notice(text=say(key, language), tone="error")
         try:
             for payload in adapter.render(view, where):
                 await adapter.send(where, payload)

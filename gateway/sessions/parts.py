@@ -22,7 +22,7 @@ def whole(queue: Sequence[InboxRow]) -> list[InboxRow]:
     """The rows at the head of `queue` that are one message."""
     rows = list(islice(queue, 1))
     for before, row in pairwise(queue):
-        if not _goes_on(before, row):
+        if not goes_on(before, row):
             break
         rows.append(row)
     return rows
@@ -32,7 +32,8 @@ def settles_in(rows: Sequence[InboxRow], now: float) -> float:
     """Seconds until no other part of `rows` is to be expected, 0 if it is whole."""
     last = rows[-1].inbound
     if isinstance(last, MessageReceived) and (last.album or _is_cut(last)):
-        return max(0.0, rows[-1].at + SETTLE - now)
+        left = rows[-1].at + SETTLE - now
+        return left if 0 < left <= SETTLE else 0.0  # else the clock was set back meanwhile
     return 0.0
 
 
@@ -46,7 +47,13 @@ def joined(rows: Sequence[InboxRow]) -> InboxRow:
     return replace(rows[0], inbound=replace(parts[0], text=text, attachments=files))
 
 
-def _goes_on(before: InboxRow, after: InboxRow) -> bool:
+def is_part(message: MessageReceived) -> bool:
+    """Other parts of it may follow."""
+    return bool(message.album) or _is_cut(message)
+
+
+def goes_on(before: InboxRow, after: InboxRow) -> bool:
+    """`after` is a further part of what `before` is a part of."""
     one, other = before.inbound, after.inbound
     if not isinstance(one, MessageReceived) or not isinstance(other, MessageReceived):
         return False

@@ -2,15 +2,20 @@
 what a voice note says."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
-from pathlib import Path
+from io import BytesIO
+from typing import BinaryIO
 
 from msgspec import Struct
 
+from agent_core import ambient
 from agent_core.context.prompt import attributed
-from agent_core.errors import ModelFailed
+from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Picture
-from gateway.errors import DeliveryError
+from agent_core.text import file_name
+from agent_core.tools import paths
+from gateway.errors import Ambiguous, DeliveryError, RateLimited, TokenRefused, Unsent
 from gateway.messages import (
     Attachment,
     Conversation,
@@ -24,9 +29,17 @@ from gateway.sessions.services import Services
 from gateway.store.rows import InboxRow
 from gateway.texts import say
 
+log = logging.getLogger("turnkeeper.reading")
+
+JOINED_FILE = "messages.txt"
 INCOMING = "incoming"
 """Folder of the workspace for files that people send."""
 MOST_QUOTED = 2_000
+MAX_JOINED = 64_000
+"""Characters of waiting messages that one prompt holds; the rest is a file in its workspace."""
+FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
+"""How often a file is fetched that may be fetched again, within so many seconds, and after what
+pause; it doubles."""
 MOST_PICTURES = 10
 """Of one turn, that the model is shown; all are files in its workspace."""
 
@@ -57,6 +70,14 @@ def shown(row: InboxRow) -> str:
     return "\n".join([inbound.text, *(f"[{file.name}]" for file in inbound.attachments)]).strip()
 
 
+def steerable(row: InboxRow) -> str | None:
+    """What a running turn is told of `row`, None if it has to be read first, as a turn does."""
+    message = row.inbound
+    if not isinstance(message, MessageReceived) or message.attachments:
+        return None
+    return f"{_quoted(message.reply_to)}{words(row)}" if message.reply_to else words(row)
+
+
 def only_voice(message: MessageReceived) -> bool:
     """Nothing to work with but what is spoken."""
     files = message.attachments
@@ -71,6 +92,7 @@ class Reading:
         self._adapter = adapter
         self._conversation = conversation
         self._heard: list[str] = []
+        self._lost: list[tuple[str, str]] = []
         self._seen: list[Picture] = []
 
     def take_heard(self) -> str:
@@ -78,16 +100,54 @@ class Reading:
         heard, self._heard = "\n".join(self._heard), []
         return heard
 
+    def take_lost(self) -> tuple[tuple[str, str], ...]:
+        """(name, why) of the files that could not be had since the last call."""
+        lost, self._lost = tuple(self._lost), []
+        return lost
+
     async def asked(self, rows: Sequence[InboxRow]) -> Asked:
         """All of `rows` as one turn takes it up."""
         self._seen.clear()
         texts = [await self._whole(row) for row in rows]
         return Asked(
             pictures=tuple(self._seen[:MOST_PICTURES]),
-            text="\n\n".join(texts),
+            text=await self._within_bounds(texts),
             said="\n\n".join(map(shown, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
         )
+
+    async def answer(self, row: InboxRow) -> str:
+        """The message `row` as the answer to a question: its words, files and spoken words; ""
+        if nothing of it can be had."""
+        message = row.inbound
+        if not isinstance(message, MessageReceived):
+            return ""
+        lost = len(self._lost)
+        read = [await self._file(attachment) for attachment in message.attachments]
+        if not message.text and len(self._lost) - lost == len(message.attachments):
+            return ""
+        return "\n".join(filter(None, (message.text, *read)))
+
+    async def _within_bounds(self, texts: Sequence[str]) -> str:
+        """The messages one after another; what is more than a prompt should hold goes to a file
+        that it names."""
+        used = 0
+        for n, text in enumerate(texts):
+            used += len(text) + 2
+            if n and used > MAX_JOINED:
+                break
+        else:
+            return "\n\n".join(texts)
+        rest = "\n\n".join(texts[n:])
+        workspace = self._services.agent.workspace(self._conversation)
+        source = BytesIO(rest.encode("utf-8", "replace"))
+        try:
+            path = await asyncio.to_thread(paths.add, workspace, INCOMING, JOINED_FILE, source)
+        except (OSError, ToolFailed):  # nothing is lost, whatever it costs
+            return "\n\n".join(texts)
+        left = len(texts) - n
+        more = f"[{left} more messages, {len(rest)} characters: {path}. Read all of it.]"
+        return "\n\n".join((*texts[:n], more))
 
     async def _whole(self, row: InboxRow) -> str:
         """All of `row` in words; what cannot be had is said too."""
@@ -102,17 +162,44 @@ class Reading:
         return text.lstrip("\n")
 
     async def _file(self, attachment: Attachment) -> str:
-        name = Path(attachment.name).name.lstrip(".") or "file"
-        folder = self._services.agent.workspace(self._conversation) / INCOMING
+        """Fetch it into a file of the gateway's own, then copy that into the workspace: whatever
+        was planted there is not followed."""
+        name = file_name(attachment.name)
+        workspace = self._services.agent.workspace(self._conversation)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = _free(folder, name)
-            await self._adapter.fetch(attachment, path)
-            said = f"[file: {INCOMING}/{path.name}, {path.stat().st_size} bytes]"
-            await self._look(f"{INCOMING}/{path.name}")
-        except (DeliveryError, OSError) as error:
+            with await asyncio.to_thread(paths.scratch, workspace) as file:
+                await self._fetch(attachment, file)
+                size = file.tell()
+                file.seek(0)
+                path = await asyncio.to_thread(paths.add, workspace, INCOMING, name, file)
+                said = f"[file: {path}, {size} bytes]"
+                await self._look(path)
+                if attachment.voice:
+                    file.seek(0)
+                    said += f"\n{await self._spoken(file, name)}"
+        except (DeliveryError, OSError, ToolFailed) as error:
+            self._lost.append((name, str(error)))
             return say("lost_file", "", name=name, why=str(error))
-        return f"{said}\n{await self._spoken(path)}" if attachment.voice else said
+        return said
+
+    async def _fetch(self, attachment: Attachment, file: BinaryIO) -> None:
+        """Fetch it, again after what passes: a few times, and not for long."""
+        until, pause = ambient.monotonic() + FETCH_SECONDS, FETCH_PAUSE
+        for tries_left in reversed(range(FETCH_TRIES)):
+            try:
+                return await self._adapter.fetch(attachment, file)
+            except TokenRefused:
+                raise
+            except (Unsent, Ambiguous, RateLimited) as error:
+                wait = error.retry_after if isinstance(error, RateLimited) else pause
+                if not tries_left or ambient.monotonic() + wait > until:
+                    raise
+                log.info("fetched_again", extra={"why": str(error)})
+            await ambient.wait(wait)
+            pause *= 2
+            file.seek(0)
+            file.truncate()
+        return None
 
     async def _look(self, path: str) -> None:
         """Keep what the model can be shown: a workspace's files may change, a turn's may not."""
@@ -120,12 +207,12 @@ class Reading:
         if picture is not None:
             self._seen.append(picture)
 
-    async def _spoken(self, path: Path) -> str:
+    async def _spoken(self, audio: BinaryIO, name: str) -> str:
         hearing = self._services.hearing
         if hearing is None:
             return "[a voice note; no transcription model is set, so nobody has listened to it]"
         try:
-            spoken = await hearing.words(path)
+            spoken = await hearing.words(audio, name)
         except ModelFailed as error:
             return f"[a voice note that could not be transcribed: {error}]"
         self._heard.append(spoken)
@@ -137,12 +224,3 @@ def _quoted(quote: Quote) -> str:
         return ""
     lines = "\n".join(f"> {line}" for line in quote.text[:MOST_QUOTED].splitlines())
     return f"> {quote.author}:\n{lines}\n"
-
-
-def _free(folder: Path, name: str) -> Path:
-    """A path for `name` that nothing has yet: the second photo.jpg does not replace the first."""
-    stem, suffix = Path(name).stem, Path(name).suffix
-    path, n = folder / name, 2
-    while path.exists():
-        path, n = folder / f"{stem}-{n}{suffix}", n + 1
-    return path

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from agent_core import ambient
 from gateway.access import Access
@@ -13,7 +12,10 @@ from gateway.jobs.book import Book
 from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
+from gateway.retention.sweeping import Retention
 from gateway.sessions.feed import Feed
+from gateway.sessions.slots import Slots
+from gateway.sessions.unsaved import Refused, Unsaved
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Store
 from gateway.vault.vault import Vault
@@ -30,8 +32,9 @@ class Spawn(Protocol):
 class Hearing(Protocol):
     """What listens to voice notes."""
 
-    async def words(self, audio: Path) -> str:
-        """What is said in the file `audio`; raises ModelFailed."""
+    async def words(self, audio: BinaryIO, name: str) -> str:
+        """What is said in the file `audio`, by whose `name` its format is known; raises
+        ModelFailed."""
 
 
 class Pairing(Protocol):
@@ -99,6 +102,15 @@ class Services:
     """None: nothing is done again and again."""
     memory: Memories | None = None
     """None: nothing is remembered."""
+    retention: Retention | None = None
+    """None: no conversation is ever dropped."""
+    unsaved: dict[str, Unsaved] = field(default_factory=dict)
+    """By conversation: what its last session made and could not commit."""
+    refused: dict[str, Refused] = field(default_factory=dict)
+    """By conversation: the commit that ended its last session, since the store never takes it."""
+    troubled: Callable[[Conversation, str], None] = lambda where, language: None
+    """Told of a conversation whose work cannot be committed at the moment."""
+    slots: Slots = field(default_factory=Slots)
     _gates: dict[str, Gate] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)
 

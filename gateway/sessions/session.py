@@ -6,8 +6,10 @@ One turn at a time, in order of arrival. Everything that a person does enters as
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -19,22 +21,31 @@ from agent_core.messages import Message
 from agent_core.orchestration.brief import Result
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
-from gateway.errors import Fenced, StoreFailed
+from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.history.undo import Past, begin_again, take_back
 from gateway.jobs import running as runs
 from gateway.jobs.present import JobFold
 from gateway.jobs.work.scripts import Scripted
 from gateway.memory.recall import recalled, remembered
-from gateway.messages import ButtonPressed, CommandGiven, Conversation, FormSubmitted
+from gateway.messages import (
+    ButtonPressed,
+    CommandGiven,
+    Conversation,
+    FormSubmitted,
+    QuestionDue,
+    QuestionExpired,
+    sender_of,
+)
 from gateway.plans import again as plans
 from gateway.present import Fold
-from gateway.sessions.commits import Commits
+from gateway.sessions.commits import Commits, encode_json
 from gateway.sessions.company import Circumstances, Company
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.intake import Intake
 from gateway.sessions.reading import Asked
 from gateway.sessions.services import Services
-from gateway.sessions.turns import OpenTurn, began, read_brief
+from gateway.sessions.slots import Place
+from gateway.sessions.turns import OpenTurn, began, note_rows, read_brief
 from gateway.store.rows import (
     Changes,
     InboxRow,
@@ -49,11 +60,16 @@ log = logging.getLogger("turnkeeper.session")
 class Session(Commits):
     """Runs one conversation under its lease until nothing is left to do."""
 
-    def __init__(self, services: Services, conversation: Conversation, opened: Opened) -> None:
+    def __init__(
+        self, services: Services, conversation: Conversation, opened: Opened, failures: int = 0
+    ) -> None:
+        """`failures`: sessions of this process that ended here in a row without progress."""
         super().__init__(services, conversation, opened)
         self.decisions = Decisions(self)
         self._opened = opened
+        self._failures = failures
         self._intake = Intake(self)
+        self._place = Place(services.slots, self._event.set)
 
     # ---- life ----------------------------------------------------------------------------
 
@@ -67,39 +83,145 @@ class Session(Commits):
             sending = True
             try:
                 await self.outbox.run()
+            except Exception as error:  # noqa: BLE001  # the border: a bug of the sender itself
+                log.exception("sender_failed", extra={"conversation": self.conversation.id})
+                self.services.count("senders_failed")
+                self.end(Drained(), f"the sender failed: {error}")
             finally:
                 sender.set()
                 self._event.set()
 
         self.services.spawn(send, f"outbox:{self.conversation.id}")
+        self.services.spawn(self._watch_lease, f"lease:{self.conversation.id}")
         try:
             await self._serve()
+        except (Unreadable, Unstorable) as error:
+            self.end(Drained(), str(error))
+            raise  # it will not pass: the host counts it
         except (StoreFailed, Fenced) as error:
             self.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
+        except Exception as error:
+            self.end(Drained(), f"{type(error).__name__}: {error}")
+            raise
         finally:
+            self._place.leave()
+            self.tenure.end()
             self.outbox.stop()
             if sending:
                 await sender.wait()
             if isinstance(self.ended, Drained):
                 await self._give_back()
 
+    async def _watch_lease(self) -> None:
+        if not await self.tenure.watch():
+            self.end(LeaseLost(), "not renewed in time")
+
     async def _serve(self) -> None:
         self.outbox.load(self._opened.views)
+        self._set_aside_damaged()
         await self._absorb(self._opened.inbox)
         self.seen = max(self.seen, self._opened.last)
+        await self._give_up_refused()
         await self._after_crash()
+        await self._restore_unsaved()
         while self.ended is None:
             if self.woken:
                 self.woken = False
                 arrivals = await self.services.store.arrivals(self.lease.conversation, self.seen)
                 await self._absorb(arrivals)
+            elif self._wants_turn() and not self._place.is_given():
+                self._event.clear()
+                if not self._place.is_given():
+                    await self._event.wait()
             elif (open_turn := await self._next_turn()) is not None:
                 await self._run_turn(open_turn)
+                self._place.leave()
             elif (wait := self._intake.settles_in()) > 0:
                 self._event.clear()
                 await self._wait_until(ambient.monotonic() + wait)
             elif not self.queue and await self._let_go():
                 return
+
+    def on_undeliverable(self, turn: str) -> None:
+        runs.pause_undeliverable(self.services, turn)
+
+    def _wants_turn(self) -> bool:
+        """A turn is to be run or begun."""
+        running = any(turn.status == "running" for turn in self.turns.values())
+        wants = running or (bool(self.queue) and not self._intake.settles_in())
+        if not wants:
+            self._place.leave()
+        return wants
+
+    # ---- what is set aside -----------------------------------------------------------------
+
+    def _set_aside_damaged(self) -> None:
+        """Rows that this version cannot read become dead letters; all else goes on."""
+        damaged = self._opened.damaged
+        if not damaged:
+            return
+        self.services.count("rows_unreadable", len(damaged))
+        for letter in damaged:
+            text = say("unreadable", self.language, what=letter.kind, id=letter.id)
+            self.announce(letter, text)
+
+    async def _give_up_refused(self) -> None:
+        """What the store will never take ends here, and is told."""
+        refused = self.services.refused.pop(self.conversation.id, None)
+        if refused is None:
+            return
+        self.services.unsaved.pop(self.conversation.id, None)
+        if refused.turn in self.turns and refused.again:
+            self._bury_unread(self.turns[refused.turn], refused.why)
+            return
+        if refused.turn in self.turns:
+            self.given_up.add(refused.turn)
+            open_turn = await self.open_turn(refused.turn)
+            text = say("unstorable", open_turn.row.language)
+            self._bury(open_turn, "error", text, refused.why)
+            return
+        for row in [row for row in self.queue if row.seq in refused.rows]:
+            self.queue.remove(row)
+            self._give_up_message(row, say("unstorable", self.language), refused.why)
+
+    def _give_up_message(self, row: InboxRow, text: str, why: str) -> None:
+        """A message that cannot be worked on becomes a dead letter; its person is told."""
+        _, *edits = self._intake.with_edits(row.seq)
+        letter = self.give_up_row(row, why)
+        along = Changes(done=tuple(edits), letters=(letter,))
+        self.notice(row.seq, text, "error", state="kept", along=along)
+
+    async def _restore_unsaved(self) -> None:
+        """Commit first what the last session made here and could not commit."""
+        if self.ended is not None:
+            return  # the next session does it
+        unsaved = self.services.unsaved.pop(self.conversation.id, None)
+        if unsaved is None or not unsaved.records:
+            return
+        if unsaved.stored:
+            if unsaved.turn.id not in self.turns:
+                return
+            open_turn = await self.open_turn(unsaved.turn.id)
+            if len(open_turn.journal.records) != unsaved.count:
+                return
+        else:
+            rows = [row for row in self.queue if row.seq in unsaved.turn.inbox]
+            edited = any(self._intake.is_edited(row.seq) for row in rows)
+            if edited or len(rows) != len(unsaved.turn.inbox):
+                return
+            for row in rows:
+                self.queue.remove(row)
+            turn, brief = unsaved.turn, read_brief(unsaved.records)
+            open_turn = OpenTurn(turn, brief, self.fold(turn), (), self._write)
+            open_turn.done = unsaved.done
+            self.turns[turn.id] = turn
+            self.loaded[turn.id] = open_turn
+        self.services.count("records_restored", len(unsaved.records))
+        try:
+            await open_turn.journal.barrier(*unsaved.records)
+        except StoreFailed:
+            self.services.unsaved.setdefault(self.conversation.id, unsaved)
+            raise
 
     async def _absorb(self, rows: Iterable[InboxRow]) -> None:
         """Handle inbox rows in order; `seen` moves on once a row is handled or left queued."""
@@ -115,17 +237,35 @@ class Session(Commits):
                 continue
             try:
                 await self._intake.take(row)
+            except (Unreadable, Unstorable) as error:
+                self._fail_row(row, str(error))
             except (StoreFailed, Fenced):
                 raise
-            except Exception:
+            except Exception as error:  # noqa: BLE001  # the border: the other rows go on
                 log.exception("row_failed", extra={"seq": row.seq})
-                self.services.count("rows_failed")
-                self.submit(Changes(dead=(row.seq,)))
+                self._fail_row(row, f"{type(error).__name__}: {error}")
             self.seen = max(self.seen, row.seq)
+
+    def _fail_row(self, row: InboxRow, why: str) -> None:
+        """A row that could not be worked on becomes a dead letter. Who did it is told."""
+        self.services.count("rows_failed")
+        letter = self.give_up_row(row, why)
+        aside = [letter]
+        if isinstance(row.inbound, QuestionExpired | QuestionDue):
+            question = self.questions.pop(row.inbound.question, None)
+            if question is not None:  # or its time would come again and again
+                payload = encode_json(question)
+                aside.append(self.letter("question", question.id, why, payload, question.turn))
+        if sender_of(row.inbound) is None:
+            self.submit(Changes(letters=tuple(aside)))
+            return
+        text = say("row_failed", self.language, id=letter.id)
+        along = Changes(letters=tuple(aside))
+        self.notice(row.seq, text, "error", state="kept", along=along)
 
     async def _after_crash(self) -> None:
         """Count holders that ended without progress; give up on what ends them each time."""
-        if not self._opened.crashed:
+        if not self._opened.crashed and not self._failures:
             return
         crashes = self.row.crashes + 1
         running = [turn for turn in self.turns.values() if turn.status == "running"]
@@ -134,14 +274,16 @@ class Session(Commits):
             self.turns[resumed.id] = resumed
             self.submit(Changes(turns=(resumed,)))
             if resumed.resumes >= self.services.give_up_after:
-                await self._bury(await self.open_turn(resumed.id))
+                text = say("dead", resumed.language, n=resumed.resumes)
+                why = f"ended its process {resumed.resumes} times"
+                self._bury(await self.open_turn(resumed.id), "dead", text, why)
         elif self.queue:
             self.row = replace(self.row, crashes=crashes)
             self.submit(Changes(row=self.row))
             if crashes >= self.services.give_up_after:
-                poison, *edits = self._intake.with_edits(self.queue.popleft().seq)
                 text = say("dead", self.language, n=crashes)
-                self.notice(poison, text, "error", state="dead", also=tuple(edits))
+                why = f"ended its process {crashes} times"
+                self._give_up_message(self.queue.popleft(), text, why)
                 self.row = replace(self.row, crashes=0)
 
     async def _let_go(self) -> bool:
@@ -182,9 +324,10 @@ class Session(Commits):
 
     async def _next_turn(self) -> OpenTurn | None:
         """The turn to run now: one that was answered or cut off, else the next message's."""
-        for turn in self.turns.values():
+        for turn in list(self.turns.values()):
             if turn.status == "running":
-                return await self.open_turn(turn.id)
+                with suppress(Unreadable):
+                    return await self.open_turn(turn.id)
         self._occupied = True  # what is being made is not in the queue any more
         try:
             match self.queue[0].inbound if self.queue else None:
@@ -203,11 +346,16 @@ class Session(Commits):
             return known
         await self.written()
         row = self.turns[turn_id]
-        records = await self.services.store.records(turn_id)
+        try:
+            records = await self.services.store.records(turn_id)
+        except Unreadable as error:
+            self._bury_unread(row, str(error))
+            raise
         self.outbox.load(await self.services.store.outbox(self.lease.conversation, turn_id))
         open_turn = OpenTurn(row, read_brief(records), self.fold(row), records, self._write)
         open_turn.stored = True
         self.loaded[turn_id] = open_turn
+        self.decisions.reopen(open_turn)
         return open_turn
 
     def fold(self, row: TurnRow) -> Fold:
@@ -219,10 +367,16 @@ class Session(Commits):
         return Fold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
 
     async def start(
-        self, row: TurnRow, asked: Asked, done: tuple[int, ...], past: Past | None = None
+        self,
+        row: TurnRow,
+        asked: Asked,
+        done: tuple[int, ...],
+        past: Past | None = None,
+        rows: Sequence[InboxRow] = (),
     ) -> OpenTurn:
         """A new turn; it enters the store with its first commit. `past`: the turn that it is in
-        place of, which the same commit takes back; `asked` was fetched then."""
+        place of, which the same commit takes back; `asked` was fetched then. `rows`: what it
+        begins with, kept for the case that it cannot end."""
         await self.history.rows()
         now = await remembered(self, row)
         if past is not None:
@@ -238,10 +392,11 @@ class Session(Commits):
         open_turn.done = done
         self.turns[row.id] = row
         self.loaded[row.id] = open_turn
-        if shows and not asked.fetched:
-            open_turn.journal.defer(began(brief))
-        else:
-            await open_turn.journal.barrier(began(brief))
+        open_turn.journal.defer(began(brief))
+        if rows:
+            open_turn.journal.defer(note_rows(rows))
+        if not shows or asked.fetched:
+            await open_turn.journal.barrier()
         return open_turn
 
     async def _run_turn(self, open_turn: OpenTurn) -> None:
@@ -252,6 +407,7 @@ class Session(Commits):
             open_turn.journal,
             Company(self, open_turn),
             open_turn.brief.max_turns,
+            self.tenure.permit,
         )
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self.history.of(open_turn)
@@ -302,6 +458,11 @@ class Session(Commits):
         except (Suspend, asyncio.CancelledError) as error:
             reason = turn.dead or (error if isinstance(error, Suspend) else Drained())
             open_turn.outcome = reason
+        except (StoreFailed, Fenced) as error:
+            refused = isinstance(error, Unreadable | Unstorable)
+            open_turn.outcome = turn.dead or (error if refused else Drained())
+            if not refused:  # it passes: the turn goes on in the next session
+                self.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
         except Exception as error:
             open_turn.outcome = turn.dead or error
             if turn.dead is None:
@@ -326,7 +487,7 @@ class Session(Commits):
             await self._limit_parked()
         elif isinstance(outcome, Exception) and not open_turn.closed:
             text = say("bug", open_turn.row.language, id=open_turn.id)
-            self.close_turn(open_turn, Stopped(key="stopped", reason="error", text=text))
+            self._bury(open_turn, "error", text, f"{type(outcome).__name__}: {outcome}")
             self.services.count("turns_failed")
         if open_turn.closed:
             self.drop(open_turn)
@@ -374,13 +535,35 @@ class Session(Commits):
         if self.active is not open_turn:
             self.drop(open_turn)
 
-    async def _bury(self, open_turn: OpenTurn) -> None:
-        """A turn that ends its process each time is a dead letter; the lane moves on."""
+    def _bury(
+        self, open_turn: OpenTurn, reason: Literal["dead", "error"], text: str, why: str
+    ) -> None:
+        """End a turn that cannot go on: what began it becomes dead letters; the lane moves on."""
         row = open_turn.row
         self.services.count("turns_dead")
-        log.error("turn_dead", extra={"turn": row.id, "resumes": row.resumes})
-        text = say("dead", row.language, n=row.resumes)
-        self.close_turn(open_turn, Stopped(key="stopped", reason="dead", text=text))
+        log.error("turn_dead", extra={"turn": row.id, "resumes": row.resumes, "why": why})
+        open_turn.letters = tuple(
+            self.letter("message", str(one.seq), why, encode_json(one.inbound), row.id)
+            for one in open_turn.began_with()
+        )
+        self.close_turn(open_turn, Stopped(key="stopped", reason=reason, text=text))
+
+    def _bury_unread(self, row: TurnRow, why: str) -> None:
+        """A turn whose journal cannot be read ends by its row alone, and is a dead letter."""
+        self.services.count("turns_dead")
+        log.error("turn_dead", extra={"turn": row.id, "why": why})
+        self.turns.pop(row.id, None)
+        self.loaded.pop(row.id, None)
+        asked = [one for one in self.questions.values() if one.turn == row.id]
+        for question in asked:
+            del self.questions[question.id]
+        letter = self.letter("turn", row.id, why, encode_json(row), row.id)
+        text = say("unreadable", row.language or self.language, what="turn", id=letter.id)
+        self.announce(letter, text)
+        if asked:
+            closed = (replace(question, status="cancelled") for question in asked)
+            self.submit(Changes(questions=tuple(closed)))
+        runs.ended(self, row, self._last)
 
     def drop(self, open_turn: OpenTurn) -> None:
         """The turn is over: nothing of it stays in memory but what is still to be sent."""
@@ -390,7 +573,7 @@ class Session(Commits):
         for question in [q for q in self.questions.values() if q.turn == open_turn.id]:
             del self.questions[question.id]
         self.outbox.forget(open_turn.id)
-        runs.ended(self, open_turn, self._last)
+        runs.ended(self, open_turn.row, self._last)
 
     def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
         """What people said for the running turn since it was last asked."""

@@ -2,7 +2,7 @@
 takes along."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from agent_core.context.transcript import messages_of, settled
 from agent_core.errors import Suspend
-from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record, Stopped
+from agent_core.journal import Answered, Asked, Began, Finished, Journal, Noted, Record, Stopped
 from agent_core.messages import Message, Text
 from agent_core.orchestration.brief import Brief, Result
 from agent_core.scope import Turn
 from gateway.present import Fold
-from gateway.store.rows import InboxRow, TurnRow, TurnStatus
+from gateway.store.rows import InboxRow, Letter, TurnRow, TurnStatus
 
 Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
 Outcome: TypeAlias = Result | Suspend | Exception
@@ -33,6 +33,8 @@ class OpenTurn:
         self.journal = Journal(records, lambda batch: write(self, batch))
         self.count = len(self.journal.records)
         self.done: tuple[int, ...] = ()
+        self.letters: tuple[Letter, ...] = ()
+        """Dead letters that its next commit takes along."""
         self.ending: tuple[Message, ...] | None = None
         self.seen: tuple[Message, ...] = ()
         """What its model saw at the end, where that is not its history and `ending`."""
@@ -55,6 +57,11 @@ class OpenTurn:
     def closed(self) -> bool:
         """Its last commit is queued."""
         return self.row.status not in ("running", "parked")
+
+    def began_with(self) -> tuple[InboxRow, ...]:
+        """The inbox rows that it began with, as far as they are known."""
+        record = self.journal.find(INBOUND, Noted)
+        return _read_rows(record.value) if record is not None else ()
 
     def open_questions(self) -> tuple[Asked, ...]:
         """Questions asked and not answered, in order."""
@@ -93,6 +100,16 @@ class OpenTurn:
             said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
             return (*facts, said)
         return settled(facts)
+
+
+INBOUND = "inbound"
+"""Key of the record that holds the inbox rows which began the turn."""
+_read_rows = msgspec.json.Decoder(tuple[InboxRow, ...]).decode
+
+
+def note_rows(rows: Sequence[InboxRow]) -> Noted:
+    """The record of what began a turn: its messages can be resubmitted from it."""
+    return Noted(key=INBOUND, value=msgspec.Raw(msgspec.json.encode(tuple(rows))))
 
 
 def began(brief: Brief) -> Began:

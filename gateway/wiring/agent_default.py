@@ -285,6 +285,8 @@ class TurnkeeperAgent:
     ) -> Result:
         """The turn's code over its scope. A turn that is stopped takes along what runs in the
         background of its conversation, one that parks or ends leaves it running."""
+        # where it lies now: the data folder may have been moved, or restored elsewhere
+        brief = replace(brief, workspace=str(self._folder / Path(brief.workspace).name))
         box = hands.toolbox.showing(brief.more, hands.toolbox.barred)
         hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
         try:

@@ -2,7 +2,7 @@
 poll went out, for that is what people wait for."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -22,11 +22,14 @@ from gateway.jobs.work.hooks import Calls
 from gateway.memory.shelf import Memories
 from gateway.messages import Inbound
 from gateway.ops import control, lock
+from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
+from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, Hooks, JobDesk
 from gateway.sessions.host import Host
 from gateway.sessions.outage import Outage
 from gateway.sessions.services import Services
+from gateway.sessions.slots import Slots
 from gateway.settings import VERSION, Settings, SettingsError
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Directory, Store
@@ -37,12 +40,15 @@ from gateway.wiring.ears import Ears
 from gateway.wiring.jobs import WORKSPACES
 from gateway.wiring.linking import DirectoryLinking
 from gateway.wiring.pairing import DirectoryPairing
+from gateway.wiring.retention import make_retention
 
 log = logging.getLogger("turnkeeper.assembly")
 
 STORE = "turnkeeper.db"
 DEMO = "This is a demo: a script answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real model."
 WEB_SECRET = "secret:web"
+LINKS = "link:"
+"""How the names of documents begin that hold until when a used sign-in link would be good."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +59,8 @@ class Parts:
     host: Host
     agent: TurnkeeperAgent
     outage: Outage
+    hold_name: Callable[[], Coroutine[None, None, None]]
+    """Keeps this replica's name until cancelled; SettingsError if another process has it."""
 
     @property
     def services(self) -> Services:
@@ -110,7 +118,12 @@ class Parts:
         return BookDesk(jobs, self.services)
 
     def operations(
-        self, health: Health, url: str, issue: Callable[[], str], stop: Callable[[], None]
+        self,
+        health: Health,
+        url: str,
+        issue: Callable[[], str],
+        stop: Callable[[], None],
+        restore: Callable[[str], bool],
     ) -> control.Operations:
         """What the control socket can do; `issue` gives a one-time token for the page."""
         live = control.Live(
@@ -118,12 +131,14 @@ class Parts:
             link=lambda: f"{url}signin/{issue()}",
             wake=self.host.wake,
             stop=stop,
+            restore=restore,
         )
         return control.Operations(
             store=self.services.store,
             pairing=self.services.pairing,
             jobs=self.agent.jobs.console,
             live=live,
+            upkeep=StoreUpkeep(self.settings, self.services.store, self.host),
         )
 
     def _state(self, health: Health) -> str:
@@ -144,6 +159,8 @@ async def assemble(
     sandbox = await _sandbox(settings)
     store = await open_store(settings)
     stack.push_async_callback(store.close)
+    owner = settings.replica or lock.replica_id(settings.home, ambient.new_id)
+    hold_name = await claim_name(store, owner, stack)
     folder = settings.home / WORKSPACES
     agent = TurnkeeperAgent(
         folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
@@ -157,10 +174,11 @@ async def assemble(
         agent=agent,
         access=access(settings, store),
         spawn=host.spawn,
-        owner=settings.replica or lock.replica_id(settings.home, ambient.new_id),
+        owner=owner,
         question_expires=settings.question_expires,
         question_reminder=settings.question_reminder,
         version=VERSION,
+        slots=Slots(settings.turns_at_once),
         ledger=agent.ledger,
         vault=agent.vault,
     )
@@ -171,7 +189,10 @@ async def assemble(
     host.attach(services)
     limited = replace(settings.jobs, spend=models.agent.limits.job)
     agent.jobs.attach(services, host, limited, settings.home)
-    parts = Parts(settings=settings, host=host, agent=agent, outage=Outage(services))
+    services.retention = await make_retention(settings, store)
+    outage = Outage(services)
+    services.troubled = outage.trouble
+    parts = Parts(settings=settings, host=host, agent=agent, outage=outage, hold_name=hold_name)
     services.pairing = pairing(lambda: parts.settings, store, lambda: services.access, host.accept)
     services.linking = DirectoryLinking(store)
     about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": services.owner}
@@ -242,11 +263,43 @@ def access(settings: Settings, directory: Directory) -> Access:
 
 async def open_store(settings: Settings) -> Store:
     """Redis where it is set, else the file in the data folder."""
+    if was_cut_off(settings.home):
+        raise StoreFailed("a restore was cut off; give `turnkeeper restore FILE --force` again")
     if not settings.redis_url:
         return await SqliteStore.open(settings.home / STORE)
     from gateway.store.redis import RedisStore
 
-    return await RedisStore.open(settings.redis_url)
+    journals = settings.retention.periods.journals
+    without_log = settings.redis_without_log
+    return await RedisStore.open(settings.redis_url, without_log=without_log, journals=journals)
+
+
+async def claim_name(
+    store: Store, name: str, stack: AsyncExitStack
+) -> Callable[[], Coroutine[None, None, None]]:
+    """Take the replica's name, for which there is one living process, and what keeps it.
+    SettingsError. A store in a file has one process anyway."""
+    if isinstance(store, SqliteStore):
+        return keep_nothing
+    from gateway.store.redis import RedisStore
+
+    assert isinstance(store, RedisStore)
+    presence = store.presence(name)
+    if not await presence.claim():
+        mend = "another running process has this name; give each replica a name of its own."
+        raise SettingsError("REPLICA_ID", name, mend)
+    stack.push_async_callback(presence.give_up)
+
+    async def hold() -> None:
+        await presence.hold()
+        mend = "another process has taken this name while this one stood still; it ends."
+        raise SettingsError("REPLICA_ID", name, mend)
+
+    return hold
+
+
+async def keep_nothing() -> None:
+    """There is no name to keep."""
 
 
 async def hints(parts: Parts) -> None:
@@ -255,7 +308,7 @@ async def hints(parts: Parts) -> None:
         from gateway.store.redis import RedisStore
 
         if isinstance(store := parts.services.store, RedisStore):
-            await store.hints(parts.host.wake)
+            await store.hints(parts.host.wake, parts.host.look)
 
 
 async def web_secret(directory: Directory) -> bytes:
@@ -265,6 +318,16 @@ async def web_secret(directory: Directory) -> bytes:
         await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode(), b"")
         known = await directory.get(WEB_SECRET)
     return known or b""
+
+
+async def claim_link(directory: Directory, nonce: str, until: int) -> bool:
+    """Note that a sign-in link was used, for all replicas; False if it was before."""
+    now = ambient.now()
+    for key in await directory.keys(LINKS):
+        body = await directory.get(key)
+        if body is not None and float(body) < now:
+            await directory.put(key, None, body)
+    return await directory.put(f"{LINKS}{nonce}", str(until).encode(), b"")
 
 
 async def _models(settings: Settings) -> ModelSettings:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gateway.access import Role
 from gateway.commands.menu import Menu
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
-from gateway.ports import Live, Offered, Shown, Summary, Waiting
+from gateway.ports import Live, Offered, Scope, Shown, Standing, Summary, Waiting
 from gateway.sessions.host import Host
 from gateway.store.rows import InboxRow
 
@@ -31,15 +31,20 @@ class GatewayDesk:
 
     async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
         """The newest ones by position, oldest first."""
-        return await self._host.services.store.views(conversation, 0, limit, latest=True)
+        return await self._host.services.store.latest(conversation, limit)
 
-    async def waiting(self, conversation: str) -> tuple[Waiting, ...]:
-        """Messages that no turn has begun with."""
-        return still_waiting(await self._host.services.store.arrivals(conversation, 0))
+    async def standing(self, conversation: str) -> Standing:
+        """Its state, and the messages that no turn has begun with."""
+        store = self._host.services.store
+        waiting = still_waiting(await store.arrivals(conversation, 0))
+        one = await store.summary(conversation)
+        if one is None:
+            return Standing(title="", state="idle", waiting=waiting)
+        return Standing(title=one.title, state=one.state, waiting=waiting)
 
-    async def conversations(self, prefix: str, limit: int, words: str = "") -> tuple[Summary, ...]:
-        """Whose address begins with `prefix`, newest first."""
-        return await self._host.services.store.conversations(prefix, limit, words)
+    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        """The conversations of a list, newest first."""
+        return await self._host.services.store.recent(scope, limit, words)
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
         """What changes from now on, in this process."""

@@ -3,8 +3,7 @@ first note that comes."""
 
 import asyncio
 import importlib
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from agent_core.settings import Endpoint
 
@@ -20,13 +19,13 @@ class Ears:
         self._model = model
         self._transcriber: Transcriber | None = None
 
-    async def words(self, audio: Path) -> str:
+    async def words(self, audio: BinaryIO, name: str) -> str:
         """What is said in the file `audio`; raises ModelFailed."""
         if self._transcriber is None:
-            name = "agent_core.models.transcription"
-            module = await asyncio.to_thread(importlib.import_module, name)
+            path = "agent_core.models.transcription"
+            module = await asyncio.to_thread(importlib.import_module, path)
             self._transcriber = module.Transcriber(self._endpoint, self._model)
-        return await self._transcriber.words(audio)
+        return await self._transcriber.words(audio, name)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -90,7 +90,7 @@ class JobWork:
         assert services is not None and services.jobs is not None and services.deliver is not None
         book = services.jobs
         look = self.file.look if self.file is not None else None
-        scheduler = Scheduler(book.jobs, services.deliver, book.settle, look)
+        scheduler = Scheduler(book.jobs, services.deliver, book.settle, look, services.store.now)
         book.ring = scheduler.ring
         return scheduler
 

@@ -1,7 +1,9 @@
 """Shows that a call to be approved is shown as it will run, with nothing hidden."""
 
 import json
+import time
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,3 +66,12 @@ def test_what_is_shown_says_exactly_what_runs(name: str, text: str) -> None:
     assert visible(shown) == shown and not set(map(ord, shown)) & set(HIDDEN)
     bare = name == "command" and shown == text
     assert bare or json.loads(shown) == {name: text}
+
+
+def test_many_and_deep_arguments_are_laid_out_quickly() -> None:
+    many = msgspec.json.encode({f"key{n}": n for n in range(30_000)} | {"code": "x"}).decode()
+    deep = '{"code": "x", "a": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    for arguments in (many, many.replace('"code"', '"command"'), deep):
+        began = time.process_time()
+        assert laid_out(arguments)
+        assert time.process_time() - began < 2

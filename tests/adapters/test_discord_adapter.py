@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -181,18 +182,19 @@ async def test_files_go_out_and_stay_at_an_edit(
             await discord.send(TEAM, payload(Media(files=bad)))
 
 
-async def test_fetching(server: DiscordServer, discord: DiscordAdapter, tmp_path: Path) -> None:
+async def test_fetching(server: DiscordServer, discord: DiscordAdapter) -> None:
     server.files["a.txt"] = b"hello"
     url = f"{server.base}/files/a.txt"
     server._said["8"] = {"attachments": [{"id": "5", "url": url}, {"id": "6", "url": "http://x/"}]}
-    await discord.fetch(Attachment(ref="7100/8/5", name="a.txt"), tmp_path / "to")
-    assert (tmp_path / "to").read_bytes() == b"hello"
+    to = BytesIO()
+    await discord.fetch(Attachment(ref="7100/8/5", name="a.txt"), to)
+    assert to.getvalue() == b"hello"
     for ref in ("7100/8/6", "7100/8/9", "7100/9/5", "http://evil/", "1/2/../3"):
         with pytest.raises(Rejected):
-            await discord.fetch(Attachment(ref=ref, name="x"), tmp_path / "no")
+            await discord.fetch(Attachment(ref=ref, name="x"), to)
     with pytest.raises(Rejected):
-        await discord.fetch(Attachment(ref="7100/8/5", name="x", size=99 << 20), tmp_path / "no")
-    assert not (tmp_path / "no").exists()
+        await discord.fetch(Attachment(ref="7100/8/5", name="x", size=99 << 20), to)
+    assert to.getvalue() == b"hello"
 
 
 # ---- receiving -----------------------------------------------------------------------------

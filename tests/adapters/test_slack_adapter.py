@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -159,15 +160,15 @@ async def test_a_file_that_was_not_taken_was_not_sent(
 
 
 async def test_what_people_sent_is_fetched_with_the_token_and_from_slack_only(
-    server: SlackServer, adapter: SlackAdapter, tmp_path: Path
+    server: SlackServer, adapter: SlackAdapter
 ) -> None:
     server.files["F1"] = b"hello"
-    to = tmp_path / "f"
+    to = BytesIO()
     await adapter.fetch(Attachment(ref="F1", name="f"), to)
-    assert to.read_bytes() == b"hello"
+    assert to.getvalue() == b"hello"
     with pytest.raises(Rejected, match="file_not_found"):
         await adapter.fetch(Attachment(ref="F2", name="f"), to)
-    assert not to.exists()
+    assert to.getvalue() == b"hello"
     with pytest.raises(Rejected, match="not kept by Slack"):
         async with adapter._wire.download("https://slack.com.evil.example/f"):
             pass

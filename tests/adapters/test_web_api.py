@@ -5,6 +5,7 @@ import io
 import json
 import random
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 
 import aiohttp
@@ -204,11 +205,12 @@ async def test_a_file_is_kept_attached_and_fetched(tmp_path: Path) -> None:
         assert status == 202
         (said,) = server.desk.accepted
         assert isinstance(said, MessageReceived)
-        await server.adapter.fetch(said.attachments[0], tmp_path / "copy")
-        assert (tmp_path / "copy").read_bytes() == b"hello"
+        copy = BytesIO()
+        await server.adapter.fetch(said.attachments[0], copy)
+        assert copy.getvalue() == b"hello"
         for ref in ("owner/none/x", "../../etc/passwd", "/etc/passwd", "a/../b", "a/b/\0"):
             with pytest.raises(Rejected):
-                await server.adapter.fetch(Attachment(ref=ref, name="x"), tmp_path / "no")
+                await server.adapter.fetch(Attachment(ref=ref, name="x"), BytesIO())
         headers = as_person(server, "ann")
         async with aiohttp.ClientSession(server.url, headers=headers) as http:
             async with http.post(f"{C1}/messages", json=message) as answer:

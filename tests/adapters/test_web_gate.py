@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, Gate, Refused
+from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, Claim, Gate, Refused
 from agent_core import ambient
 from tests.fakes.web_server import SECRET, TOKEN, serve
 
@@ -41,9 +41,10 @@ def hands() -> Iterator[Hands]:
 
 
 def gate(
-    host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str | None = None, port: int = 8080
-) -> Gate:
-    return Gate(SECRET, host, port, names, token)
+    host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str | None = None, port: int = 8080,
+    claim: Claim | None = None,
+) -> Gate:  # fmt: skip
+    return Gate(SECRET, host, port, names, token, claim)
 
 
 def refusal(gate: Gate, method: str, **headers: str) -> int:
@@ -153,35 +154,35 @@ def test_no_changed_cookie_is_a_session(data: st.DataObject) -> None:
         gate().person({}, cookie[:at] + other + cookie[at + 1 :])
 
 
-def test_a_link_works_once_and_for_ten_minutes(hands: Hands) -> None:
+async def test_a_link_works_once_and_for_ten_minutes(hands: Hands) -> None:
     here = gate()
     token = here.issue("ann")
-    assert here.redeem(token) == "ann"
+    assert await here.redeem(token) == "ann"
     with pytest.raises(Refused):
-        here.redeem(token)
+        await here.redeem(token)
     late = here.issue("ann")
     hands.time += LINK_SECONDS
     with pytest.raises(Refused):
-        here.redeem(late)
+        await here.redeem(late)
     assert here.issue("ann") != here.issue("ann")
 
 
-def test_a_link_of_another_process_works_until_a_restart_forgets_the_used_ones(
+async def test_a_link_of_another_process_works_until_a_restart_forgets_the_used_ones(
     hands: Hands,
 ) -> None:
     running = gate()
     hands.time += 5
     token = gate().issue("ann")
-    assert running.redeem(token) == "ann"
+    assert await running.redeem(token) == "ann"
     hands.time += 5
     with pytest.raises(Refused):
-        gate().redeem(token)
+        await gate().redeem(token)
 
 
-def test_a_link_is_no_cookie_and_a_cookie_no_link(hands: Hands) -> None:
+async def test_a_link_is_no_cookie_and_a_cookie_no_link(hands: Hands) -> None:
     here = gate()
     with pytest.raises(Refused):
-        here.redeem(here.session("ann"))
+        await here.redeem(here.session("ann"))
     with pytest.raises(Refused):
         here.person({}, here.issue("ann"))
 
@@ -309,3 +310,20 @@ async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None
                 assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
                 assert "no-" in answer.headers["Cache-Control"]
                 assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+async def test_a_link_that_is_claimed_in_a_store_works_once_in_all_processes(hands: Hands) -> None:
+    used: set[str] = set()
+
+    async def claim(nonce: str, until: int) -> bool:
+        new = nonce not in used
+        used.add(nonce)
+        return new
+
+    old, token = gate(claim=claim), gate().issue("ann")
+    hands.time += 5
+    younger = gate(claim=claim)
+    assert await younger.redeem(token) == "ann"
+    for one in (old, younger, gate(claim=claim)):
+        with pytest.raises(Refused):
+            await one.redeem(token)

@@ -75,7 +75,7 @@ async def long_story(life: Life) -> None:
     assert (whole.kind, kept.kind, kept.shows) == ("turn", "summary", ((2, 3),))
     assert len([m for m in whole.messages if m.role == "tool"]) == len(ROUNDS)
     assert text_of(kept.messages[0]).startswith("[Earlier messages, summarised]\nrounds done")
-    assert await life.store.thread(ROOM.id) == (kept.messages,)
+    assert await life.store.thread(ROOM.id, kept.shows) == (kept.messages,)
 
 
 def look_at_long(folder: Path, label: str) -> None:
@@ -106,7 +106,7 @@ async def retry_story(life: Life) -> None:
     assert [row.kind for row in rows] == ["turn", "turn", "undone", "turn"]
     assert rows[2].turn == rows[1].turn and rows[2].shows == ((0, 1),)
     assert rows[3].messages[0] == rows[1].messages[0]
-    first, last = await life.store.thread(ROOM.id)
+    first, last = await life.store.thread(ROOM.id, ((0, 1), (3, 4)))
     assert (first, last) == (rows[0].messages, rows[3].messages)
 
 

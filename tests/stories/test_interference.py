@@ -205,7 +205,7 @@ def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(every: int) ->
         one.ledger.note("stolen")
 
     async def second(one: Life) -> None:
-        for conversation in await one.store.work("r2"):
+        for conversation, _ in await one.store.work("r2"):
             one.host.wake(conversation)
         await one.say("m1", "hello")
         await one.say("m2", "do note look|deploy add")

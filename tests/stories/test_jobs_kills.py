@@ -51,8 +51,8 @@ class PointedJobs:
     async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
         return await self._jobs.runs(job, limit)
 
-    async def unfinished(self) -> tuple[Run, ...]:
-        return await self._jobs.unfinished()
+    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+        return await self._jobs.unfinished(job)
 
     async def commit(self, before: Job | None, after: Job | None, runs: tuple[Run, ...]) -> bool:
         return await self._around("job", lambda: self._jobs.commit(before, after, runs))

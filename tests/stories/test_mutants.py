@@ -368,13 +368,13 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R21 a call starts though the lease may end before it",
-        code("_call", "if not self._holder.may_send(SEND_LIMIT):", "if False:"),
+        code("_call", "if not self._holder.may_send(min(limit, SEND_LIMIT)):", "if False:"),
         rules.test_R21_no_call_outlives_the_lease,
         (),
     ),
     (
         "R21 a holder that cannot renew works on",
-        code("_end_overdue", "<= ttl / 3", "<= -1e9"),
+        code("_acts_for", "- self.services.ttl / 3", "+ 1e9"),
         rules.test_R21_no_call_outlives_the_lease,
         (),
     ),

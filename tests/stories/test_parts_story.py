@@ -1,5 +1,6 @@
 """What comes besides words: albums, cut-up pastes, voice notes; and files given back."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -129,3 +130,38 @@ async def test_a_voice_note_that_the_provider_refuses(rig: Rig) -> None:
     (seen,) = rig.seen(role="user")
     assert "could not be transcribed: openai did not accept the request (404)" in seen
     assert (rig.workspace() / "incoming" / "voice.ogg").read_bytes() == b"OggS!"
+
+
+@pytest.mark.parametrize("plant", ["folder", "file", "chain", "pipe"])
+async def test_a_file_does_not_go_through_a_planted_link(
+    rig: Rig, tmp_path: Path, plant: str
+) -> None:
+    await rig.start()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    incoming = rig.workspace() / "incoming"
+    incoming.parent.mkdir(parents=True)
+    match plant:
+        case "folder":
+            incoming.symlink_to(outside)
+        case "chain":
+            (incoming.parent / "a").symlink_to(rig.home)
+            incoming.symlink_to("a")
+        case "file":
+            incoming.mkdir()
+            (incoming / "jobs.toml").symlink_to(rig.home / "jobs.toml")
+        case _:
+            incoming.mkdir()
+            os.mkfifo(incoming / "jobs.toml")
+    rig.telegram.files["f"] = b"[[job]]"
+    file = {"file_id": "f", "file_unique_id": "u", "file_name": "jobs.toml", "file_size": 7}
+    rig.telegram.say(PERSON, "", document=file, caption="look at this")
+    await rig.shows("ack")
+    await rig.quiet()
+    assert not (rig.home / "jobs.toml").exists() and not list(outside.iterdir())
+    (seen,) = rig.seen(role="user")
+    if plant in ("file", "pipe"):
+        assert "[file: incoming/jobs-2.toml, 7 bytes]" in seen
+        assert (incoming / "jobs-2.toml").read_bytes() == b"[[job]]"
+    else:
+        assert "could not be fetched" in seen

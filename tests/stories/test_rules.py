@@ -622,11 +622,11 @@ def test_R20_a_sender_whose_lease_is_short_waits_for_its_renewal(tmp_path: Path)
         def looked(seconds: float) -> bool:
             asked.append(may_send(seconds))
             if len(asked) == 1:
-                session.deadline += 60.0  # it is renewed after all
+                session.tenure.deadline += 60.0  # it is renewed after all
             return asked[-1]
 
         session.may_send = looked  # type: ignore[method-assign]
-        session.deadline -= 29.0
+        session.tenure.deadline -= 29.0
         await ends(one, "ack hello")
         assert asked[0] is False and asked[1:] and all(asked[1:])
 
@@ -779,11 +779,11 @@ def test_a_timer_is_not_forgotten_when_the_store_fails_once(tmp_path: Path) -> N
     async def story(one: Life) -> None:
         due, failed = one.store.due, list[float]()
 
-        async def fails_once(now: float, most: int) -> object:
+        async def fails_once(now: float, most: int, after: object = None) -> object:
             if one.ledger.all("send") and not failed:
                 failed.append(now)
                 raise StoreFailed("for a moment")
-            return await due(now, most)
+            return await due(now, most, after)
 
         one.store.due = fails_once  # type: ignore[attr-defined]
         one.services.question_expires = 1.0

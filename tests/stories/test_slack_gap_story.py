@@ -12,7 +12,7 @@ from adapters.slack.adapter import SlackAdapter
 from adapters.slack.live import missed
 from gateway import clock
 from gateway.messages import CommandGiven, Inbound, MessageReceived
-from gateway.ports import Summary
+from gateway.ports import Scope, Summary, account_scope
 from gateway.views import Abilities
 from tests.adapters.slack_rig import adapter_of, where
 from tests.adapters.telegram_rig import Store
@@ -72,8 +72,8 @@ async def test_a_gap_in_the_connection_is_read_page_by_page(
     monkeypatch.setattr(missed, "PAGE", 2)
     store = Store()
 
-    async def recent(prefix: str, limit: int) -> Sequence[Summary]:
-        assert where().id.startswith(prefix) and limit == missed.THREADS
+    async def recent(scope: Scope, limit: int) -> Sequence[Summary]:
+        assert scope == account_scope(where()) and limit == missed.THREADS
         old = where("D0OLD").id
         return (
             Summary(conversation=where().id, title="", at=clock.now(), state="idle"),

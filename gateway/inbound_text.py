@@ -1,0 +1,73 @@
+"""The text of what comes in, cleaned once for all platforms, before it is stored."""
+
+import unicodedata
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.text import clean
+from gateway.messages import Inbound
+
+IDS = frozenset(
+    ("account", "album", "channel", "event", "groups", "handle", "id", "key", "message", "person")
+    + ("platform", "press", "question", "ref", "thread", "token", "workspace")
+)
+"""Fields that name something: they are kept as they are, as far as a store takes them."""
+LINES = frozenset(("name", "author"))
+"""Fields that are one line: the names of people and files."""
+S = TypeVar("S", bound=Struct)
+
+
+def clean_inbound(inbound: Inbound) -> Inbound:
+    """`inbound` with clean texts and names; itself where nothing is to be done."""
+    return _struct(inbound)
+
+
+def _struct(value: S) -> S:
+    changed = {}
+    for field in value.__struct_fields__:
+        before = getattr(value, field)
+        after = _value(field, before)
+        if after != before:
+            changed[field] = after
+    return replace(value, **changed) if changed else value
+
+
+def _value(field: str, value: object) -> object:
+    match value:
+        case str() if field in IDS:
+            return value if value.isascii() else _encodable(value)
+        case str() if field in LINES:
+            return _line(value)
+        case str():
+            return clean(value)
+        case Struct():
+            return _struct(value)
+        case tuple():
+            items = tuple(_value(field, one) for one in value)
+            same = all(now is was for now, was in zip(items, value, strict=True))
+            return value if same else items
+        case _:
+            return value
+
+
+def _encodable(name: str) -> str:
+    """Two names stay two: a half of a character pair is written out."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "backslashreplace").decode()
+    return name
+
+
+def _line(name: str) -> str:
+    """Without line ends, and without what turns or hides the letters beside it."""
+    if name.isascii() and name.isprintable():
+        return name
+    plain = " ".join(clean(name).split())
+    return "".join(char for char in plain if char == "\u200d" or not _turns(char))
+
+
+def _turns(char: str) -> bool:
+    return unicodedata.category(char) == "Cf"
