@@ -36,6 +36,9 @@ HIDDEN = {
 }
 """Characters that turn or hide text, by what is shown for them: how JSON writes them."""
 
+MAX_BESIDE = 16
+"""Arguments beside code that are looked for in the call's text; with more it is shown as JSON."""
+
 
 def visible(text: str) -> str:
     """`text` with its hidden characters shown."""
@@ -47,8 +50,10 @@ def laid_out(arguments: str) -> str:
     or the bare command of a call that has nothing else and hides nothing; code stands below what
     else there is."""
     try:
-        text = _bare(arguments) or msgspec.json.format(arguments, indent=2)
-    except msgspec.DecodeError:
+        if bare := _bare(arguments):
+            return visible(bare)
+        text = msgspec.json.format(arguments, indent=2)
+    except (msgspec.DecodeError, RecursionError):
         text = arguments.strip()
     return "" if text == "{}" else visible(text)
 
@@ -60,8 +65,10 @@ def _bare(arguments: str) -> str:
     if not isinstance(known, dict) or named[0] not in known:
         return ""
     shown = known.pop(named[0])
+    if len(known) > (MAX_BESIDE if "code" in named else 0):
+        return ""
     twice = any(arguments.count(f'"{name}"') != 1 for name in known)
-    if not isinstance(shown, str) or not shown.strip() or twice or (known and "command" in named):
+    if not isinstance(shown, str) or not shown.strip() or twice:
         return ""
     plain = all((one.isprintable() or one == "\n") and ord(one) not in HIDDEN for one in shown)
     if not plain or (shown != shown.strip() and "command" in named):

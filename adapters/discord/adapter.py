@@ -18,11 +18,11 @@ from adapters.discord.parse import files_of
 from adapters.discord.receive import Receiver
 from adapters.discord.render import render
 from adapters.discord.session import Session
-from adapters.discord.threads import GONE, Threads
+from adapters.discord.threads import UNKNOWN, UNKNOWN_MESSAGE, Threads
 from adapters.discord.transport import Part, Refused, Wire
 from adapters.outputs import kept_copy
 from gateway import clock
-from gateway.errors import Ambiguous, DeliveryError, Rejected
+from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
 from gateway.messages import Attachment, Conversation
 from gateway.ports import Accept
 from gateway.views import Abilities, View
@@ -70,7 +70,7 @@ class DiscordAdapter:
         if not token.strip():
             raise ValueError("the Discord bot token is empty")
         self.last_contact = 0.0
-        self._wire = Wire(token, api_base_url)
+        self._wire = Wire(token, api_base_url, self._lose_contact)
         self._own_host = urlsplit(api_base_url).netloc
         self._threads = Threads(self._wire)
         session = Session(self._wire, gateway_url, Memory(memory), reads=reads)
@@ -126,16 +126,19 @@ class DiscordAdapter:
         files = _sources(data)
         data["flags"] = int(str(data["flags"])) & ~QUIET
         data.setdefault("attachments", [])
-        *others, last = self._threads.order(conversation)
-        for channel in others:
+        gone: Rejected | None = None
+        for channel in self._threads.order(conversation):
             try:
                 await self._call(_message("PATCH", channel, native), data, files)
             except Refused as error:
-                if error.code not in GONE:
+                if error.code not in UNKNOWN:
                     raise
+                if gone is None or error.code == UNKNOWN_MESSAGE:
+                    gone = Gone(str(error)) if error.code == UNKNOWN_MESSAGE else error
             else:
                 return
-        await self._call(_message("PATCH", last, native), data, files)
+        if gone is not None:
+            raise gone
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
         """Discord has none (abilities)."""
@@ -170,16 +173,14 @@ class DiscordAdapter:
         except DeliveryError as error:
             log.debug("discord_no_receipt", extra={"error": str(error)})
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 25 MB. The file's address is asked for anew: it is good for a day."""
         if attachment.size > MOST_FETCHED:
             raise Rejected("the file is larger than 25 MB")
-        url = await self._url_of(attachment)
         try:
-            await self._download(url, to)
-        except (DeliveryError, OSError):
-            to.unlink(missing_ok=True)
-            raise
+            await self._download(await self._url_of(attachment), to)
+        except Ambiguous as error:
+            raise Unsent(str(error)) from None  # a download may be made again
 
     async def _url_of(self, attachment: Attachment) -> str:
         pieces = attachment.ref.split("/")
@@ -198,16 +199,14 @@ class DiscordAdapter:
             raise Rejected("the file is not on Discord's servers")
         return url
 
-    async def _download(self, url: str, to: Path) -> None:
+    async def _download(self, url: str, to: BinaryIO) -> None:
         taken = 0
-        file = await asyncio.to_thread(to.open, "wb")
-        with file:
-            async with self._wire.download(url) as chunks:
-                async for chunk in chunks:
-                    taken += len(chunk)
-                    if taken > MOST_FETCHED:
-                        raise Rejected("the file is larger than 25 MB")
-                    file.write(chunk)
+        async with self._wire.download(url) as chunks:
+            async for chunk in chunks:
+                taken += len(chunk)
+                if taken > MOST_FETCHED:
+                    raise Rejected("the file is larger than 25 MB")
+                to.write(chunk)
 
     async def _call(self, route: Route, data: dict[str, object], files: Sequence[Source]) -> object:
         if not files:
@@ -217,7 +216,11 @@ class DiscordAdapter:
             return await self._wire.request(route, json=data | {"attachments": named}, parts=parts)
 
     def _touch(self) -> None:
-        self.last_contact = clock.monotonic()
+        if not self._wire.token_refused:
+            self.last_contact = clock.monotonic()
+
+    def _lose_contact(self) -> None:
+        self.last_contact = 0.0
 
 
 def _body(payload: bytes) -> dict[str, object]:

@@ -24,7 +24,7 @@ HEADING = re.compile(r"^ {0,3}#{4,6} +(.*?)(?: +#+)? *$")
 TASK = re.compile(r"^(\s*)[-*+] \[([ xX])\] ")
 IMAGE = re.compile(r"!(\[[^\]\n]*\]\([^)\s]+\))")
 SPECIAL = re.compile(r"([\\`*_~|<>#\[\]()])")
-LISTED = re.compile(r"^(\s*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
+LISTED = re.compile(r"^([^\S\n]*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
 MARKED = re.compile(r"[\\`*_~<&\[]")
 WEB = re.compile(r"https?://[^\s()]+$")
 WIDEST, LINKS = 90, 4

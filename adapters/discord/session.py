@@ -20,7 +20,7 @@ from adapters.discord.memory import Memory, Place
 from adapters.discord.parse import Json, Me, read_me
 from adapters.discord.transport import Refused, Wire
 from gateway import clock
-from gateway.errors import DeliveryError, Rejected, Unsent
+from gateway.errors import DeliveryError, Rejected, TokenRefused, Unsent
 
 log = logging.getLogger("adapters.discord")
 
@@ -76,9 +76,9 @@ class Session:
         """Learn who we are. Rejected if Discord refuses the token."""
         try:
             user = await self._wire.request(Route("GET", "/users/@me"))
+        except TokenRefused as error:
+            raise Rejected(str(error)) from None
         except Refused as error:
-            if error.status == 401:
-                raise Rejected("Discord refuses the bot token (401)") from None
             raise Unsent(str(error)) from None
         self.me = read_me(user)
         if self.me is None:

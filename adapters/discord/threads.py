@@ -18,7 +18,8 @@ from gateway.messages import Conversation
 
 log = logging.getLogger("adapters.discord")
 
-ANSWERED, GONE = (160004,), (10003, 10008)
+ANSWERED, UNKNOWN_MESSAGE = (160004,), 10008
+UNKNOWN = (10003, UNKNOWN_MESSAGE)
 """Discord's codes: the message has a thread already; no such channel or message."""
 CLOSED_FOR = 600.0
 """Seconds for which a channel is not asked again that lets us make no threads."""
@@ -99,7 +100,7 @@ class Threads:
         try:
             await self._wire.request(Route("GET", "/channels/{channel_id}", channel_id=number))
         except Refused as error:
-            return Place(channel=channel if error.code in GONE else number)
+            return Place(channel=channel if error.code in UNKNOWN else number)
         return Place(channel=number)
 
     async def _made(self, channel: str, number: str, name: str) -> Place:

@@ -6,8 +6,9 @@ so is whether a call may have been carried out.
 """
 
 import asyncio
+import logging
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import BinaryIO
 
@@ -18,7 +19,9 @@ from discord.http import HTTPClient, Route
 from msgspec import Struct
 
 from gateway import clock
-from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
+from gateway.errors import Ambiguous, RateLimited, Rejected, TokenRefused, Unsent
+
+log = logging.getLogger("adapters.discord")
 
 CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
 CONNECTIONS, WS_CLOSE = 200, 5.0
@@ -49,9 +52,12 @@ class Wire(HTTPClient):
     """One bot's calls. The session opens at the first one; `base` is the URL of the API.
 
     After `close` a call that is under way ends well, and a later one opens a session for itself:
-    the last words of a gateway that drains still go out."""
+    the last words of a gateway that drains still go out. `on_refusal` is called when Discord
+    refuses the token."""
 
-    def __init__(self, token: str, base: str) -> None:
+    def __init__(
+        self, token: str, base: str, on_refusal: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(asyncio.get_running_loop(), None)
         self.token = token
         self._base = base.rstrip("/")
@@ -60,6 +66,8 @@ class Wire(HTTPClient):
         self._closing = False
         self._spent: dict[str, float] = {}
         self._silent_until = 0.0
+        self._on_refusal = on_refusal
+        self.token_refused = False
 
     async def close(self) -> None:
         """Close the connections as soon as no call needs them."""
@@ -85,7 +93,8 @@ class Wire(HTTPClient):
     async def request(  # type: ignore[override]  # the SDK's takes its own files and forms
         self, route: Route, *, json: object = None, parts: Sequence[Part] = (), query: str = ""
     ) -> object:
-        """What the API answers, None if nothing. RateLimited, Unsent, Ambiguous or Refused."""
+        """What the API answers, None if nothing. RateLimited, Unsent, Ambiguous or Refused; who
+        answers an interaction shows its token, not the bot's."""
         key = f"{route.key}:{route.major_parameters}"
         await self._allowed(key, everywhere=route.webhook_token is None)
         url = self._base + route.url.removeprefix(Route.BASE) + (query and f"?{query}")
@@ -105,6 +114,12 @@ class Wire(HTTPClient):
             raise self._limited(key, payload)
         if status >= 500:
             raise Ambiguous(f"Discord answered {status}")
+        if route.webhook_token is None:
+            self.token_refused = status == 401
+        if self.token_refused and status == 401:
+            self._on_refusal()
+            log.error("discord_token_refused")
+            raise TokenRefused("Discord refuses the bot token (401)")
         if status >= 400:
             raise _refusal(status, payload)
         return _decoded(payload) if payload else None

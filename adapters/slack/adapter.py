@@ -66,7 +66,7 @@ class SlackAdapter:
         if not app.app_token and not app.signing_secret:
             raise ValueError("Slack needs an app token (Socket Mode) or a signing secret (HTTP)")
         self.last_contact = 0.0
-        self._wire = Wire(app.token, app.api_base_url)
+        self._wire = Wire(app.token, app.api_base_url, self._lose_contact)
         self._sessions = Sessions(self._wire)
         self._history = History(self._wire)
         self._streams = Streams(self._wire, self._sessions, self._history)
@@ -225,7 +225,7 @@ class SlackAdapter:
         except DeliveryError as error:
             log.debug("slack_no_receipt", extra={"why": str(error)})
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 50 MB."""
         if attachment.size > MOST_FETCHED:
             raise Rejected(f"the file is larger than {MOST_FETCHED >> 20} MB")
@@ -238,11 +238,8 @@ class SlackAdapter:
                 raise Rejected("Slack does not hand out this file")
             async with self._wire.download(url) as chunks:
                 await write(chunks, to, MOST_FETCHED)
-        except (DeliveryError, OSError) as error:
-            await asyncio.to_thread(to.unlink, missing_ok=True)
-            if isinstance(error, Ambiguous):
-                raise Unsent(str(error)) from None  # a download may be made again
-            raise
+        except Ambiguous as error:
+            raise Unsent(str(error)) from None  # a download may be made again
 
     async def _upload(self, where: Conversation, files: Sequence[Source], caption: str) -> str:
         """Nothing is seen of the files before the last call."""
@@ -280,7 +277,11 @@ class SlackAdapter:
         return {"id": name, "title": file.name or "file"}
 
     def _touch(self) -> None:
-        self.last_contact = clock.monotonic()
+        if not self._wire.token_refused:
+            self.last_contact = clock.monotonic()
+
+    def _lose_contact(self) -> None:
+        self.last_contact = 0.0
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,14 @@ from adapters.slack.people import People
 from adapters.slack.transport import Wire
 from gateway import clock
 from gateway.accounts.slack import Slack
-from gateway.errors import DeliveryError, RateLimited, Rejected, StoreFailed, Unsent
+from gateway.errors import (
+    DeliveryError,
+    RateLimited,
+    Rejected,
+    StoreFailed,
+    TokenRefused,
+    Unsent,
+)
 from gateway.messages import Inbound, Sender, sender_of
 from gateway.ports import Accept
 
@@ -46,8 +53,7 @@ OPENING = 2.5
 GAP = 150.0
 """Seconds of silence after which what was missed is read back: Slack itself sends again what it
 could not deliver, for some minutes."""
-REFUSED = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
-REFUSED_SOCKET = (*REFUSED, "not_allowed_token_type", "missing_scope")
+REFUSED_SOCKET = ("not_allowed_token_type", "missing_scope")
 
 
 class _Envelope(Struct, frozen=True):
@@ -97,7 +103,7 @@ class Receiver:
             try:
                 me = parse.read_me(await self._wire.call("auth.test", {}))
             except DeliveryError as error:
-                pause = await self._after(error, pause, REFUSED)
+                pause = await self._after(error, pause)
                 continue
             if me is None:
                 raise Rejected("SLACK_BOT_TOKEN belongs to no bot")
@@ -129,10 +135,12 @@ class Receiver:
             return inbound
         return replace(inbound, sender=await self._people.known(sender))
 
-    async def _after(self, error: DeliveryError, pause: float, refused: Sequence[str]) -> float:
+    async def _after(
+        self, error: DeliveryError, pause: float, refused: Sequence[str] = ()
+    ) -> float:
         """Wait before the next try; the pause after it."""
         why = str(error)
-        if isinstance(error, Rejected) and why.split(":")[0] in refused:
+        if isinstance(error, TokenRefused) or why.split(":")[0] in refused:
             log.error("slack_token_refused", extra={"why": why})
             raise Rejected(f"Slack refuses the token ({why})") from None
         log.warning("slack_unreachable", extra={"pause": pause, "why": why})
@@ -156,7 +164,7 @@ class Receiver:
                 continue
             brief = clock.monotonic() - began < LEAST_LIFE
             if brief or (reading.done() and not reading.result()):
-                pause = await self._after(Unsent("the connection did not last"), pause, ())
+                pause = await self._after(Unsent("the connection did not last"), pause)
             else:
                 pause = LEAST_PAUSE
 

@@ -5,9 +5,8 @@ text holds a token.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
@@ -16,7 +15,15 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from gateway import clock
-from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, Unsent
+from gateway.errors import (
+    Ambiguous,
+    DeliveryError,
+    Gone,
+    RateLimited,
+    Rejected,
+    TokenRefused,
+    Unsent,
+)
 
 Json = Mapping[str, object]
 
@@ -30,17 +37,22 @@ BUSY = ("service_unavailable", "request_timeout", "team_added_to_org", "accessli
 """Errors of calls that Slack did not carry out and may carry out later."""
 DOUBTFUL = ("internal_error", "fatal_error")
 """Slack: 'it's possible some aspect of the operation succeeded before the error was raised'."""
+TOKEN_ERRORS = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
 OFFICIAL = "slack.com"
 
+log = logging.getLogger("adapters.slack")
 SDK_LOG = logging.getLogger("adapters.slack.sdk")
 SDK_LOG.setLevel(logging.INFO)  # at DEBUG, or without a level of its own, it writes out each call
 
 
 class Wire:
     """Calls, uploads, downloads and sockets of one app. Sessions open at the first use; after
-    `close` a later call opens new ones: the last words of a gateway that drains still go out."""
+    `close` a later call opens new ones: the last words of a gateway that drains still go out.
+    `on_refusal` is called when Slack refuses the token."""
 
-    def __init__(self, token: str, base_url: str) -> None:
+    def __init__(
+        self, token: str, base_url: str, on_refusal: Callable[[], None] = lambda: None
+    ) -> None:
         self._token = token
         self._base_url = base_url
         self._host = urlsplit(base_url).hostname or ""
@@ -48,6 +60,8 @@ class Wire:
         self._client: AsyncWebClient | None = None
         self._under_way = 0
         self._closing = False
+        self._on_refusal = on_refusal
+        self.token_refused = False
         self._limited: dict[tuple[str, str], float] = {}
         """Until when (`clock.monotonic()`) Slack wants to hear nothing, by what it counts by."""
 
@@ -66,11 +80,17 @@ class Wire:
                         answer = await client.api_call(method, data=given)
                     else:
                         answer = await client.api_call(method, json=given)
+        except TokenRefused:
+            self.token_refused = True
+            self._on_refusal()
+            log.error("slack_token_refused", extra={"method": method})
+            raise
         except RateLimited as error:
             self._limited[counted] = clock.monotonic() + error.retry_after
             while len(self._limited) > KEPT:
                 self._limited.pop(next(iter(self._limited)))
             raise
+        self.token_refused = False
         data = answer.data
         if not isinstance(data, dict):
             raise Ambiguous(f"the answer to {method} is not an object")
@@ -165,15 +185,14 @@ class Wire:
             await self._close_if_idle()
 
 
-async def write(chunks: AsyncIterator[bytes], to: Path, most: int) -> None:
+async def write(chunks: AsyncIterator[bytes], to: BinaryIO, most: int) -> None:
     """Write `chunks` to the file `to`; Rejected beyond `most` bytes."""
     taken = 0
-    with to.open("wb") as file:  # noqa: ASYNC230 - small pieces, after each wait for the network
-        async for chunk in chunks:
-            taken += len(chunk)
-            if taken > most:
-                raise Rejected(f"the file is larger than {most >> 20} MB")
-            file.write(chunk)
+    async for chunk in chunks:
+        taken += len(chunk)
+        if taken > most:
+            raise Rejected(f"the file is larger than {most >> 20} MB")
+        to.write(chunk)
 
 
 class _told_apart:  # noqa: N801 - reads as a statement
@@ -202,6 +221,10 @@ def _decision(error: SlackApiError) -> DeliveryError:
     reason = str(data.get("error", "")) if isinstance(data, dict) else ""
     if status == 429 or reason in LIMITED:
         return RateLimited(_seconds(getattr(answer, "headers", {})))
+    if reason in TOKEN_ERRORS:
+        return TokenRefused(reason)
+    if reason == "message_not_found":
+        return Gone(reason)
     if reason in BUSY:
         return Unsent(reason)
     if status >= 500 or reason in DOUBTFUL or not reason:

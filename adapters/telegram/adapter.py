@@ -5,6 +5,7 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 import msgspec
@@ -26,7 +27,15 @@ from adapters.telegram.receive import Commands, Receiver
 from adapters.telegram.render import render, render_draft
 from adapters.telegram.transport import AiohttpRequest, Flood, NotSent, RawBot
 from gateway import clock
-from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, Unsent
+from gateway.errors import (
+    Ambiguous,
+    DeliveryError,
+    Gone,
+    RateLimited,
+    Rejected,
+    TokenRefused,
+    Unsent,
+)
 from gateway.messages import Attachment, Conversation, digest
 from gateway.ports import Accept
 from gateway.views import Abilities, View
@@ -36,6 +45,10 @@ log = logging.getLogger("adapters.telegram")
 SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
 """What a 400 says when the formatting is at fault and the bare text would pass."""
+GONE = re.compile(r"message to edit not found|message_id_invalid", re.IGNORECASE)
+"""What a 400 says to an edit when the message was deleted."""
+RECENT_METHODS = ("sendRichMessage", "sendMessageDraft", "sendRichMessageDraft")
+"""Methods to which a server that is older than them answers 404: the token may be good."""
 MOST_TOLD = 200
 MOST_REFUSED = 64
 EYES = [{"type": "emoji", "emoji": "👀"}]
@@ -81,6 +94,7 @@ class TelegramAdapter:
         self._hooked = webhook is not None
         self._outputs = outputs
         self._draft_failed = False
+        self._token_refused = False
         self._refused: deque[str] = deque(maxlen=MOST_REFUSED)
 
     @property
@@ -167,6 +181,10 @@ class TelegramAdapter:
                 self._draft_failed = True
                 log.warning("telegram_no_drafts", extra={"error": str(error)})
 
+    async def probe(self) -> None:
+        """Whether the server answers."""
+        await self._call("getMe", {})
+
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
         """A press too old to be answered is let go."""
         data: dict[str, object] = {"callback_query_id": press}
@@ -186,7 +204,7 @@ class TelegramAdapter:
         except DeliveryError as error:
             log.debug("telegram_no_receipt", extra={"error": str(error)})
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 20 MB, which is what the Bot API hands out."""
         file = await self._call("getFile", {"file_id": attachment.ref})
         path = file.get("file_path") if isinstance(file, dict) else None
@@ -197,11 +215,10 @@ class TelegramAdapter:
             raise Rejected("the file is larger than 20 MB")
         try:
             await download(self._wire, f"{self._files}/{quote(path)}", to)
-        except (TelegramError, DeliveryError, OSError) as error:
-            to.unlink(missing_ok=True)
-            if isinstance(error, TelegramError) and not isinstance(error, Refused):
-                raise Unsent(error.message) from None  # a download may be made again
-            raise (self._decision(error) if isinstance(error, TelegramError) else error) from None
+        except Refused as error:
+            raise self._decision(error) from None
+        except TelegramError as error:
+            raise Unsent(error.message) from None  # a download may be made again
 
     async def _enriched(self, method: str, data: dict[str, object], payload: bytes) -> object:
         """`_call` of a rich message. One that is refused was not sent: Unsent makes the outbox
@@ -212,6 +229,8 @@ class TelegramAdapter:
             self.rich = False
             log.warning("telegram_no_rich_messages", extra={"error": str(error)})
             raise Unsent("the server has no rich messages") from None
+        except Gone:
+            raise
         except Rejected as error:
             if "message is not modified" in str(error).lower():
                 raise
@@ -251,32 +270,45 @@ class TelegramAdapter:
             except ChatMigrated as moved:  # a group became a supergroup: its messages go there
                 return await self._once(method, {**data, "chat_id": moved.new_chat_id}, files)
         except TelegramError as error:
-            raise self._decision(error) from None
+            raise self._decision(error, method) from None
 
     async def _once(
         self, method: str, data: dict[str, object], files: Mapping[str, Source] | None
     ) -> object:
-        if not files:
-            return await self._bot.call(method, data)
-        async with opened(files, self._outputs) as parts:
-            return await self._bot.call(method, data | parts)
+        if files:
+            async with opened(files, self._outputs) as parts:
+                answer = await self._bot.call(method, data | parts)
+        else:
+            answer = await self._bot.call(method, data)
+        self._token_refused = False
+        return answer
 
-    def _decision(self, error: TelegramError) -> DeliveryError:
+    def _decision(self, error: TelegramError, method: str = "") -> DeliveryError:
         match error:
             case Flood():
                 return RateLimited(error.retry_after)
             case NotSent():
                 return Unsent(error.message)
+            case Refused() if method.startswith("edit") and GONE.search(error.message):
+                return Gone(error.message)
             case Refused():  # a NetworkError to PTB
                 return Rejected(error.message)
-            case InvalidToken() if "not found" in error.message.lower():
+            case InvalidToken() if (
+                method in RECENT_METHODS and "unauthorized" not in error.message.lower()
+            ):
                 return _Unknown(error.message)
+            case InvalidToken():
+                self._token_refused = True
+                self.last_contact = 0.0
+                log.error("telegram_token_refused")
+                return TokenRefused(error.message)
             case NetworkError():
                 return Ambiguous(error.message)
         return Rejected(error.message)
 
     def _touch(self) -> None:
-        self.last_contact = clock.monotonic()
+        if not self._token_refused:
+            self.last_contact = clock.monotonic()
 
 
 def _check_webhook(url: str, secret: str) -> None:

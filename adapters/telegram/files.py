@@ -22,17 +22,15 @@ PHOTO = re.compile(r"photo|image|dimensions", re.IGNORECASE)
 """What a 400 says when a picture cannot be shown as a photo; as a file it passes."""
 
 
-async def download(wire: AiohttpRequest, url: str, to: Path) -> None:
+async def download(wire: AiohttpRequest, url: str, to: BinaryIO) -> None:
     """Write what is at `url` to `to`; Rejected if it is larger than the Bot API hands out."""
     taken = 0
-    file = await asyncio.to_thread(to.open, "wb")
-    with file:
-        async with wire.download(url) as chunks:
-            async for chunk in chunks:
-                taken += len(chunk)
-                if taken > MOST_FETCHED:
-                    raise Rejected("the file is larger than 20 MB")
-                file.write(chunk)
+    async with wire.download(url) as chunks:
+        async for chunk in chunks:
+            taken += len(chunk)
+            if taken > MOST_FETCHED:
+                raise Rejected("the file is larger than 20 MB")
+            to.write(chunk)
 
 
 @asynccontextmanager

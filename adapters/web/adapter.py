@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from aiohttp import web
 
@@ -91,7 +92,7 @@ class WebAdapter:
         """The page shows waiting messages; tell it that they changed."""
         self._streams.put(conversation.id, "look")
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """Copy an uploaded file; Rejected if it is gone."""
         try:
             await self._uploads.copy(attachment.ref, to)
@@ -118,7 +119,7 @@ class WebAdapter:
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         language = words.preferred(request.headers.get("Accept-Language", ""))
         try:
-            person = self._gate.redeem(request.match_info["token"])
+            person = await self._gate.redeem(request.match_info["token"])
         except Refused:
             return _note("link_over", language, 401)
         # Not a redirect: a strict cookie is not sent along when the link was on another site.

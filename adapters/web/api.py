@@ -17,7 +17,7 @@ from msgspec import Struct
 from adapters.web.gate import HEADERS, UPLOAD_BYTES, Gate, Refused
 from adapters.web.outputs import Outputs, sent
 from adapters.web.render import draw
-from adapters.web.stream import Stream, Streams, standing
+from adapters.web.stream import Stream, Streams
 from adapters.web.uploads import LIMIT, Uploads
 from adapters.web.wire import (
     KEY,
@@ -52,7 +52,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
-from gateway.ports import Desk, Summary
+from gateway.ports import Desk, Summary, person_scope
 from gateway.views import FormCard, Media
 
 STATIC = Path(__file__).parent / "static"
@@ -143,9 +143,8 @@ class Api:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         sender = self._enter(request)
-        prefix, mark, _ = _address(sender.id, "").id.partition("~")
         words = request.query.get("q", "")[:MOST_SOUGHT]
-        found = await self._desk.conversations(prefix + mark, LIST, words)
+        found = await self._desk.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
         return answer(Listed(person=sender.id, conversations=own))
 
@@ -156,7 +155,7 @@ class Api:
         seat = self._seat(request)
         limit = min(max(number(request.query.get("limit"), VIEWS), 1), MOST_VIEWS)
         shown = await self._desk.latest(seat.conversation.id, limit)
-        now = await standing(self._desk, seat.conversation.id)
+        now = await self._desk.standing(seat.conversation.id)
         views = await asyncio.to_thread(lambda: tuple(map(draw, shown)))
         return answer(
             Opened(

@@ -9,7 +9,8 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from gateway import clock
@@ -44,6 +45,10 @@ class Refused(Exception):
         self.reason = reason
 
 
+Claim: TypeAlias = Callable[[str, int], Awaitable[bool]]
+"""Notes that the link with this nonce is used, which matters until then; False if it was before."""
+
+
 class Gate:
     """The rules for one listening address.
 
@@ -52,13 +57,14 @@ class Gate:
     same in every process that shares them. `api_token` is the owner's bearer token.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a setting each
         self,
         secret: bytes,
         host: str,
         port: int,
         names: Sequence[str] = (),
         api_token: str | None = None,
+        claim: Claim | None = None,
     ) -> None:
         if len(secret) < 16:
             raise ValueError("the web secret needs at least 16 bytes")
@@ -74,6 +80,7 @@ class Gate:
         self._local_owner = self._loopback and not names and not api_token
         self._started = int(clock.now())
         self._used: dict[str, int] = {}
+        self._claim = claim
         self.cookie = f"turnkeeper_{port}"
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
@@ -124,19 +131,28 @@ class Gate:
         expires = int(clock.now()) + LINK_SECONDS
         return self._sign("link", f"{person}.{clock.secret_id()}", expires)
 
-    def redeem(self, token: str) -> str:
+    async def redeem(self, token: str) -> str:
         """The person whose one-time link this is; refused when used, late or not ours.
 
-        What was issued before this process began is refused: it may have been used already."""
-        now = int(clock.now())
-        self._used = {nonce: until for nonce, until in self._used.items() if until > now}
-        subject = self._read("link", token, since=self._started + LINK_SECONDS)
+        Without a store to claim it in, what was issued before this process began is refused: it
+        may have been used already."""
+        since = 0 if self._claim else self._started + LINK_SECONDS
+        subject = self._read("link", token, since=since)
         person, _, nonce = (subject or "").rpartition(".")
-        if not person or nonce in self._used:
+        until = int(clock.now()) + LINK_SECONDS
+        claim = self._claim or self._claim_here
+        if not person or not await claim(nonce, until):
             raise Refused(401, "This sign-in link was used already or is too old. Run `turnkeeper "
                           "link` for a new one.")  # fmt: skip
-        self._used[nonce] = now + LINK_SECONDS
         return person
+
+    async def _claim_here(self, nonce: str, until: int) -> bool:
+        now = int(clock.now())
+        self._used = {known: end for known, end in self._used.items() if end > now}
+        if nonce in self._used:
+            return False
+        self._used[nonce] = until
+        return True
 
     def _sign(self, use: str, subject: str, expires: int) -> str:
         text = f"{subject}.{expires}"

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from adapters.web.render import draw
 from gateway import clock
-from gateway.ports import Changed, Desk, Growing, Live, Printed, Shown, Waiting
+from gateway.ports import Changed, Desk, Growing, Live, Printed, Shown, Standing
 
 PAGE = 100
 HEARTBEAT = 15.0
@@ -31,25 +31,9 @@ class Told(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Standing(Struct, frozen=True, kw_only=True):
-    """What goes on in a conversation besides its views."""
-
-    title: str
-    state: Literal["idle", "running", "waiting"]
-    waiting: tuple[Waiting, ...]
-
-
 Sign: TypeAlias = Literal["look", "behind", "closed"]
 Item: TypeAlias = Live | Told | Sign
 Inbox: TypeAlias = asyncio.Queue[Item]
-
-
-async def standing(desk: Desk, conversation: str) -> Standing:
-    """What goes on in `conversation` now; a conversation that nobody began is idle."""
-    waiting = await desk.waiting(conversation)
-    for summary in await desk.conversations(conversation, 1):
-        return Standing(title=summary.title, state=summary.state, waiting=waiting)
-    return Standing(title="", state="idle", waiting=waiting)
 
 
 class Streams:
@@ -152,7 +136,7 @@ class Stream:
 
     async def _look(self) -> None:
         """Send the standing if it is news, else a sign of life if none was sent for long."""
-        found = await standing(self._desk, self._conversation)
+        found = await self._desk.standing(self._conversation)
         if found != self._standing:
             self._standing = found
             if found.state == "idle":  # readers forget what grew: the next text comes whole

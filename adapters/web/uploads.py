@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import BinaryIO
 
 from adapters.web.gate import UPLOAD_BYTES, Refused
 from gateway import clock
@@ -55,12 +56,12 @@ class Uploads:
             raise Refused(400, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
         return _attachment(ref, path.stat().st_size)
 
-    async def copy(self, ref: str, to: Path) -> None:
+    async def copy(self, ref: str, to: BinaryIO) -> None:
         """Copy the file to `to`, and keep it for GRACE only; FileNotFoundError if there is none."""
         path = self._path(ref)
         if path is None:
             raise FileNotFoundError(ref)
-        await asyncio.to_thread(shutil.copyfile, path, to)
+        await asyncio.to_thread(_copy, path, to)
         _keep_for(path, GRACE)
 
     async def sweep(self) -> int:
@@ -78,6 +79,11 @@ class Uploads:
         if len(parts) != 3 or "\0" in ref or any(part in ("", ".", "..") for part in parts):
             return None
         return self._folder / ref
+
+
+def _copy(path: Path, to: BinaryIO) -> None:
+    with path.open("rb") as file:
+        shutil.copyfileobj(file, to)
 
 
 def _keep_for(path: Path, seconds: float) -> None:

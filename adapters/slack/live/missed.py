@@ -14,7 +14,7 @@ from adapters.slack.transport import Wire
 from gateway import clock
 from gateway.errors import DeliveryError, RateLimited, StoreFailed
 from gateway.messages import Conversation, Inbound, read_conversation
-from gateway.ports import Recent, Summary
+from gateway.ports import Recent, Summary, account_scope
 
 log = logging.getLogger("adapters.slack")
 
@@ -47,12 +47,13 @@ class Missed:
         if self._recent is None:
             return {}
         try:
-            known = await self._recent(f"slack:{me.user}:{me.team}:", THREADS)
+            account = Conversation(platform="slack", account=me.user, channel="")
+            known = await self._recent(account_scope(account), THREADS)
         except StoreFailed as error:
             log.warning("slack_gap_not_read", extra={"why": str(error)})
             return {}
         young = [one for one in known if one.at > clock.now() - OLDEST]
-        return _places(young)
+        return _places(young, me.team)
 
     async def _said(self, channel: str, thread: str, since: float) -> AsyncIterator[Json]:
         asked: dict[str, object] = {"channel": channel, "oldest": f"{since:.6f}", "limit": PAGE}
@@ -78,11 +79,13 @@ class Missed:
                 await clock.wait(error.retry_after)
 
 
-def _places(known: Iterable[Summary]) -> Mapping[tuple[str, str], float]:
+def _places(known: Iterable[Summary], team: str) -> Mapping[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     channels: dict[tuple[str, str], float] = {}
     for one in known:
-        where: Conversation = read_conversation(one.conversation)
+        where = read_conversation(one.conversation)
+        if where.workspace != team:
+            continue
         since = max(one.at - BEFORE, clock.now() - OLDEST)
         if where.thread:
             found[where.channel, where.thread] = since
