@@ -22,6 +22,7 @@ from gateway.messages import (
 from gateway.ports import Accept
 from gateway.sessions.host import Host
 from gateway.sessions.services import Services
+from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, Reply, View
@@ -117,12 +118,16 @@ class Quiet:
         self.agent = QuietAgent(folder)
         self.adapter = QuietAdapter()
         self.host = Host()
-        self.store: SqliteStore
+        self.store: Store
         self.services: Services
+
+    async def open_store(self) -> Store:
+        """The store that it lives on."""
+        return await SqliteStore.open(self.folder / "store.db")
 
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator["Quiet"]:
-        self.store = await SqliteStore.open(self.folder / "store.db")
+        self.store = await self.open_store()
         people = People(allowed=frozenset({"ann"}))
         self.services = Services(
             store=self.store, adapters={"test": self.adapter}, agent=self.agent,
