@@ -169,6 +169,8 @@ class Fleet:
         self.replicas: list[Replica] = []
         self.accepted: list[str] = []
         """Texts that were acknowledged."""
+        self.on_their_way: set[str] = set()
+        """Texts that were sent, and not acknowledged yet."""
 
     @asynccontextmanager
     async def running(self, aheads: Sequence[float]):
@@ -190,6 +192,7 @@ class Fleet:
     async def say(self, text: str, first: int = 0) -> None:
         """As a platform does: what one did not acknowledge is delivered again, to another."""
         turn = first
+        self.on_their_way.add(text)
         while True:
             replica = self.replicas[turn % len(self.replicas)]
             turn += 1
@@ -200,6 +203,7 @@ class Fleet:
             except (StoreFailed, TimeoutError):
                 await asyncio.sleep(0.02)
         self.accepted.append(text)
+        self.on_their_way.discard(text)
 
     def lines(self, what: str) -> list[dict]:
         return self.replicas[0].life.ledger.all(what)
