@@ -2,11 +2,12 @@
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.contracts.redis_server import redis_server
+from tests.contracts.redis_server import RedisServer, redis_server
 from tests.fakes.model_server import Call, Say
 from tests.gateway.process import PERSON, START, World, peopled
 
@@ -15,47 +16,88 @@ AFTER = 8.0
 """Seconds in which who woke up could still do harm."""
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-async def test_who_stood_still_past_its_lease_begins_nothing(tmp_path: Path) -> None:
+Pair = tuple[World, World, RedisServer]
+
+
+@pytest.fixture
+async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
+    """Two homes with the same people and servers, and a Redis."""
     redis = redis_server(tmp_path)
     first, second = tmp_path / "one", tmp_path / "two"
     first.mkdir()
     second.mkdir()
     try:
         async with peopled(first) as one:
-            other = World(second, one.telegram, one.model)
-            other.model_url, model = one.model_url, one.model
+            two = World(second, one.telegram, one.model)
+            two.model_url = one.model_url
             try:
-                stopped = await one.start(REDIS_URL=redis.url, REPLICA_ID="one")
-
-                def hold(_: object) -> Say:
-                    model.gate = asyncio.Event()
-                    return Say("there is nothing")
-
-                model.script(Call("list_files", "{}"), hold, Say("there is nothing"), Say("well"))
-                one.telegram.say(PERSON, "what is there?")
-                async with asyncio.timeout(START):
-                    while model.gate is None:
-                        model.changed.clear()
-                        await model.changed.wait()
-                stopped.signal(signal.SIGSTOP)
-                await other.start(REDIS_URL=redis.url, REPLICA_ID="two")
-                gate, model.gate = model.gate, None
-                gate.set()  # the answer lies there for who stands still
-                await one.telegram.wait_text(PERSON, "there is nothing", LEASE + 20.0)
-                asked = len(model.requests)
-                stopped.signal(signal.SIGCONT)
-                await asyncio.sleep(AFTER)
-                assert len(model.requests) == asked, "who woke up asks no model"
-                answers = [m for m in one.telegram.chats[PERSON] if "nothing" in m["text"]]
-                labelled = [m for m in answers if "Possibly sent twice" in m["text"]]
-                assert len(answers) - len(labelled) == 1 and len(labelled) <= 1
-                one.telegram.say(PERSON, "and now?")
-                await one.telegram.wait_text(PERSON, "well", START)
-                assert one.telegram.violations == []
+                yield one, two, redis
             finally:
-                for run in other.runs:
+                for run in two.runs:
                     await run.end(signal.SIGKILL)
     finally:
         redis.end()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_who_stood_still_past_its_lease_begins_nothing(pair: Pair) -> None:
+    one, two, redis = pair
+    model = one.model
+    stopped = await one.start(REDIS_URL=redis.url, REPLICA_ID="one")
+
+    def hold(_: object) -> Say:
+        model.gate = asyncio.Event()
+        return Say("there is nothing")
+
+    model.script(Call("list_files", "{}"), hold, Say("there is nothing"), Say("well"))
+    one.telegram.say(PERSON, "what is there?")
+    async with asyncio.timeout(START):
+        while model.gate is None:
+            model.changed.clear()
+            await model.changed.wait()
+    stopped.signal(signal.SIGSTOP)
+    await two.start(REDIS_URL=redis.url, REPLICA_ID="two")
+    gate, model.gate = model.gate, None
+    gate.set()  # the answer lies there for who stands still
+    await one.telegram.wait_text(PERSON, "there is nothing", LEASE + 20.0)
+    asked = len(model.requests)
+    stopped.signal(signal.SIGCONT)
+    await asyncio.sleep(AFTER)
+    assert len(model.requests) == asked, "who woke up asks no model"
+    _judge_copies(one, "there is nothing")
+    one.telegram.say(PERSON, "and now?")
+    await one.telegram.wait_text(PERSON, "well", START)
+    assert one.telegram.violations == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_who_stood_still_in_a_send_has_sent_once(pair: Pair) -> None:
+    """Its send is on its way when it stops; the next holder sends a copy that says so."""
+    one, two, redis = pair
+    stopped = await one.start(REDIS_URL=redis.url, REPLICA_ID="one")
+    one.model.script(Say("there is nothing"), Say("well"))
+    one.telegram.hold("sendMessage")
+    one.telegram.say(PERSON, "what is there?")
+    await one.telegram.wait_calls("sendMessage", 1, START)
+    stopped.signal(signal.SIGSTOP)
+    await two.start(REDIS_URL=redis.url, REPLICA_ID="two")
+    await one.telegram.wait_calls("sendMessage", 2, LEASE + 20.0)
+    one.telegram.release("sendMessage")
+    await one.telegram.wait_text(PERSON, "Possibly sent twice", START)
+    stopped.signal(signal.SIGCONT)
+    await asyncio.sleep(AFTER)
+    assert len(one.model.requests) == 1, "the answer was recorded: no model is asked again"
+    assert len(one.telegram.made("sendMessage")) == 2, "who woke up sends nothing"
+    _judge_copies(one, "there is nothing")
+    one.telegram.say(PERSON, "and now?")
+    await one.telegram.wait_text(PERSON, "well", START)
+    assert one.telegram.violations == []
+
+
+def _judge_copies(world: World, words: str) -> None:
+    """One answer, and at most one more that says that it may be a copy."""
+    answers = [m for m in world.telegram.chats[PERSON] if words in m["text"]]
+    labelled = [m for m in answers if "Possibly sent twice" in m["text"]]
+    assert len(answers) - len(labelled) == 1 and len(labelled) <= 1, answers
