@@ -45,6 +45,8 @@ MOST_STALE = 10_000
 VIEWS, ENTRIES = (":pos", ":views"), (":n", ":transcript")
 FIRST = 32
 """Bodies that are read of each conversation before it is known to be long."""
+TOGETHER = 8
+"""Pieces of a long conversation that are asked for in one round trip."""
 MOST_VIEWS = 100_000
 """Views of a conversation that a search looks through."""
 
@@ -235,9 +237,12 @@ class Reading:
         self, conversation: str, where: tuple[str, str], limit: int
     ) -> list[list[bytes]]:
         pieces: list[list[bytes]] = []
-        for start in range(FIRST, limit, search.PIECE):
-            script = run(LAST, key(conversation), *where, start, start + search.PIECE - 1)
-            pieces.append(await self._list(*cast("tuple[str]", script)))
+        for start in range(FIRST, limit, search.PIECE * TOGETHER):
+            scripts = (
+                run(LAST, key(conversation), *where, at, at + search.PIECE - 1)
+                for at in range(start, start + search.PIECE * TOGETHER, search.PIECE)
+            )
+            pieces += cast("list[list[bytes]]", await self._reads.call(*scripts))
             if len(pieces[-1]) < search.PIECE:
                 break
         return pieces
