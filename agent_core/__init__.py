@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_core.agent import Agent
     from agent_core.library.agentic import AgenticLoop
-    from agent_core.library.result import AgentState, Result
+    from agent_core.library.result import Result
+    from agent_core.library.state import AgentState
     from agent_core.tools.decorator import tool
 
 __all__ = ["Agent", "AgentState", "AgenticLoop", "Result", "tool"]
@@ -17,10 +18,14 @@ def __getattr__(name: str) -> object:
         from agent_core.agent import Agent
 
         return Agent
-    if name in ("AgentState", "Result"):
-        from agent_core.library import result
+    if name == "AgentState":
+        from agent_core.library.state import AgentState
 
-        return getattr(result, name)
+        return AgentState
+    if name == "Result":
+        from agent_core.library.result import Result
+
+        return Result
     if name == "AgenticLoop":
         from agent_core.library.agentic import AgenticLoop
 

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core import ambient
 from agent_core.errors import Misuse
-from agent_core.library.result import AgentState, Result
+from agent_core.library.state import AgentState
 
 if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loads with the first
     from agent_core.events import AgentEvent
     from agent_core.library.callbacks import Callback
+    from agent_core.library.result import Result
+    from agent_core.library.setup import Setup
     from agent_core.mcp.servers import Servers
     from agent_core.mcp.settings import Given
     from agent_core.messages import Message
@@ -99,11 +101,6 @@ class Agent:
             agent.toolbox = Toolbox(tools, shelf)
         return agent
 
-    @property
-    def servers(self) -> "Servers | None":
-        """Those of `create`, while they are there."""
-        return self._servers
-
     async def __aenter__(self) -> "Agent":
         return self
 
@@ -150,9 +147,11 @@ class Agent:
         system_message: str | None = None,
         conversation_history: "Iterable[Message] | None" = None,
         task_id: str | None = None,
-    ) -> Result:
+    ) -> "Result":
         """One turn. With a `journal`, a `task_id` that was cut off goes on where it was, and a
         finished one returns what it returned."""
+        from agent_core.library.result import Result
+
         result: Result | None = None
         async for item in self._run(user_message, system_message, conversation_history, task_id):
             if isinstance(item, Result):
@@ -164,6 +163,8 @@ class Agent:
         self, user_message: str, task_id: str | None = None
     ) -> "AsyncIterator[AgentEvent]":
         """What happens in a turn, as it happens; ends with Completed."""
+        from agent_core.library.result import Result
+
         async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
             async for item in items:
                 if isinstance(item, Result):
@@ -181,13 +182,14 @@ class Agent:
         from agent_core.library.callbacks import tell
         from agent_core.library.task import Task
 
+        task_id = task_id or ambient.new_id()
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
-        task = Task(self, task_id or ambient.new_id(), tuple(history or ()))
+        task = Task(self._setup(text, system, task_id), task_id, tuple(history or ()))
         self.state, after = AgentState.RUNNING, AgentState.IDLE
         try:
             async with asyncio.TaskGroup() as group:
-                work = group.create_task(task.work(text, system), name=f"agent:{task.id}")
+                work = group.create_task(task.work(), name=f"agent:{task.id}")
                 while (event := await task.events.get()) is not None:
                     await tell(self.callbacks, event)
                     yield event
@@ -200,6 +202,39 @@ class Agent:
             raise first from None
         finally:
             self.state = after
+
+    def _setup(self, text: str, system: str | None, task_id: str) -> "Setup":
+        from agent_core.context.prompt import system_prompt
+        from agent_core.library.setup import Setup
+        from agent_core.orchestration.brief import Brief, Hands
+        from agent_core.orchestration.routes.classifier import classify
+        from agent_core.tools.hooks import Hooks
+
+        more = self._servers.offered(()) if self._servers is not None else ()
+        brief = Brief(
+            text=text,
+            system=system if system is not None else self.system or system_prompt(),
+            model=self.model if isinstance(self.model, str) else "",
+            tools=(*self.toolbox.names, *(spec.name for spec in more)),
+            more=more,
+            reach=() if self._servers is not None else None,
+            workspace=str(self.workspace),
+            max_rounds=self.max_rounds,
+            route="planned" if self.plans and classify(text) == "complex" else "simple",
+            cache_key=task_id,
+        )
+        hands = Hands(
+            complete=self._complete,
+            toolbox=self.toolbox,
+            judge=self._judge,
+            live=lambda event: None,  # a task puts its own here
+            hooks=Hooks(
+                pre=(self.pre_tool_call,) if self.pre_tool_call else (),
+                verify=(self.verify_step,) if self.verify_step else (),
+                post=(self.post_tool_call,) if self.post_tool_call else (),
+            ),
+        )
+        return Setup(brief=brief, hands=hands, answer=self._answer, journal=self.journal)
 
     def add_tools(self, *tools: "Tool") -> None:
         """Tools that the turns from now on have besides. Raises Misuse for a name that is taken."""
@@ -221,8 +256,7 @@ class Agent:
                 self._picked = (self.model, "")
         return self._picked
 
-    async def complete(self, name: str, request: "Request", on_delta: "OnDelta") -> "Reply":
-        """Call the model."""
+    async def _complete(self, name: str, request: "Request", on_delta: "OnDelta") -> "Reply":
         model, known_as = self._model()
         if known_as:
             from msgspec.structs import replace
@@ -230,14 +264,14 @@ class Agent:
             request = replace(request, model=known_as)
         return await model.complete(request, on_delta)
 
-    def judge(self, item: "Prepared") -> "Verdict":
+    def _judge(self, item: "Prepared") -> "Verdict":
         """The policy in the agent's mode."""
         from agent_core.policy import Situation, decide
 
         situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
         return decide(item.tool, item.arguments, item.digest, situation)
 
-    async def answer(self, question: "Question") -> "Answer":
+    async def _answer(self, question: "Question") -> "Answer":
         """What `on_question` says; denied where nobody can be asked."""
         from agent_core.questions import Answer
 

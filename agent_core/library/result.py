@@ -1,23 +1,13 @@
-"""What a turn of the library gives back, and what an agent is at. Light: it is imported before the
-first turn is wanted."""
+"""What a turn of the library gives back."""
 
 from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from agent_core.messages import Message
-    from agent_core.models.port import Usage
+import msgspec
 
-
-class AgentState(StrEnum):
-    """What an agent is at. After a turn that used up its rounds it is IDLE again, with a summary
-    for an answer; after any other it is FINISHED, or ERROR where no answer came."""
-
-    IDLE = "IDLE"
-    RUNNING = "RUNNING"
-    FINISHED = "FINISHED"
-    ERROR = "ERROR"
+from agent_core.library.state import AgentState
+from agent_core.messages import Message
+from agent_core.models.port import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +15,14 @@ class Result:
     """How a conversation's turn ended. `cost` is in US dollars, None where it is not known."""
 
     final_response: str
-    messages: "tuple[Message, ...]"
-    usage: "Usage"
+    messages: tuple[Message, ...]
+    usage: Usage
     task_id: str
     finish_reason: Literal["stop", "limit", "error"]
     cost: float | None = None
 
     def to_dict(self) -> dict[str, object]:
         """The same as plain values."""
-        import msgspec
-
         return {
             **asdict(self),
             "messages": msgspec.to_builtins(self.messages),

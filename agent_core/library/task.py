@@ -2,29 +2,24 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_core.context.narrate import events_of, question_text
-from agent_core.context.prompt import system_prompt
 from agent_core.errors import Parked
 from agent_core.events import AgentEvent
 from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
 from agent_core.journal_file import FileJournal
 from agent_core.library.records import Start, ending_of, usage_of
 from agent_core.library.result import Result
+from agent_core.library.setup import Setup
 from agent_core.messages import Message
-from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.brief import Brief
 from agent_core.orchestration.brief import Result as Ending
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
-from agent_core.orchestration.routes.classifier import classify
 from agent_core.scope import Scope, Turn
-from agent_core.tools.hooks import Hooks
-
-if TYPE_CHECKING:  # an agent makes tasks
-    from agent_core.agent import Agent
 
 log = logging.getLogger("turnkeeper.agent")
 
@@ -32,18 +27,19 @@ log = logging.getLogger("turnkeeper.agent")
 class Task:
     """One turn of an agent, over its journal."""
 
-    def __init__(self, agent: "Agent", task_id: str, history: tuple[Message, ...]) -> None:
+    def __init__(self, setup: Setup, task_id: str, history: tuple[Message, ...]) -> None:
         self.id = task_id
         self.events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        self._agent = agent
+        self._setup = setup
         self._history = history
-        self._file = FileJournal(agent.journal) if agent.journal is not None else None
+        self._file = FileJournal(setup.journal) if setup.journal is not None else None
 
-    async def work(self, text: str, system: str | None) -> Result:
+    async def work(self) -> Result:
+        """Run the turn to its end; what happens goes to `events`, None after the last."""
         try:
             records = self._file.load(self.id) if self._file is not None else ()
             journal = Journal(records, self._write)
-            brief = self._brief(journal, text, system)
+            brief = self._brief(journal)
             ending = ending_of(records) or await self._until_end(journal, brief)
             return Result(
                 final_response=ending.text,
@@ -55,43 +51,24 @@ class Task:
         finally:
             self.events.put_nowait(None)
 
-    def _brief(self, journal: Journal, text: str, system: str | None) -> Brief:
+    def _brief(self, journal: Journal) -> Brief:
+        """What the task began with, which the journal knows if this is not its first run."""
         for record in journal.records:
             if isinstance(record, Began):
                 begun = msgspec.json.decode(record.value, type=Start)
                 self._history = begun.history
                 assert begun.brief is not None
                 return begun.brief
-        agent = self._agent
-        more = agent.servers.offered(()) if agent.servers is not None else ()
-        brief = Brief(
-            text=text,
-            system=system if system is not None else agent.system or system_prompt(),
-            model=agent.model if isinstance(agent.model, str) else "",
-            tools=(*agent.toolbox.names, *(spec.name for spec in more)),
-            more=more,
-            reach=() if agent.servers is not None else None,
-            workspace=str(agent.workspace),
-            max_rounds=agent.max_rounds,
-            route="planned" if agent.plans and classify(text) == "complex" else "simple",
-            cache_key=self.id,
-        )
+        brief = self._setup.brief
         start = Start(brief=brief, history=self._history)
         journal.defer(Began(key="began", value=msgspec.Raw(msgspec.json.encode(start))))
         return brief
 
     async def _until_end(self, journal: Journal, brief: Brief) -> Ending:
-        agent = self._agent
-        hands = Hands(
-            complete=agent.complete,
-            toolbox=agent.toolbox.showing(brief.more),
-            judge=agent.judge,
+        hands = replace(
+            self._setup.hands,
             live=self.live,
-            hooks=Hooks(
-                pre=(agent.pre_tool_call,) if agent.pre_tool_call else (),
-                verify=(agent.verify_step,) if agent.verify_step else (),
-                post=(agent.post_tool_call,) if agent.post_tool_call else (),
-            ),
+            toolbox=self._setup.hands.toolbox.showing(brief.more),
         )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:
@@ -121,7 +98,7 @@ class Task:
             if journal.find(f"{record.key}#answer", Answered) is not None:
                 continue
             log.info("asked", extra={"question": question_text(record.question)})
-            answer = await self._agent.answer(record.question)
+            answer = await self._setup.answer(record.question)
             await journal.barrier(
                 Answered(key=f"{record.key}#answer", asked=record.key, answer=answer)
             )
