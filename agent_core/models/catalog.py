@@ -6,15 +6,13 @@ MODEL_WINDOWS say what is missing here or has changed.
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from agent_core.models.port import Usage
 from agent_core.models.providers import SettingsError
-
-if TYPE_CHECKING:
-    from agent_core.models.port import Usage
 
 T = TypeVar("T")
 
@@ -136,7 +134,7 @@ class Catalog:
         return known.window if known else WINDOW
 
 
-def cost(usage: "Usage", price: Price) -> float:
+def cost(usage: Usage, price: Price) -> float:
     """Dollars that a call cost."""
     long = bool(price.beyond) and usage.input_tokens > price.beyond
     cached = price.input if price.cached is None else price.cached

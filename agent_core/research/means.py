@@ -1,13 +1,11 @@
 """What research works with, and how much of it: the one table of depths."""
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from msgspec import Struct
 
 from agent_core.tools.send import Kept
-
-if TYPE_CHECKING:  # the web is imported where it is used: it costs what all the rest costs
-    from agent_core.tools.web.tools import Web
+from agent_core.tools.web.port import Web
 
 Kind = Literal["academic", "market", "technical", "news"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -17,7 +15,7 @@ DepthName = Literal["quick", "standard", "deep"]
 class Means(Struct, frozen=True, kw_only=True):
     """The web, and where the copies of reports are kept that people are given."""
 
-    web: "Web"
+    web: Web
     kept: Kept
 
 

@@ -14,8 +14,7 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall
 from agent_core.scope import Scope
 from agent_core.tools.web import pages
-from agent_core.tools.web.search import Hit
-from agent_core.tools.web.tools import Web
+from agent_core.tools.web.port import Hit, Web
 
 HITS = 8
 """Results of one search."""

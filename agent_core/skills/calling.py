@@ -3,7 +3,6 @@ policy, approvals, hooks and journal hold for it."""
 
 import re
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import msgspec
 
@@ -12,10 +11,8 @@ from agent_core.messages import ToolCall, ToolResult
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
-from agent_core.skills.contract import CALLS, Values
+from agent_core.skills.contract import CALLS, Wanted
 
-Wanted: TypeAlias = tuple[str, Values]
-"""A tool's name and its arguments."""
 COUNTED = "skill-call"
 
 

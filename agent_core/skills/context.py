@@ -2,9 +2,9 @@
 skill that a crash cut off goes on where it was."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,14 +17,13 @@ from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.settings import Tier
-from agent_core.skills.calling import Wanted, called, good
-from agent_core.skills.contract import Schema, Skill, SkillMetadata, Values
+from agent_core.skills.calling import called, good
+from agent_core.skills.contract import Schema, Skill, SkillMetadata, Values, Wanted
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.toolsets import within
 
-if TYPE_CHECKING:
-    from agent_core.skills.registry import Skills
-
+Find: TypeAlias = Callable[[Scope, str], Awaitable[Skill]]
+"""Looks a skill up by its id; raises ToolFailed if there is none."""
 T = TypeVar("T")
 
 DEEPEST = 3
@@ -53,10 +52,10 @@ class Ground(Struct, frozen=True, kw_only=True):
 
     brief: Brief
     hands: Hands
-    skills: "Skills"
+    find: Find
 
 
-class SkillContext:
+class SkillRun:
     """One skill at work. `above`: the skills that it works for, outermost first, and itself.
 
     It belongs to one branch: what it does has its place in the order of what was done before.
@@ -64,21 +63,12 @@ class SkillContext:
 
     def __init__(self, scope: Scope, ground: Ground, above: tuple[str, ...] = ()) -> None:
         self._scope = scope
+        self.brief, self.hands = ground.brief, ground.hands
         self._ground = ground
         self._above = above
         self._about: SkillMetadata | None = None
         self._steps = 0
         self._threads: dict[str, tuple[Message, ...]] = {}
-
-    @property
-    def brief(self) -> Brief:
-        """What the turn began with."""
-        return self._ground.brief
-
-    @property
-    def hands(self) -> Hands:
-        """What the turn works with."""
-        return self._ground.hands
 
     def step(self, name: str) -> Scope:
         """A scope for the next thing that the skill does."""
@@ -91,12 +81,12 @@ class SkillContext:
         if len(self._above) >= DEEPEST:
             raise ToolFailed(f"{DEEPEST} skills within each other are the most.")
         scope = self.step(skill_id)
-        skill = await self._ground.skills.look_up(scope, skill_id)
+        skill = await self._ground.find(scope, skill_id)
         why = await scope.once("missing", partial(self._missing, skill), kind=str)
         if why:
             raise ToolFailed(f"The skill {skill_id} cannot be used here. {why}")
         _fit(skill.metadata.parameters, params, f"The params of {skill_id} do not fit")
-        inner = SkillContext(scope, self._ground, (*self._above, skill_id))
+        inner = SkillRun(scope, self._ground, (*self._above, skill_id))
         inner._about = skill.metadata
         try:
             output = await skill.execute(inner, params)

@@ -6,19 +6,22 @@ model's own.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from agent_core.skills.context import SkillContext
+from agent_core.messages import ToolResult
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.scope import Scope
+from agent_core.settings import Tier
 
 Category = Literal["creative", "code", "research", "data", "automation", "instructions"]
 Schema: TypeAlias = dict[str, object]
 """A JSON schema of an object."""
 Values: TypeAlias = dict[str, object]
 """A JSON object: what a skill is given, and what it gives."""
-
+Wanted: TypeAlias = tuple[str, Values]
+"""A tool's name and its arguments."""
 
 CALLS = "skill-"
 """How the ids of calls begin that skills make."""
@@ -36,6 +39,38 @@ class SkillMetadata(Struct, frozen=True, kw_only=True):
     output_schema: Schema
 
 
+class SkillContext(Protocol):
+    """What a skill works through: models, tools and other skills, all within the turn's scope."""
+
+    brief: Brief
+    """What the turn began with."""
+    hands: Hands
+    """What the turn works with."""
+
+    def step(self, name: str) -> Scope:
+        """A scope for the next thing that the skill does."""
+
+    async def invoke_skill(self, skill_id: str, params: Values) -> Values:
+        """What another skill gives. Raises ToolFailed where it cannot be used or nothing fits."""
+
+    async def think(self, tier_name: Tier, prompt: str) -> str:
+        """What a model of the tier answers, after all that it was asked here before."""
+
+    async def think_as(self, tier_name: Tier, prompt: str, schema: Schema) -> Values:
+        """An answer that fits `schema`; one that does not is asked for once more."""
+
+    async def tool(self, name: str, arguments: Values) -> str:
+        """What the tool gave; raises ToolFailed where it failed or was denied."""
+
+    async def tools(self, wanted: tuple[Wanted, ...]) -> tuple[ToolResult, ...]:
+        """What the calls gave, also those that failed. Those that need a person stand on one
+        card."""
+
+    async def read(self, look: Callable[[], str]) -> str:
+        """A text from the world that only reads, the same again at a replay. `look` blocks, and
+        may raise ToolFailed."""
+
+
 class Skill(Protocol):
     """Something that `invoke_skill` can carry out."""
 
@@ -50,15 +85,18 @@ class Skill(Protocol):
     def missing(self) -> str:
         """Why it cannot be used here and what to do, "" if it can. Cheap."""
 
-    async def execute(self, context: "SkillContext", params: Values) -> Values:
+    async def execute(self, context: SkillContext, params: Values) -> Values:
         """Do the work. Raises AgentError where it cannot be done; params fit the schema."""
+
+
+SkillCallable: TypeAlias = Callable[[SkillContext, Values], Awaitable[Values]]
 
 
 class ToolSkill(Struct, frozen=True, kw_only=True):
     """A skill that is one async function."""
 
     metadata: SkillMetadata
-    run: "SkillCallable"
+    run: SkillCallable
     tools: tuple[str, ...] = ()
     why_not: Callable[[], str] | None = None
 
@@ -66,12 +104,9 @@ class ToolSkill(Struct, frozen=True, kw_only=True):
         """Why it cannot be used here, "" if it can."""
         return self.why_not() if self.why_not is not None else ""
 
-    async def execute(self, context: "SkillContext", params: Values) -> Values:
+    async def execute(self, context: SkillContext, params: Values) -> Values:
         """Do the work."""
         return await self.run(context, params)
-
-
-SkillCallable: TypeAlias = "Callable[[SkillContext, Values], Awaitable[Values]]"
 
 
 def fields(required: Schema, optional: Schema | None = None) -> Schema:

@@ -12,8 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import Schema, SkillMetadata, Values, fields
+from agent_core.skills.contract import Schema, SkillContext, SkillMetadata, Values, fields
 from agent_core.tools import paths
 
 FILE = "SKILL.md"

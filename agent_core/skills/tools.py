@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
-from agent_core.skills.context import Ground, SkillContext
+from agent_core.skills.context import Ground, SkillRun
 from agent_core.skills.contract import Skill, Values
 from agent_core.skills.registry import Skills
 from agent_core.tools.contract import Tool, ToolContext
@@ -36,7 +36,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
 
     async def invoke(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
         wanted = Invoke.model_validate(arguments, from_attributes=True)
-        context = SkillContext(scope, Ground(brief=brief, hands=hands, skills=skills))
+        context = SkillRun(scope, Ground(brief=brief, hands=hands, find=skills.look_up))
         params: Values = dict(wanted.params)
         output = await context.invoke_skill(wanted.skill_id, params)
         return msgspec.json.encode(output).decode()

@@ -15,9 +15,7 @@ from agent_core.tools.contract import Tool
 from agent_core.tools.decorator import tool
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import Kept
-from agent_core.tools.web.fetch import Fetched
-from agent_core.tools.web.search import Hit
-from agent_core.tools.web.tools import Web
+from agent_core.tools.web.port import Fetched, Hit, Web
 from benchmarks.agent.course import Course, Said
 from benchmarks.agent.script import last, made, switched_off
 

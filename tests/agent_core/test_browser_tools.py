@@ -32,7 +32,7 @@ from agent_core.tools.browser.proxy import GuardedProxy, _resolve
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import Kept
-from agent_core.tools.web.search import Hit
+from agent_core.tools.web.port import Hit
 from tests.fakes.browser import MISSING, find
 from tests.fakes.web_pages import Answer, WebPages, served
 

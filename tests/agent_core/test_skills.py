@@ -35,8 +35,17 @@ from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, begi
 from agent_core.skills.apps.tools import app_tools, placed
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.built_in.fences import beside, code_in
-from agent_core.skills.context import DEEPEST, Ground, SkillContext
-from agent_core.skills.contract import Schema, Skill, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.context import DEEPEST, Ground, SkillRun
+from agent_core.skills.contract import (
+    Schema,
+    Skill,
+    SkillContext,
+    SkillMetadata,
+    ToolSkill,
+    Values,
+    fields,
+    text,
+)
 from agent_core.skills.direct import direct
 from agent_core.skills.files import add
 from agent_core.skills.folders import LONG, found
@@ -119,8 +128,8 @@ class World:
         turn = Turn("turn-0001", Journal(list(disk.records), disk.write), self)
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Values:
-            ground = Ground(brief=self.brief, hands=self.hands, skills=self.skills)
-            return await SkillContext(scope, ground).invoke_skill(skill_id, params)
+            ground = Ground(brief=self.brief, hands=self.hands, find=self.skills.look_up)
+            return await SkillRun(scope, ground).invoke_skill(skill_id, params)
 
         try:
             return await drive(turn, code)  # type: ignore[arg-type, return-value]
@@ -459,7 +468,7 @@ async def test_an_answer_that_is_no_picture_is_said(answer: bytes, tmp_path: Pat
 async def test_an_answer_without_end_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_core.skills.images.painter.MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("agent_core.skills.images.generations.MOST_BYTES", 1_000_000)
     sent = 0
 
     async def reply(request: web.Request) -> web.StreamResponse:

@@ -16,9 +16,10 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web import fetch, pages
 from agent_core.tools.web.addresses import Unreachable, public, read_url
 from agent_core.tools.web.fetch import Fetcher
+from agent_core.tools.web.port import Web
 from agent_core.tools.web.search import search_of
 from agent_core.tools.web.settings import WebSettings
-from agent_core.tools.web.tools import BEGINS, ENDS, Web, web_of, web_tools
+from agent_core.tools.web.tools import BEGINS, ENDS, web_of, web_tools
 from tests.agent_core import attacks
 from tests.fakes.web_pages import Answer, WebPages, html, served
 

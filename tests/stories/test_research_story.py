@@ -17,9 +17,7 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
 from agent_core.research.means import Means
 from agent_core.tools.send import Kept
-from agent_core.tools.web.fetch import Fetched
-from agent_core.tools.web.search import Hit
-from agent_core.tools.web.tools import Web
+from agent_core.tools.web.port import Fetched, Hit, Web
 from gateway.agent import Circumstances
 from gateway.messages import Conversation
 from gateway.plans.research import closed, staged

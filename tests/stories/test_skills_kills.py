@@ -15,8 +15,15 @@ from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import Category, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.contract import (
+    Category,
+    SkillContext,
+    SkillMetadata,
+    ToolSkill,
+    Values,
+    fields,
+    text,
+)
 from agent_core.skills.registry import Skills
 from agent_core.skills.tools import skill_tools
 from agent_core.tools.toolbox import Toolbox

@@ -11,9 +11,17 @@ from agent_core.messages import ToolResult
 from agent_core.skills.apps.frameworks import FRAMEWORKS, STACKS, Framework, beginning
 from agent_core.skills.apps.tools import INSTALL, NO_PREVIEW, START, folder_of, placed
 from agent_core.skills.built_in.fences import code_in
-from agent_core.skills.calling import Wanted, good
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import Schema, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.calling import good
+from agent_core.skills.contract import (
+    Schema,
+    SkillContext,
+    SkillMetadata,
+    ToolSkill,
+    Values,
+    Wanted,
+    fields,
+    text,
+)
 from agent_core.skills.files import slug
 
 MOST_FILES = 15

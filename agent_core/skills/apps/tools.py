@@ -26,8 +26,8 @@ from agent_core.skills.apps.frameworks import (
     Stack,
     beginning,
 )
-from agent_core.skills.calling import Wanted, called, good
-from agent_core.skills.contract import Values
+from agent_core.skills.calling import called, good
+from agent_core.skills.contract import Values, Wanted
 from agent_core.skills.files import slug
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool

@@ -1,8 +1,7 @@
 """The skill code_generation: code for one task, as text or as a file of the workspace."""
 
 from agent_core.skills.built_in.fences import beside, code_in
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.contract import SkillContext, SkillMetadata, ToolSkill, Values, fields, text
 
 WRITE = """\
 Write code for this task{language}:

@@ -5,9 +5,16 @@ import re
 
 from agent_core.errors import ToolFailed
 from agent_core.skills.built_in.fences import code_in
-from agent_core.skills.calling import Wanted, good
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.calling import good
+from agent_core.skills.contract import (
+    SkillContext,
+    SkillMetadata,
+    ToolSkill,
+    Values,
+    Wanted,
+    fields,
+    text,
+)
 from agent_core.skills.files import slug
 
 MOST_TRIES = 3

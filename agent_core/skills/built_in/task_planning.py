@@ -11,8 +11,15 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, ToolResult
 from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import draft
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import Schema, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.contract import (
+    Schema,
+    SkillContext,
+    SkillMetadata,
+    ToolSkill,
+    Values,
+    fields,
+    text,
+)
 from agent_core.tools import planning
 
 _STEP: Schema = {"type": "object", "required": ["id", "description"]}

@@ -2,8 +2,7 @@
 
 from agent_core.research.means import DEPTHS
 from agent_core.research.tool import NAME
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.contract import SkillContext, SkillMetadata, ToolSkill, Values, fields, text
 
 
 def research_skill() -> ToolSkill:

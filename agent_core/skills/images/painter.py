@@ -2,38 +2,22 @@
 its endpoint that is compatible with it. The SDK is imported with the first picture."""
 
 import asyncio
-import base64
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
-
-import msgspec
+from typing import Literal, TypeAlias
 
 from agent_core.errors import ModelFailed
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from agent_core.skills.images.settings import MODELS, PROVIDERS, Provider
 
-if TYPE_CHECKING:
-    from agent_core.models.wire import Line
-
+Generate: TypeAlias = Callable[[Endpoint, dict[str, object]], Awaitable[bytes]]
 Shape = Literal["square", "wide", "tall"]
 SIZES: dict[Shape, str] = {"square": "1024x1024", "wide": "1536x1024", "tall": "1024x1536"}
-MOST_BYTES = 68_000_000
-"""Of an answer: a file as large as can be given to people, in base64."""
 UNSET = "Set OPENAI_API_KEY or GEMINI_API_KEY to make pictures."
 LIMITED = (
     "Money is limited here (BUDGET_…), and what a picture costs is not known: an operator can lift "
     "the limits."
 )
-
-
-class _Picture(msgspec.Struct, frozen=True):
-    b64_json: str = ""
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    data: tuple[_Picture, ...] = ()
 
 
 class Painter:
@@ -73,8 +57,8 @@ class Painter:
         else:
             body |= {"prompt": prompt, "size": SIZES[shape]}
         endpoint = self._endpoint(provider)
-        line = await asyncio.to_thread(_line, endpoint)
-        return _decoded(await _posted(endpoint, line, body), line)
+        generate = await asyncio.to_thread(_load_generate)
+        return await generate(endpoint, body)
 
     def _provider(self) -> Provider | None:
         chosen = self._settings.images.provider
@@ -88,48 +72,8 @@ class Painter:
         return replace(endpoint, base_url=self._settings.base_urls[provider])
 
 
-def _line(endpoint: Endpoint) -> "Line":
+def _load_generate() -> Generate:
     """Blocks: it imports an SDK when it is the first."""
-    import openai  # noqa: F401
+    from agent_core.skills.images.generations import generate
 
-    from agent_core.models.wire import Line
-
-    return Line(endpoint)
-
-
-async def _posted(endpoint: Endpoint, line: "Line", body: dict[str, object]) -> bytes:
-    import openai
-
-    client = openai.AsyncOpenAI(
-        api_key=endpoint.api_key,
-        base_url=endpoint.base_url,
-        timeout=line.timeout,
-        max_retries=0,
-        http_client=openai.DefaultAioHttpClient(),
-    )
-    content = bytearray()
-    try:
-        async with client:
-            made = client.images.with_streaming_response
-            async with made.generate(prompt=str(body["prompt"]), extra_body=body) as response:
-                pieces = cast(AsyncGenerator[bytes, None], response.iter_bytes())
-                async with aclosing(pieces):
-                    async for piece in pieces:
-                        content += piece
-                        if len(content) > MOST_BYTES:
-                            raise ModelFailed("The provider sent far too much.", "malformed")
-                return bytes(content)
-    except openai.APIStatusError as error:
-        raise line.refused(error.response) from None
-    except openai.APIConnectionError as error:
-        raise line.unreachable(error) from None
-    except (openai.OpenAIError, ValueError, OSError) as error:
-        raise ModelFailed(line.clean(str(error)), "malformed") from None
-
-
-def _decoded(content: bytes, line: "Line") -> bytes:
-    try:
-        answer = msgspec.json.decode(content, type=_Answer)
-        return base64.b64decode(answer.data[0].b64_json, validate=True)
-    except (msgspec.DecodeError, ValueError, RecursionError, IndexError):
-        raise ModelFailed("The provider answered without a picture.", "malformed") from None
+    return generate

@@ -1,7 +1,6 @@
 """The skill image_generation: one picture from words."""
 
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.contract import SkillContext, SkillMetadata, ToolSkill, Values, fields, text
 from agent_core.skills.images.painter import Painter
 from agent_core.skills.images.tool import NAME
 

@@ -1,8 +1,15 @@
 """The skill slide_generation: an outline by the model, after research where that is wanted, and a
 PPTX file of it."""
 
-from agent_core.skills.context import SkillContext
-from agent_core.skills.contract import Schema, SkillMetadata, ToolSkill, Values, fields, text
+from agent_core.skills.contract import (
+    Schema,
+    SkillContext,
+    SkillMetadata,
+    ToolSkill,
+    Values,
+    fields,
+    text,
+)
 from agent_core.skills.slides.deck import MOST_POINTS, MOST_SLIDES, Deck
 from agent_core.skills.slides.tool import NAME, missing
 

@@ -16,7 +16,7 @@ from agent_core.tools.browser.acts import where
 from agent_core.tools.browser.desk import HEIGHT, Desk
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.web import pages
-from agent_core.tools.web.fetch import Fetched
+from agent_core.tools.web.port import Fetched
 from agent_core.tools.web.tools import BEGINS, ENDS
 
 QUALITY = 70

@@ -16,7 +16,7 @@ from agent_core.tools.browser.acts import TOUCHES, Act
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.browser.state import MOST_URL, Keep, Told, content, marked, output
 from agent_core.tools.contract import Repetition, Tool, ToolContext
-from agent_core.tools.web.search import Search
+from agent_core.tools.web.port import Search
 from agent_core.tools.web.tools import ReadPage, host_rule
 
 LIMIT = 90.0

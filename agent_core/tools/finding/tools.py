@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -12,13 +11,11 @@ from pydantic import BaseModel, Field, JsonValue
 from agent_core.errors import ToolFailed
 from agent_core.messages import Part, ToolCall
 from agent_core.models.port import Reply, ToolSpec
+from agent_core.orchestration.brief import Brief, Hands
+from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.ranking import rank
 from agent_core.tools.turn.tool import TurnTool
-
-if TYPE_CHECKING:
-    from agent_core.orchestration.brief import Brief, Hands
-    from agent_core.scope import Scope
 
 FIND, CALL = "find_tools", "call_tool"
 BEST = 5
@@ -93,12 +90,12 @@ class _Through(msgspec.Struct):
     arguments: dict[str, object] | str = {}
 
 
-async def _find(arguments: BaseModel, scope: "Scope", brief: "Brief", hands: "Hands") -> str:
+async def _find(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
     wanted = Find.model_validate(arguments, from_attributes=True)
     return await scope.once("found", partial(_look, wanted.query, brief, hands), kind=str)
 
 
-async def _look(query: str, brief: "Brief", hands: "Hands") -> str:
+async def _look(query: str, brief: Brief, hands: Hands) -> str:
     box = hands.toolbox
     hidden = [spec for spec in await box.beyond(brief.reach) if spec.name not in brief.tools]
     best = await asyncio.to_thread(rank, query, hidden, BEST)

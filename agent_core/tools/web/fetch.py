@@ -12,11 +12,11 @@ from urllib.parse import urljoin
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
-from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
+from agent_core.tools.web.port import Fetched
 
 MOST_BYTES = 10_000_000
 SECONDS = 20.0
@@ -30,17 +30,6 @@ TYPES = (
 
 AddressInfo: TypeAlias = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple]  # type: ignore[type-arg]  # noqa: E501  # as aiohttp has it
 Sockets: TypeAlias = Callable[[AddressInfo], socket.socket]
-
-
-class Fetched(Struct, frozen=True, kw_only=True):
-    """What stood at `url`, where the redirects ended. `mime` without parameters, `charset` as the
-    server named it. `moved`: the URL on another host that was not followed."""
-
-    url: str
-    mime: str
-    charset: str
-    body: bytes
-    moved: str = ""
 
 
 class _Refused(OSError):

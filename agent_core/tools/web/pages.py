@@ -2,12 +2,11 @@
 
 import asyncio
 import re
-from typing import Protocol
 
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
-from agent_core.tools.web.fetch import Fetched
+from agent_core.tools.web.port import Fetch, Fetched
 
 MARKUP = ("text/html", "application/xhtml+xml")
 MOST_TEXT = 400_000
@@ -22,13 +21,6 @@ class Page(Struct, frozen=True, kw_only=True):
     title: str
     text: str
     moved: str = ""
-
-
-class Fetch(Protocol):
-    """Reads a public URL."""
-
-    async def get(self, url: str, stay: bool = False) -> Fetched:
-        """What stands there; ToolFailed with the reason."""
 
 
 async def read(fetch: Fetch, url: str, links: bool = True, stay: bool = False) -> Page:

@@ -6,7 +6,6 @@ operator's settings, so they are no business of the guard.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
 
 import aiohttp
 import msgspec
@@ -14,26 +13,12 @@ from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.tools.web.port import Hit, Search
 from agent_core.tools.web.settings import WebSettings
 
 SECONDS = 20.0
 SNIPPET = 400
 TITLE = 200
-
-
-class Hit(Struct, frozen=True, kw_only=True):
-    """One thing that was found."""
-
-    url: str
-    title: str
-    snippet: str = ""
-
-
-class Search(Protocol):
-    """A provider of search results."""
-
-    async def find(self, query: str, count: int) -> tuple[Hit, ...]:
-        """At most `count` hits, best first; ToolFailed with the reason."""
 
 
 class _Keyed(Struct, frozen=True, kw_only=True):

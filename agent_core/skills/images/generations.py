@@ -1,0 +1,66 @@
+"""One call of OpenAI's image generations. It imports the SDK, so it is imported for a first picture."""
+
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+import msgspec
+import openai
+
+from agent_core.errors import ModelFailed
+from agent_core.models.wire import Line
+from agent_core.settings import Endpoint
+
+MOST_BYTES = 68_000_000
+"""Of an answer: a file as large as can be given to people, in base64."""
+
+
+class _Picture(msgspec.Struct, frozen=True):
+    b64_json: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    data: tuple[_Picture, ...] = ()
+
+
+async def generate(endpoint: Endpoint, body: dict[str, object]) -> bytes:
+    """The picture; raises ModelFailed."""
+    line = Line(endpoint)
+    return _decode(await _post(endpoint, line, body))
+
+
+async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> bytes:
+    client = openai.AsyncOpenAI(
+        api_key=endpoint.api_key,
+        base_url=endpoint.base_url,
+        timeout=line.timeout,
+        max_retries=0,
+        http_client=openai.DefaultAioHttpClient(),
+    )
+    content = bytearray()
+    try:
+        async with client:
+            made = client.images.with_streaming_response
+            async with made.generate(prompt=str(body["prompt"]), extra_body=body) as response:
+                pieces = cast(AsyncGenerator[bytes, None], response.iter_bytes())
+                async with aclosing(pieces):
+                    async for piece in pieces:
+                        content += piece
+                        if len(content) > MOST_BYTES:
+                            raise ModelFailed("The provider sent far too much.", "malformed")
+                return bytes(content)
+    except openai.APIStatusError as error:
+        raise line.refused(error.response) from None
+    except openai.APIConnectionError as error:
+        raise line.unreachable(error) from None
+    except (openai.OpenAIError, ValueError, OSError) as error:
+        raise ModelFailed(line.clean(str(error)), "malformed") from None
+
+
+def _decode(content: bytes) -> bytes:
+    try:
+        answer = msgspec.json.decode(content, type=_Answer)
+        return base64.b64decode(answer.data[0].b64_json, validate=True)
+    except (msgspec.DecodeError, ValueError, RecursionError, IndexError):
+        raise ModelFailed("The provider answered without a picture.", "malformed") from None
