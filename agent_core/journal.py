@@ -17,7 +17,7 @@ from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
 from agent_core.messages import GivenFile, Picture, ToolCall
 from agent_core.models.port import Reply
-from agent_core.orchestration.edits import PlanEdit
+from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
 
 Outcome = Literal["ok", "failed", "timed_out", "unknown", "cancelled", "denied"]

@@ -25,6 +25,11 @@ class Thinking(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinkin
     signature: str | None = None
 
 
+Repetition = Literal["pure", "idempotent", "effect"]
+"""Of a tool's calls. pure: run again freely. idempotent: run again with the same key. effect: never
+run twice."""
+
+
 class ToolCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
     """A call that the model wants; `arguments` is its JSON text as it was written."""
 

@@ -41,12 +41,11 @@ from agent_core.journal import (
     ToolStarted,
     call_digest,
 )
-from agent_core.messages import Output, ToolCall, ToolResult
+from agent_core.messages import Output, Repetition, ToolCall, ToolResult
 from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
-from agent_core.orchestration.edits import PlanEdit
+from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
 from agent_core.text import clean, clean_json, clean_values
-from agent_core.tools.contract import Repetition
 from agent_core.turn import Company as Company
 from agent_core.turn import Gates
 from agent_core.turn import Turn as Turn

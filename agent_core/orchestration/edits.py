@@ -2,26 +2,15 @@
 
 from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.orchestration.plan import MOST_STEPS, Plan, Step, moved, problem
+from agent_core.plan_edit import PlanEdit
 
-Action = Literal["skip", "retry", "drop", "add", "move"]
 Why = Literal["no_step", "begun", "not_over", "circle", "too_many"]
 """Why an edit cannot be made: there is no such step; it has begun; it has not ended; steps would
 wait for each other; the plan is long enough."""
 _OVER = ("done", "failed", "skipped")
-
-
-class PlanEdit(Struct, frozen=True, kw_only=True):
-    """One change. `step` is an id, `text` what an added step is to do; an added or a moved step
-    comes before the step `before`, "" = at the end."""
-
-    action: Action
-    step: str = ""
-    text: str = ""
-    before: str = ""
 
 
 def edited(plan: Plan, edit: PlanEdit) -> Plan | Why:

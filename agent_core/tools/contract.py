@@ -7,11 +7,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from pydantic import BaseModel
 
-from agent_core.messages import Output
+from agent_core.messages import Output, Repetition
 from agent_core.questions import Question
-
-Repetition = Literal["pure", "idempotent", "effect"]
-"""pure: run again freely. idempotent: run again with the same key. effect: never run twice."""
 
 Access = Literal["read", "write", "shell", "network", "person"]
 

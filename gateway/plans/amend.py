@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
 from agent_core.journal import Amended, Answered, Stopped
-from agent_core.orchestration.edits import PlanEdit, Why, edited
+from agent_core.orchestration.edits import Why, edited
 from agent_core.orchestration.plan import Plan
+from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer
 from gateway.messages import (
     ButtonPressed,

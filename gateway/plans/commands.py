@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec.structs import replace
 
-from agent_core.orchestration.edits import PlanEdit
 from agent_core.orchestration.plan import Step
+from agent_core.plan_edit import PlanEdit
 from gateway.people.roles import at_least
 from gateway.plans.amend import amend, listed, planned_turn, rest
 from gateway.texts import say

@@ -7,8 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.events import PlanMade, StageEntered, StepBegan, StepEnded
-from agent_core.orchestration.edits import PlanEdit, apply
+from agent_core.orchestration.edits import apply
 from agent_core.orchestration.plan import Plan, moved
+from agent_core.plan_edit import PlanEdit
 from gateway.messages import button_token, plan_token
 from gateway.texts import say
 from gateway.views import Button, PlanState, PlanStep, PlanView

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.orchestration.edits import PlanEdit, apply, edited
+from agent_core.orchestration.edits import apply, edited
 from agent_core.orchestration.plan import MOST_STEPS, Plan, moved, problem, revised
+from agent_core.plan_edit import PlanEdit
 from tests.agent_core.test_plan import ids, plan, states
 
 

@@ -10,12 +10,12 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import Output, Repetition
 from agent_core.tools.browser import acts, memory
 from agent_core.tools.browser.acts import TOUCHES, Act
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.browser.state import MOST_URL, Keep, Told, content, marked, output
-from agent_core.tools.contract import Repetition, Tool, ToolContext
+from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web.port import Search
 from agent_core.tools.web.tools import ReadPage, host_rule
 

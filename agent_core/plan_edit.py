@@ -1,0 +1,17 @@
+"""A change that a person makes to a plan: a value that journals hold."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Action = Literal["skip", "retry", "drop", "add", "move"]
+
+
+class PlanEdit(Struct, frozen=True, kw_only=True):
+    """One change. `step` is an id, `text` what an added step is to do; an added or a moved step
+    comes before the step `before`, "" = at the end."""
+
+    action: Action
+    step: str = ""
+    text: str = ""
+    before: str = ""
