@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
-from agent_core.messages import GivenFile, Picture, ToolCall
+from agent_core.messages import CommandResult, GivenFile, Picture, ToolCall
 from agent_core.models.port import Reply
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
@@ -70,7 +70,8 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_finished"):
-    """What a call gave. `unknown`: it began and nobody knows how it ended."""
+    """What a call gave. `unknown`: it began and nobody knows how it ended. `shown`: what people
+    see in place of `content`; None: the content itself."""
 
     key: str
     call_id: str
@@ -82,6 +83,8 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     caption: str = ""
     changed: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    command: CommandResult | None = None
+    shown: str | None = None
 
 
 class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

@@ -48,14 +48,52 @@ class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"
     size: int
 
 
-class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result"):
-    """What a call gave, or why it failed."""
+NO_OUTPUT = "(no output)"
+"""Stands for what a command wrote that wrote nothing."""
+
+
+class CommandResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a command went, beside the text that tells the model of it.
+
+    One of three: `exit_code`; `stopped`, the seconds after which it was ended, 0 = on demand;
+    `handle`, the name under which it runs on. `written`: characters of the text before what is
+    told of its end.
+    """
+
+    exit_code: int | None = None
+    stopped: float | None = None
+    handle: str = ""
+    written: int = 0
+
+    @property
+    def silent(self) -> bool:
+        """True if it went well and wrote nothing."""
+        return self.exit_code == 0 and not self.written
+
+    @property
+    def failed(self) -> bool:
+        """True if it ended, and not well."""
+        return self.stopped is not None or bool(self.exit_code)
+
+    def describe_end(self) -> str:
+        """How it ended, as the model is told it."""
+        if self.exit_code is not None:
+            return f"[exit code {self.exit_code}]"
+        return f"[stopped after {self.stopped:g} s]" if self.stopped else "[stopped]"
+
+
+class ToolResult(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool_result"
+):
+    """What a call gave, or why it failed. `denied`: a person or the policy did not allow it."""
 
     call_id: str
     name: str
     content: str
     error: bool = False
     pictures: tuple[Picture, ...] = ()
+    denied: bool = False
+    command: CommandResult | None = None
 
 
 class GivenFile(Struct, frozen=True, kw_only=True):
@@ -69,13 +107,21 @@ class GivenFile(Struct, frozen=True, kw_only=True):
 
 class Output(Struct, frozen=True, kw_only=True):
     """What a tool gave: `text` and `pictures` for the model, `files` for people, with a word on
-    them. `changed`: paths of the workspace that it wrote."""
+    them. `changed`: paths of the workspace that it wrote. `shown`: what people see in place of
+    `text`; None: the text itself."""
 
     text: str
     files: tuple[GivenFile, ...] = ()
     caption: str = ""
     changed: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    command: CommandResult | None = None
+    shown: str | None = None
+
+
+def wrap_output(gave: str | Output) -> Output:
+    """What a tool gave, also where it gave a text alone."""
+    return gave if isinstance(gave, Output) else Output(text=gave)
 
 
 Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Picture

@@ -41,7 +41,7 @@ from agent_core.journal import (
     ToolStarted,
     call_digest,
 )
-from agent_core.messages import Output, Repetition, ToolCall, ToolResult
+from agent_core.messages import Output, Repetition, ToolCall, ToolResult, wrap_output
 from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
@@ -198,7 +198,7 @@ class Scope:
                 raise TimeoutError
             running = _unless_own(run(token), ToolFailed)
             gave = await self._turn.limited(key, running, limit)
-            made = gave if isinstance(gave, Output) else Output(text=gave)
+            made = wrap_output(gave)
         except ToolFailed as error:
             made, outcome = Output(text=str(error)), "failed"
         except TimeoutError:
@@ -207,12 +207,14 @@ class Scope:
                 made, outcome = Output(text=SKIPPED), "cancelled"
         return await self._finish(key, call, made, outcome)
 
-    def settle(self, call: ToolCall, content: str, outcome: Outcome = "failed") -> ToolResult:
+    def settle(
+        self, call: ToolCall, content: str | Output, outcome: Outcome = "failed"
+    ) -> ToolResult:
         """Give a call a result without running anything (denied, unknown tool, bad arguments)."""
         key = self._claim(call.id)
         record = self._turn.journal.find(key, ToolFinished)
         if record is None:
-            record = _finished(key, call, Output(text=content), outcome)
+            record = _finished(key, call, wrap_output(content), outcome)
             self._turn.journal.defer(record)
         return _result(record)
 
@@ -371,6 +373,8 @@ def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolF
         caption=made.caption,
         changed=made.changed,
         pictures=made.pictures,
+        command=made.command,
+        shown=made.shown,
     )
 
 
@@ -381,6 +385,8 @@ def _result(record: ToolFinished) -> ToolResult:
         content=record.content,
         error=record.outcome != "ok",
         pictures=record.pictures,
+        denied=record.outcome == "denied",
+        command=record.command,
     )
 
 

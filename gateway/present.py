@@ -37,7 +37,7 @@ from agent_core.journal import (
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
 from agent_core.skills.contract import CALLS
-from gateway.delivery.lines import ENDS, begun, legible, marked, moved
+from gateway.delivery.lines import ENDS, begun, marked, moved, output_of
 from gateway.faults.words import told
 from gateway.memory.present import saved
 from gateway.messages import button_token
@@ -196,7 +196,7 @@ class Fold:
         known = record.outcome == "denied" and record.call_id in waiting
         if record.outcome == "denied" and not known:
             return reasons.reason(record.content, self.language)
-        return "" if known else legible(record.content, gave=bool(record.files))
+        return "" if known else output_of(record)
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()

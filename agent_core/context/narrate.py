@@ -36,7 +36,7 @@ from agent_core.journal import (
     ToolFinished,
     ToolStarted,
 )
-from agent_core.messages import ToolCall
+from agent_core.messages import NO_OUTPUT, ToolCall
 from agent_core.questions import Approval, Question
 
 COMMANDS = frozenset({"run_command", "bash", "sandbox_shell"})
@@ -44,8 +44,6 @@ CODE = frozenset({"execute_code", "python_execute", "normal_python_execute"})
 WATCH = "browser_get_stream_url"
 _BROWSED = re.compile(r"\[browser (\w+)[^\]\n]*\]\n(?s:.*?)(?:^URL: (\S+)$|\Z)", re.MULTILINE)
 """How a result of the browser begins, and where it says which page is open."""
-_EXIT = re.compile(r"\[exit code (-?\d+)\]\s*$")
-_STOPPED = re.compile(r"\[stopped[^\]]*\]\s*$")
 _LAST = 200
 """Characters of a command's last words that say why it did not end by itself."""
 
@@ -112,13 +110,15 @@ def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
     """How a command or a program ended; none for one that was denied or runs on."""
     if record.name not in COMMANDS | CODE or record.outcome == "denied":
         return ()
-    code = _EXIT.search(record.content) if record.outcome == "ok" else None
-    if code is None and record.outcome == "ok" and not _STOPPED.search(record.content):
+    command = record.command if record.outcome == "ok" else None
+    if record.outcome == "ok" and (command is None or command.handle):
         return ()  # it runs on in the background
-    exit_code = int(code[1]) if code else None
+    exit_code = command.exit_code if command is not None else None
     told: list[AgentEvent] = []
-    if record.name in CODE and record.outcome == "ok":
-        output = record.content[: code.start()].rstrip() if code else record.content
+    if record.name in CODE and command is not None:
+        ended = exit_code is not None
+        written = record.content[: command.written] or NO_OUTPUT
+        output = written if ended else record.content
         told.append(CodeRan(call_id=record.call_id, output=output, exit_code=exit_code))
     if exit_code is None:
         why = record.content.rstrip()[-_LAST:]

@@ -17,8 +17,6 @@ SAME_WORDS = 2
 """Identical answers within a turn that count as stuck."""
 ERRORS = 5
 """Rounds in a row in which every call failed, after which the plan has to change."""
-DENIED = "Denied"
-"""How the result of a call begins that a person or the policy did not allow: no failure."""
 
 VARY = (
     "[Going in circles]\nThat was done before and gave nothing new. Try another way, or answer with "
@@ -45,9 +43,9 @@ class Watch:
         self._same = self._same + 1 if known and batch == self._batch else 1
         self._batch = batch
         gave = tuple(results)
-        failed = [result.content for result in gave if result.error]
-        if failed and len(failed) == len(gave) and not failed[-1].startswith(DENIED):
-            self._errors.append(failed[-1])
+        failed = [result for result in gave if result.error]
+        if failed and len(failed) == len(gave) and not failed[-1].denied:  # denied: no failure
+            self._errors.append(failed[-1].content)
         else:
             self._errors.clear()
         words = text.strip()

@@ -104,7 +104,7 @@ class _Worker:
 
     def refuse(self, item: Unfit) -> ToolResult:
         """The result of a call that cannot run."""
-        return self._scope.settle(item.call, item.text)
+        return self._scope.settle(item.call, Output(text=item.text, shown=item.shown))
 
     async def one(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
         """A call that needs no approval: a question, a refusal, or a run."""

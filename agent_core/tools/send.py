@@ -91,7 +91,10 @@ def send_tool(kept: Kept) -> Tool:
         ]
         said = ", ".join(f"{file.name} ({file.size:,} bytes)" for file in files)
         return Output(
-            text=f"Given to the person: {said}.", files=tuple(files), caption=wanted.caption
+            text=f"Given to the person: {said}.",
+            files=tuple(files),
+            caption=wanted.caption,
+            shown="",  # the files themselves stand there
         )
 
     return Tool(

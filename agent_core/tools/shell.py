@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import NO_OUTPUT, CommandResult, Output
 from agent_core.sandboxes.background import DEATH, Background, Command
 from agent_core.sandboxes.port import Done, Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
@@ -67,17 +68,18 @@ def shell_tool(
 ) -> Tool:
     """run_command in `sandbox`; what it says of isolation is what the sandbox says."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> str:
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
         wanted = Run.model_validate(arguments, from_attributes=True)
         said = "timeout" in arguments.model_fields_set
         env = (secrets or NoSecrets()).given(context.workspace, wanted.command)
         if wanted.background:
             most = min(wanted.timeout, limit) if said else limit
             handle = await background.start(sandbox, wanted.command, context.workspace, most, env)
-            return (
+            text = (
                 f"Started in the background as {handle}, for at most {most} s. "
                 "See to it by check_command; it ends with the gateway."
             )
+            return Output(text=text, command=CommandResult(handle=handle))
         most = min(wanted.timeout, limit)
         done = await sandbox.run(wanted.command, context.workspace, most, context.output, env)
         return report(done, most)
@@ -102,7 +104,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     Pure, though it may end a command: cut off by a crash, it meets a gateway without commands.
     """
 
-    async def call(arguments: BaseModel, context: ToolContext) -> str:
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
         wanted = Check.model_validate(arguments, from_attributes=True)
         command = background.find(context.workspace, wanted.handle)
         if command is None:
@@ -198,7 +200,7 @@ def _flat(pattern: str) -> str:
     return "/".join(parts)
 
 
-def _state(handle: str, command: Command) -> str:
+def _state(handle: str, command: Command) -> Output:
     """All of an ended command's output, the newest of one that runs."""
     if (done := command.done) is not None:
         return report(done, command.limit, command.stopped)
@@ -209,14 +211,16 @@ def _state(handle: str, command: Command) -> str:
     left = len(output) - len(tail)
     cut = f"[… {left} characters before this]\n" if left > 0 else ""
     head = f"{handle} has been running for {command.age:.0f} s of at most {command.limit:g} s."
-    return f"{head}\n{cut}{tail or '(no output yet)'}"
+    text = f"{head}\n{cut}{tail or '(no output yet)'}"
+    return Output(text=text, command=CommandResult(handle=handle))
 
 
-def report(done: Done, limit: float, stopped: bool = False) -> str:
-    """What a command wrote, and how it ended, for the model."""
-    end = f"[exit code {done.exit_code}]"
-    if done.timed_out:
-        end = f"[stopped after {limit:g} s]"
-    elif stopped:
-        end = "[stopped]"
-    return f"{done.output.rstrip() or '(no output)'}\n{end}"
+def report(done: Done, limit: float, stopped: bool = False) -> Output:
+    """What a command wrote, and how it ended."""
+    body = done.output.rstrip()
+    if done.timed_out or stopped:
+        command = CommandResult(stopped=limit if done.timed_out else 0.0, written=len(body))
+    else:
+        command = CommandResult(exit_code=done.exit_code, written=len(body))
+    text = f"{body or NO_OUTPUT}\n{command.describe_end()}"
+    return Output(text=text, command=command)

@@ -10,7 +10,7 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, ToolCall
+from agent_core.messages import CommandResult, Output, ToolCall
 from agent_core.models.port import ToolSpec
 from agent_core.text import clean
 from agent_core.tools import ask, paths
@@ -34,10 +34,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that cannot run; `text` tells the model why and how to mend it."""
+    """A call that cannot run; `text` tells the model why and how to mend it. `shown`: what people
+    see in its place, None: the text itself."""
 
     call: ToolCall
     text: str
+    shown: str | None = None
 
 
 class Toolbox:
@@ -138,7 +140,8 @@ class Toolbox:
 
 def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> Unfit:
     said = msgspec.json.encode(schema).decode()
-    return Unfit(call=call, text=f"The arguments of {call.name} do not fit: {why}. Schema: {said}")
+    shown = f"The arguments of {call.name} do not fit: {why}."
+    return Unfit(call=call, text=f"{shown} Schema: {said}", shown=shown)
 
 
 async def bound(prepared: Prepared, workspace: Path) -> Prepared:
@@ -195,9 +198,20 @@ async def run(
         text = await observe(await rewrite(clean(str(error))), context, prepared.call.id)
         raise ToolFailed(text) from None
     said = clean(gave.text if isinstance(gave, Output) else gave)
-    said = said if rewrite is None else await rewrite(said)
-    text = await observe(said, context, prepared.call.id)
-    return msgspec.structs.replace(gave, text=text) if isinstance(gave, Output) else text
+    told = said if rewrite is None else await rewrite(said)
+    text = await observe(told, context, prepared.call.id)
+    if not isinstance(gave, Output):
+        return text
+    command = gave.command and _command(gave.text, gave.command, text)
+    shown = gave.shown if told == said else None
+    return msgspec.structs.replace(gave, text=text, command=command, shown=shown)
+
+
+def _command(was: str, command: CommandResult, text: str) -> CommandResult:
+    """`command` as it stands beside `text`, which was made of the text `was`."""
+    note = was[command.written :]
+    written = len(text) - len(note) if text.endswith(note) else len(text)
+    return msgspec.structs.replace(command, written=written)
 
 
 async def observe(content: str, context: ToolContext, call_id: str) -> str:

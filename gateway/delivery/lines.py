@@ -1,11 +1,9 @@
 """The lines of an activity: one for each call of a tool, and how it went. Pure."""
 
-import re
-
 import msgspec
 from msgspec.structs import replace
 
-from agent_core.journal import Outcome
+from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import ToolCall
 from gateway.views import LineState, ToolLine
 
@@ -20,11 +18,6 @@ ENDS: dict[Outcome, LineState] = {
     "denied": "denied",
 }
 Lines = tuple[ToolLine, ...]
-_SILENT = re.compile(r"\(no output\)\s*\[exit code 0\]\s*")
-"""An output that says nothing but success."""
-_GIVEN = "Given to the person: "
-_UNFIT = re.compile(r"(The arguments of \S+ do not fit: .*?\.) Schema: \{.*\}", re.DOTALL)
-"""With how the arguments should have been: that is for models, not for people."""
 
 
 def begun(call: ToolCall) -> ToolLine:
@@ -68,12 +61,11 @@ def _words(value: object) -> str:
             return ""
 
 
-def legible(output: str, *, gave: bool = False) -> str:
-    """What people are told of a call's output; `gave`: files of it stand below."""
-    if _SILENT.fullmatch(output) or (gave and output.startswith(_GIVEN)):
+def output_of(record: ToolFinished) -> str:
+    """What people are told of a call's output."""
+    if record.command is not None and record.command.silent:
         return ""
-    unfit = _UNFIT.fullmatch(output)
-    return unfit[1] if unfit is not None else output
+    return record.content if record.shown is None else record.shown
 
 
 def cut(output: str) -> str:

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import wrap_output
 from agent_core.sandboxes.background import MOST, Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.port import Sandbox
@@ -52,7 +53,7 @@ class Desk:
 
     async def check(self, handle: str, action: str = "read", seconds: int = 30) -> str:
         arguments = Check(handle=handle, action=action, seconds=seconds)  # type: ignore[arg-type]
-        return str(await self._check.call(arguments, self.context()))
+        return wrap_output(await self._check.call(arguments, self.context())).text
 
 
 def alive(mark: str) -> list[psutil.Process]:

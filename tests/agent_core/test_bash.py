@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import wrap_output
 from agent_core.sandboxes import shells
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
@@ -56,7 +57,7 @@ class Desk:
         context = ToolContext(
             workspace=self.workspace, key="k", limit=60.0, output=self.seen.append
         )
-        return str(await self.tool.call(Command(command=command, **more), context))
+        return wrap_output(await self.tool.call(Command(command=command, **more), context)).text
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, ToolCall
+from agent_core.messages import Output, ToolCall, wrap_output
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.languages import found
@@ -38,7 +38,11 @@ both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
-async def call(tool: Tool, workspace: Path, **given: object) -> str | Output:
+async def call(tool: Tool, workspace: Path, **given: object) -> str:
+    return wrap_output(await output(tool, workspace, **given)).text
+
+
+async def output(tool: Tool, workspace: Path, **given: object) -> str | Output:
     context = ToolContext(workspace=workspace, key="k", limit=30.0, output=lambda text: None)
     return await tool.call(tool.arguments.model_validate(given), context)
 
@@ -186,11 +190,11 @@ def test_blank_lines_hold_nothing_up(tmp_path: Path) -> None:
 
 async def test_files_by_one_tool(tmp_path: Path) -> None:
     tool = file_tool()
-    made = await call(tool, tmp_path, action="write", path="a/b.txt", content="x\n")
+    made = await output(tool, tmp_path, action="write", path="a/b.txt", content="x\n")
     assert isinstance(made, Output) and made.changed == ("a/b.txt",)
     assert await call(tool, tmp_path, action="read", path="a/b.txt") == "x\n"
     assert "b.txt\ta/b.txt\tfile\t2" in str(await call(tool, tmp_path, action="list", path="a"))
-    gone = await call(tool, tmp_path, action="delete", path="a/b.txt")
+    gone = await output(tool, tmp_path, action="delete", path="a/b.txt")
     assert isinstance(gone, Output) and not (tmp_path / "a/b.txt").exists()
     again = await call(tool, tmp_path, action="delete", path="a/b.txt")
     assert "nothing to delete" in str(again)
@@ -238,7 +242,7 @@ async def test_a_picture_is_shown_to_the_model(tmp_path: Path) -> None:
     tool, kept = vision_tool(Kept(tmp_path / "kept")), Kept(tmp_path / "kept")
     (tmp_path / "a.png").write_bytes(PNG)
     (tmp_path / "a.txt").write_text("x" * 20)
-    seen = await call(tool, tmp_path, path="a.png")
+    seen = await output(tool, tmp_path, path="a.png")
     assert isinstance(seen, Output)
     (picture,) = seen.pictures
     assert (picture.path, picture.mime, kept.read(picture.ref)) == ("a.png", "image/png", PNG)

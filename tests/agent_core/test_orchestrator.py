@@ -12,7 +12,7 @@ from agent_core.context.transcript import messages_of
 from agent_core.errors import ModelFailed
 from agent_core.events import PlanMade, Routed, StageEntered, StepBegan, StepEnded
 from agent_core.journal import Broke, Emitted, Journal, Replied
-from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
+from agent_core.messages import CommandResult, Message, Text, ToolCall, ToolResult, text_of, user
 from agent_core.models.port import OnDelta, Reply, Request, TextDelta
 from agent_core.orchestration.asides import Unusable, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands, Result
@@ -270,8 +270,18 @@ def test_json_is_found_in_the_middle() -> None:
 # ---- the check ---------------------------------------------------------------------------
 
 
+ENDS = {
+    "[exit code 0]": CommandResult(exit_code=0, written=1),
+    "[exit code 2]": CommandResult(exit_code=2, written=1),
+    "[stopped after 30 s]": CommandResult(stopped=30.0, written=1),
+}
+
+
 def called(*contents: str, text: str = "All went well.", by: str = "run_command") -> Result:
-    parts = tuple(ToolResult(call_id=str(n), name=by, content=c) for n, c in enumerate(contents))
+    parts = tuple(
+        ToolResult(call_id=str(n), name=by, content=c, command=ENDS.get(c.partition("\n")[2]))
+        for n, c in enumerate(contents)
+    )
     calls = tuple(ToolCall(id=str(n), name=by, arguments="{}") for n in range(len(contents)))
     return Result(
         text=text,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.messages import CommandResult, Output, wrap_output
 from agent_core.sandboxes import bwrap
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess, detect, prepare
@@ -105,8 +106,13 @@ async def test_the_tool(tmp_path: Path) -> None:
     tool = shell_tool(PlainSubprocess(), Background())
     assert not tool.isolated and "Nothing isolates" in tool.description
     context = ToolContext(workspace=tmp_path, key="k", limit=5, output=lambda _: None)
-    assert await tool.call(Run(command="echo hi; false"), context) == "hi\n[exit code 1]"
-    assert "stopped after 1 s" in await tool.call(Run(command="sleep 9", timeout=1), context)
+    assert await tool.call(Run(command="echo hi; false"), context) == Output(
+        text="hi\n[exit code 1]", command=CommandResult(exit_code=1, written=2)
+    )
+    slow = wrap_output(await tool.call(Run(command="sleep 9", timeout=1), context))
+    assert slow.command == CommandResult(stopped=1.0) and "stopped after 1 s" in slow.text
+    quiet = wrap_output(await tool.call(Run(command="true"), context)).command
+    assert quiet is not None and quiet.silent and not quiet.failed
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ def call(name: str = "look", **arguments: object) -> ToolCall:
     return ToolCall(id="c", name=name, arguments=json.dumps(arguments))
 
 
-def gave(content: str = "x", error: bool = False) -> ToolResult:
-    return ToolResult(call_id="c", name="look", content=content, error=error)
+def gave(content: str = "x", error: bool = False, denied: bool = False) -> ToolResult:
+    return ToolResult(call_id="c", name="look", content=content, error=error, denied=denied)
 
 
 def test_the_same_calls_again_and_again() -> None:
@@ -50,4 +50,4 @@ def test_errors_in_a_row_and_nothing_else() -> None:
         assert watch.note("", [call(n=n), call(m=n)], mixed) == ""
     watch = Watch()
     for n in range(20):
-        assert watch.note("", [call(n=n)], [gave("Denied by Ann.", True)]) == "", "no failure"
+        assert watch.note("", [call(n=n)], [gave("Denied by Ann.", True, True)]) == "", "no failure"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import ToolCall
+from agent_core.messages import ToolCall, wrap_output
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.tools.contract import ToolContext
@@ -54,15 +54,15 @@ def test_a_tool_that_is_not_offered_does_not_exist() -> None:
 
 
 async def test_a_long_result_is_kept_as_a_file(tmp_path: Path) -> None:
-    seen = str(await run(command("seq 5000"), context(tmp_path), ""))
+    seen = wrap_output(await run(command("seq 5000"), context(tmp_path), "")).text
     assert len(seen) < MAX_OBSERVE + 200
     assert "\n4000\n" in (tmp_path / kept_at(seen)).read_text()
     other = replace(context(tmp_path), key="a later round's call of the same id")
-    later = str(await run(command("seq 6000"), other, ""))
+    later = wrap_output(await run(command("seq 6000"), other, "")).text
     assert (
         kept_at(later) != kept_at(seen) and "\n6000\n" not in (tmp_path / kept_at(seen)).read_text()
     )
-    again = str(await run(command("seq 5000"), context(tmp_path), ""))
+    again = wrap_output(await run(command("seq 5000"), context(tmp_path), "")).text
     assert again == seen, "the same call has the same file"
 
 
@@ -78,13 +78,13 @@ async def test_a_planted_link_leads_no_result_elsewhere(place: str, tmp_path: Pa
     mine.mkdir(parents=True)
     mine.joinpath("notes.txt").write_text("mine")
     if place == "the file":
-        first = kept_at(str(await run(command("seq 5000"), context(workspace), "")))
+        first = kept_at(wrap_output(await run(command("seq 5000"), context(workspace), "")).text)
         (workspace / first).unlink()
         (workspace / first).symlink_to(mine / "notes.txt")
     else:
         (workspace / place).parent.mkdir(exist_ok=True)
         (workspace / place).symlink_to(mine)
-    seen = str(await run(command("seq 5000"), context(workspace), ""))
+    seen = wrap_output(await run(command("seq 5000"), context(workspace), "")).text
     assert seen.startswith("1\n2\n") and "[exit code 0]" in seen
     assert [one.name for one in mine.iterdir()] == ["notes.txt"]
     assert mine.joinpath("notes.txt").read_text() == "mine"
@@ -108,7 +108,7 @@ async def test_what_an_approval_is_bound_to_is_read_beside_the_loop(tmp_path: Pa
     assert known.digest == bind(ready, tmp_path) and came.is_set()
     came.clear()
     asyncio.get_running_loop().call_soon(came.set)
-    assert "exit code 0" in str(await run(ready, context(tmp_path), known.digest))
+    assert "exit code 0" in wrap_output(await run(ready, context(tmp_path), known.digest)).text
 
 
 async def test_an_approved_call_runs_as_it_was(tmp_path: Path) -> None:
@@ -116,7 +116,9 @@ async def test_an_approved_call_runs_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/x.sh").write_text("echo good")
     approved = bind(command("bash x.sh"), tmp_path)
-    assert "good" in await run(command("bash x.sh"), context(tmp_path), approved)
+    gave = wrap_output(await run(command("bash x.sh"), context(tmp_path), approved))
+    assert gave.text == "good\n[exit code 0]" and gave.command is not None
+    assert gave.text[: gave.command.written] == "good"
     with pytest.raises(ToolFailed, match="changed after"):
         await run(command("bash  x.sh"), context(tmp_path), approved)
     with pytest.raises(ToolFailed, match="changed after"):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from agent_core.messages import ToolCall
-from gateway.delivery.lines import begun, legible
+from agent_core.journal import ToolFinished
+from agent_core.messages import CommandResult, Output, ToolCall
+from gateway.delivery.lines import begun, output_of
 
 
 @pytest.mark.parametrize(
@@ -25,27 +26,23 @@ def test_a_call_in_one_line_says_what_it_is_about(arguments: str, summary: str) 
     assert begun(call).summary == summary
 
 
+QUIET, LOST = CommandResult(exit_code=0), CommandResult(exit_code=1)
+
+
 @pytest.mark.parametrize(
     ("output", "told"),
     [
-        ("(no output)\n[exit code 0]", ""),
-        (
-            "Given to the person: nothing, said a command",
-            "Given to the person: nothing, said a command",
-        ),
-        ("A table. Schema: {id: int}", "A table. Schema: {id: int}"),
-        (
-            'The arguments of send_file do not fit: paths: Field required. Schema: {"a":{"b":1}}',
-            "The arguments of send_file do not fit: paths: Field required.",
-        ),
-        ("Schema: {} of old", "Schema: {} of old"),
-        ("(no output)\n[exit code 1]", "(no output)\n[exit code 1]"),
+        (Output(text="(no output)\n[exit code 0]", command=QUIET), ""),
+        (Output(text="(no output)\n[exit code 1]", command=LOST), "(no output)\n[exit code 1]"),
+        (Output(text="(no output)\n[exit code 0]"), "(no output)\n[exit code 0]"),
+        (Output(text="Given to the person: table.csv (8 bytes).", shown=""), ""),
+        (Output(text="It does not fit. Schema: {}", shown="It does not fit."), "It does not fit."),
+        (Output(text="A table. Schema: {id: int}"), "A table. Schema: {id: int}"),
     ],
 )
-def test_an_output_tells_people_nothing_that_is_meant_for_models(output: str, told: str) -> None:
-    assert legible(output) == told
-
-
-def test_what_was_given_stands_below() -> None:
-    assert legible("Given to the person: table.csv (8 bytes).", gave=True) == ""
-    assert legible("made it", gave=True) == "made it"
+def test_an_output_tells_people_nothing_that_is_meant_for_models(output: Output, told: str) -> None:
+    record = ToolFinished(
+        key="k", call_id="c", name="any", digest="d", content=output.text, command=output.command,
+        shown=output.shown,
+    )  # fmt: skip
+    assert output_of(record) == told

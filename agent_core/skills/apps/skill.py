@@ -174,8 +174,7 @@ async def _running(context: SkillContext, project: str) -> tuple[str, str]:
 
 
 def _failed(result: ToolResult) -> bool:
-    last = result.content.rstrip().rpartition("\n")[2]
-    return last.startswith(("[exit code", "[stopped")) and last != "[exit code 0]"
+    return result.command is not None and result.command.failed
 
 
 def _told(result: ToolResult) -> str:

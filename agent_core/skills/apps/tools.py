@@ -15,6 +15,7 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
@@ -46,7 +47,6 @@ NO_PREVIEW = (
     "cannot open it from the chat."
 )
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
-_HANDLE = re.compile(r"background as (\S+),")
 
 
 class Create(BaseModel):
@@ -141,7 +141,7 @@ async def _write(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands)
 
 async def _install(
     isolated: bool, arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands
-) -> str:
+) -> str | Output:
     wanted = Install.model_validate(arguments, from_attributes=True)
     stack = await _stack(scope, brief, wanted.project)
     for name in wanted.packages:
@@ -154,7 +154,7 @@ async def _install(
     line = stack.install.format(packages=" ".join(map(shlex.quote, wanted.packages))).strip()
     run = {"command": _inside(wanted.project, line), "timeout": INSTALL_SECONDS}
     (result,) = await called(scope.child("install"), brief, hands, (("run_command", run),))
-    return good(result)
+    return Output(text=good(result), command=result.command)
 
 
 async def _start(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
@@ -164,8 +164,9 @@ async def _start(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands)
     command = _inside(wanted.project, stack.start.format(port=port))
     run = {"command": command, "background": True}
     (began,) = await called(scope.child("start"), brief, hands, (("run_command", run),))
-    handle = _HANDLE.search(good(began))
-    look = {"handle": handle[1] if handle else "", "action": "wait", "seconds": LOOK_SECONDS}
+    good(began)
+    handle = began.command.handle if began.command is not None else ""
+    look = {"handle": handle, "action": "wait", "seconds": LOOK_SECONDS}
     (seen,) = await called(scope.child("look"), brief, hands, (("check_command", look),))
     where = f"It should listen on 127.0.0.1:{port}. {NO_PREVIEW}"
     return "\n".join((began.content, seen.content, where))

@@ -1,8 +1,6 @@
 """The skill data_analysis: a look at the data, a plan, a program that is run where commands run, and
 a summary of what it gave. Numbers come from the program, never from the model."""
 
-import re
-
 from agent_core.errors import ToolFailed
 from agent_core.skills.built_in.fences import code_in
 from agent_core.skills.calling import good
@@ -47,7 +45,6 @@ The program gave this:
 Sum up for the person: the question, what was done, the findings with their figures, what is \
 uncertain. Use no figure that does not stand there."""
 _PLAN = fields({"steps": {"type": "array", "minItems": 1, "items": {"type": "string"}}})
-_GOOD = re.compile(r"\[exit code 0\]\s*$")
 
 
 def data_skill() -> ToolSkill:
@@ -109,8 +106,10 @@ async def _ran(context: SkillContext, path: str) -> str:
     for _ in range(MOST_TRIES):
         code = code_in(await context.think("pro", ask))
         await context.tool("write_file", {"path": path, "content": code})
-        output = await context.tool("run_command", {"command": f"python3 {path}", "timeout": 30})
-        if _GOOD.search(output):
+        run: Wanted = ("run_command", {"command": f"python3 {path}", "timeout": 30})
+        (result,) = await context.tools((run,))
+        output = good(result)
+        if result.command is not None and result.command.exit_code == 0:
             return output
         ask = MEND.format(output=output[-OUTPUT:])
     raise ToolFailed(f"The program {path} failed {MOST_TRIES} times. At last:\n{output[-OUTPUT:]}")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.sandboxes.shells import Desk, Shells
@@ -52,7 +53,7 @@ class Bash:
         self.sandbox, self.shells, self.limit = sandbox, shells, limit
         self._secrets: Secrets = secrets or NoSecrets()
 
-    async def run(self, wanted: Command, context: ToolContext, desk: Desk) -> str:
+    async def run(self, wanted: Command, context: ToolContext, desk: Desk) -> Output:
         """What the call gives; who calls has the desk's turn."""
         place = await asyncio.to_thread(recall, context.workspace)
         if wanted.restart:
@@ -61,14 +62,18 @@ class Bash:
             place = await _keep(context, place, Place())
         if not wanted.command.strip():
             if wanted.restart:
-                return _RESTARTED
+                return Output(text=_RESTARTED)
             raise ToolFailed("Give a command, or restart.")
         if self.sandbox.isolated and (verbs := looking(wanted.command)):
             return await self._look(wanted, context, desk, "cd" in verbs)
         news = "" if desk.alive else await self._open(context, desk, place)
-        return news + await self._tell(wanted, context, desk)
+        told = await self._tell(wanted, context, desk)
+        if not news or told.command is None:
+            return replace(told, text=news + told.text)
+        command = replace(told.command, written=told.command.written + len(news))
+        return replace(told, text=news + told.text, command=command)
 
-    async def _look(self, wanted: Command, context: ToolContext, desk: Desk, moves: bool) -> str:
+    async def _look(self, wanted: Command, context: ToolContext, desk: Desk, moves: bool) -> Output:
         """Run what only looks around beside the shell, in its folder."""
         if desk.alive and not within(desk.folder, desk.top):
             raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
@@ -101,7 +106,7 @@ class Bash:
             "functions and background jobs.]\n"
         )
 
-    async def _tell(self, wanted: Command, context: ToolContext, desk: Desk) -> str:
+    async def _tell(self, wanted: Command, context: ToolContext, desk: Desk) -> Output:
         """Run the command in the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
         if within(desk.folder, desk.top) not in ("", place.folder):
@@ -127,7 +132,7 @@ class Bash:
 def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
     """bash, or the same under another name and with another patience."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> str:
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
         wanted = Command.model_validate(arguments, from_attributes=True)
         async with bash.shells.turn(context.workspace, idle) as desk:
             return await bash.run(wanted, context, desk)

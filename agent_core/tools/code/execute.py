@@ -16,6 +16,7 @@ from typing import Literal, cast
 from pydantic import BaseModel, Field, create_model
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.sandboxes.port import Language, Sandbox
 from agent_core.tools import backups, paths, shell
 from agent_core.tools.contract import Tool, ToolContext
@@ -94,7 +95,7 @@ class _Runner:
             isolated=self._sandbox.isolated,
         )
 
-    async def _call(self, arguments: BaseModel, context: ToolContext) -> str:
+    async def _call(self, arguments: BaseModel, context: ToolContext) -> Output:
         wanted = meant(arguments)
         name = f"{hashlib.sha256(context.key.encode()).hexdigest()[:12]}.{_SUFFIX[wanted.language]}"
         real = Path(os.path.realpath(context.workspace)) / _FOLDER / name

@@ -6,11 +6,12 @@ from typing import TypeAlias
 from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
+from agent_core.messages import Output
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolCallable, ToolContext
 
-TurnCallable: TypeAlias = Callable[[BaseModel, Scope, Brief, Hands], Awaitable[str]]
+TurnCallable: TypeAlias = Callable[[BaseModel, Scope, Brief, Hands], Awaitable[str | Output]]
 
 
 async def _alone(arguments: BaseModel, context: ToolContext) -> str:

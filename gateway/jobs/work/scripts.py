@@ -10,7 +10,7 @@ from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from agent_core.journal import Broke, ToolFinished
-from agent_core.messages import Message, Text, ToolCall, user
+from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.policy import Verdict
@@ -24,7 +24,6 @@ from gateway.messages import Terms, digest
 from gateway.sessions.turns import OpenTurn
 
 NAME = "run_command"
-OK = "[exit code 0]"
 NOTHING = "(no output)"
 ASKED_ANYWAY = frozenset(("secret", "ask-all"))
 """Lines of the policy that a job's confirmation does not answer, whosever it is."""
@@ -80,14 +79,14 @@ class Scripted:
         if any(isinstance(record, Broke) for record in records):
             known = (one for one in records if isinstance(one, ToolFinished))
             done = next((one for one in known if one.call_id == SCRIPT), None)
-            return _written(done.content) if done is not None and done.outcome == "ok" else None
+            return _written(done) if done is not None and done.outcome == "ok" else None
         scope = scope.child("script")
         limit = await scope.once("limit", self._limit, kind=int)
         arguments = json.encode({"command": self._terms.script, "timeout": limit}).decode()
         call = ToolCall(id=SCRIPT, name=NAME, arguments=arguments)
         hands = replace(self._hands, judge=self._judge)
         (result,) = await act(scope, brief, hands, (call,))
-        return None if result.error else _written(result.content)
+        return None if result.error else _written(result)
 
     def _limit(self) -> int:
         """Seconds that a command may take."""
@@ -107,12 +106,14 @@ class Scripted:
         return replace(verdict, ruling="allow", rule="job", reason="Confirmed with the job.")
 
 
-def _written(content: str) -> str | None:
-    """What the command wrote, None if it did not end well."""
-    body, _, end = content.rpartition("\n")
-    if end != OK:
+def _written(result: ToolResult | ToolFinished) -> str | None:
+    """What the command wrote, None if it did not end well. Of a result that was stored before it
+    said so, all there is."""
+    if result.command is None:
+        return result.content
+    if result.command.exit_code != 0:
         return None
-    return "" if body == NOTHING else body.strip("\n")
+    return result.content[: result.command.written].strip("\n")
 
 
 def _sleeps(output: str) -> bool:
