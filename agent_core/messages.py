@@ -11,10 +11,11 @@ from msgspec import Struct
 Role = Literal["user", "assistant", "tool"]
 
 
-class Text(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
-    """Words, in markdown."""
+class Text(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="text"):
+    """Words, in markdown. `condensed`: they stand for earlier messages, which are not seen."""
 
     text: str
+    condensed: bool = False
 
 
 class Thinking(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinking"):

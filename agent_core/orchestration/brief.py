@@ -68,6 +68,11 @@ class Brief(Struct, frozen=True, kw_only=True):
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
 
+    def asked_alone(self) -> str:
+        """`text` without what is remembered, which is its last part."""
+        spoken = len(self.text) - len(self.recalled)
+        return self.text[:spoken].rstrip() if self.recalled else self.text
+
     def asked(self) -> Message:
         """What the model is asked first."""
         return user(self.text, self.pictures)

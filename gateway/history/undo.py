@@ -160,6 +160,6 @@ async def begin_again(session: "Session", row: InboxRow, command: CommandGiven) 
         code=session.services.version,
         resumes=0,
     )
-    text = brief.text.removesuffix(brief.recalled).rstrip() if brief.recalled else brief.text
+    text = brief.asked_alone()
     asked = Asked(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
     return await session.start(turn, asked, (row.seq,), past)
