@@ -2,12 +2,14 @@
 
 Vocabulary: imports nothing of ours. Texts are markdown. A view is a whole state: sending a
 newer one replaces the older one in the same native message. `language` is that of the person it
-is for: what a renderer adds in words (`gateway.texts`) is said in it.
+is for: what a renderer adds in words (`gateway.texts`) is said in it. `doubt` says that it was
+possibly sent twice, or after one that was lost; `show_doubt` puts it where people read it.
 """
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 ReplyState = Literal["streaming", "final", "stopped"]
 LineState = Literal["running", "done", "failed", "waiting", "denied", "unknown", "stopped"]
@@ -62,6 +64,7 @@ class Reply(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     state: ReplyState = "final"
     note: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class ToolLine(Struct, frozen=True, kw_only=True):
@@ -80,6 +83,7 @@ class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activit
     lines: tuple[ToolLine, ...]
     words: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class ProposalLine(Struct, frozen=True, kw_only=True):
@@ -111,10 +115,12 @@ class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app
     rule: str = ""
     outcome: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choice"):
-    """Which of these?"""
+    """Which of these? `heading`: the first line of `text` where that stays when the rest is drawn
+    anew."""
 
     question: str
     text: str
@@ -122,6 +128,8 @@ class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choic
     buttons: tuple[Button, ...] = ()
     outcome: str = ""
     language: str = ""
+    doubt: str = ""
+    heading: str = ""
 
 
 class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
@@ -134,6 +142,7 @@ class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
     state: CardState = "open"
     outcome: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class PlanStep(Struct, frozen=True, kw_only=True):
@@ -156,6 +165,7 @@ class PlanView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     buttons: tuple[Button, ...] = ()
     outcome: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class MediaFile(Struct, frozen=True, kw_only=True):
@@ -179,6 +189,7 @@ class Media(Struct, frozen=True, kw_only=True, tag_field="kind", tag="media"):
     files: tuple[MediaFile, ...]
     caption: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class Report(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
@@ -188,6 +199,7 @@ class Report(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
     text: str
     note: str = ""
     language: str = ""
+    doubt: str = ""
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
@@ -197,6 +209,7 @@ class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     text: str
     tone: Tone = "info"
     quiet: bool = False
+    doubt: str = ""
 
 
 class Said(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
@@ -218,6 +231,25 @@ View: TypeAlias = (
     | Notice
     | Said
 )
+
+
+def show_doubt(view: View) -> View:
+    """`view` with its doubt among its words; itself if there is none."""
+    if isinstance(view, Said) or not view.doubt:
+        return view
+    doubt = view.doubt
+    match view:
+        case Reply() | Report():
+            return replace(view, note=f"{view.note} {doubt}".strip(), doubt="")
+        case Media():
+            return replace(view, caption=f"{view.caption}\n{doubt}".strip(), doubt="")
+        case Notice() | ChoiceCard() | FormCard():
+            return replace(view, text=f"{view.text}\n{doubt}", doubt="")
+        case Activity():
+            return replace(view, words=f"{view.words}\n{doubt}".strip(), doubt="")
+        case ApprovalCard() | PlanView():
+            return replace(view, outcome=f"{view.outcome}\n{doubt}".strip(), doubt="")
+    assert_never(view)
 
 
 class Abilities(Struct, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ from gateway.views import (
     Report,
     Said,
     View,
+    show_doubt,
 )
 
 MOST_MESSAGES = 5
@@ -67,6 +68,7 @@ COLOURS: dict[CardState, int] = {
 
 def render(view: View) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show."""
+    view = show_doubt(view)
     match view:
         case Reply():
             return _reply(view)

@@ -11,10 +11,11 @@ from typing import BinaryIO
 
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 
 from adapters.outputs import kept_copy
 from adapters.slack.blocks import Source
-from adapters.slack.doubt import with_twins, without_doubt
+from adapters.slack.doubt import with_twins
 from adapters.slack.history import SENT, History
 from adapters.slack.home import Homes
 from adapters.slack.live.chunks import Stream
@@ -31,7 +32,7 @@ from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, DeliveryError, Rejected, Unsent
 from gateway.messages import Attachment, Conversation, Inbound, MessageReceived, digest
 from gateway.ports import Accept, Look, Recent
-from gateway.views import Abilities, View
+from gateway.views import Abilities, Media, Said, View
 
 log = logging.getLogger("adapters.slack")
 
@@ -114,8 +115,10 @@ class SlackAdapter:
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """What chat.postMessage takes, the same in every channel."""
-        payloads, sure = render(view), without_doubt(view)
-        return payloads if sure is None else with_twins(payloads, render(sure))
+        payloads = render(view)
+        if isinstance(view, Said | Media) or not view.doubt:  # files have no twin to look for
+            return payloads
+        return with_twins(payloads, render(replace(view, doubt="")))
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
         """The new message's `ts`; of files the first one's id."""

@@ -55,6 +55,7 @@ from gateway.views import (
     Report,
     Said,
     View,
+    show_doubt,
 )
 
 MOST_MESSAGES, BEGINNING = 2, 1
@@ -67,6 +68,7 @@ CAPTION = 3_000
 def render(view: View) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show. With the last one goes
     what the thread's session then is, if it changes."""
+    view = show_doubt(view)
     payloads, status = _payloads(view), _session(view)
     if not payloads or status is None:
         return payloads

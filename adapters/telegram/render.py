@@ -30,6 +30,7 @@ from gateway.views import (
     Report,
     Said,
     View,
+    show_doubt,
 )
 
 EXPANDABLE = "expandable_blockquote"
@@ -39,6 +40,7 @@ FOLDED, PREVIEW = 240, 1_000
 
 def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show."""
+    view = show_doubt(view)
     match view:
         case Reply():
             return answers.reply(view, rich=rich)

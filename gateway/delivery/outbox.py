@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
-from gateway.delivery.labels import labelled
 from gateway.delivery.once import FirstSends
 from gateway.delivery.pace import Gate, Pace, Ticket
 from gateway.errors import (
@@ -41,6 +40,7 @@ from gateway.views import (
     Notice,
     Reply,
     Report,
+    Said,
     View,
 )
 
@@ -318,9 +318,9 @@ class Outbox:
     async def _deliver(self, key: Key) -> None:
         row = self.rows[key]
         version, view = row.version, row.view
-        if row.doubtful:
+        if row.doubtful and not isinstance(view, Said):
             doubt: Text = "lost_note" if row.lost else "twice_note"
-            view = labelled(view, say(doubt, self._holder.language))
+            view = replace(view, doubt=say(doubt, self._holder.language))
         payloads = self._adapter.render(view, self._conversation)
         payloads += self._left_over(key, len(payloads))
         try:

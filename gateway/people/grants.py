@@ -110,16 +110,15 @@ async def _redrawn(session: "Session") -> tuple[OutboxRow, ...]:
 def _as_now(session: "Session", view: View) -> View:
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
-    mode = view.text.partition("\n")[0]
-    return _card(session, mode, view.language)
+    return _card(session, view.heading, view.language)
 
 
 def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
     """All rules, each with its number and what takes it back."""
     rules, private = session.row.settings.rules, session.conversation.private
     if not rules:
-        text = f"{mode}\n{say('grants_none', language)}"
-        return ChoiceCard(question="", text=text, language=language)
+        text = f"{mode}\n{say('grants_none', language)}".strip()
+        return ChoiceCard(question="", text=text, language=language, heading=mode)
     lines = [
         say("grant_line", language, n=n, what=described(rule, language, private=private))
         for n, rule in enumerate(rules, 1)
@@ -128,8 +127,9 @@ def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
         Button(label=say("grant_drop", language, n=n), token=f"r:{_name(rule)}")
         for n, rule in enumerate(rules[:MOST_BUTTONS], 1)
     )
-    text = "\n".join((mode, say("grants_are", language), *lines, say("grants_usage", language)))
-    return ChoiceCard(question="", text=text, buttons=buttons, language=language)
+    rows = (mode, say("grants_are", language), *lines, say("grants_usage", language))
+    text = "\n".join(filter(None, rows))  # a list of an older version has no heading
+    return ChoiceCard(question="", text=text, buttons=buttons, language=language, heading=mode)
 
 
 def described(rule: Rule, language: str, *, private: bool) -> str:

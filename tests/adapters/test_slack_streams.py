@@ -157,7 +157,7 @@ async def test_a_plan_that_streamed_when_the_gateway_died_is_found_and_goes_on(
 ) -> None:
     async with running(server, Store()) as first:
         native = await send(first, going("running", "pending"))
-    doubtful = replace(going("done", "running"), outcome="Possibly sent twice (restart).")
+    doubtful = replace(going("done", "running"), doubt="Possibly sent twice (restart).")
     async with running(server, Store()) as second:
         assert await send(second, doubtful) == native
         await edit(second, native, going("done", "done", over="done"))
@@ -293,13 +293,13 @@ async def test_after_a_kill_a_stream_goes_on_in_its_message(server: SlackServer)
 async def test_a_message_in_doubt_that_is_there_is_not_sent_again(server: SlackServer) -> None:
     """Below the last word of a person; above it the same may have been said before."""
     plain, doubtful = Reply(text="Good day."), Reply(
-        text="Good day.", note="Possibly sent twice (restart)."
+        text="Good day.", doubt="Possibly sent twice (restart)."
     )  # fmt: skip
     async with running(server, Store()) as first:
         native = await send(first, plain)
     async with running(server, Store()) as second:
         assert await send(second, doubtful) == native
-        await edit(second, native, Reply(text="Good day, Ann.", note=doubtful.note))
+        await edit(second, native, Reply(text="Good day, Ann.", doubt=doubtful.doubt))
         assert [shown(one) for one in server.channels["D0ANN"]] == ["Good day, Ann."]
     server.say("D0ANN", "hello", thread=THREAD)
     async with running(server, Store()) as third:
@@ -310,7 +310,7 @@ async def test_a_message_in_doubt_that_is_there_is_not_sent_again(server: SlackS
 async def test_a_message_in_doubt_is_known_by_its_name(server: SlackServer) -> None:
     """Also above what people have said since, and among others that say the same."""
     said, here = Reply(text="Good day."), where("C0DEV", "1.5")
-    doubtful = Reply(text="Good day.", note="Possibly sent twice (restart).")
+    doubtful = Reply(text="Good day.", doubt="Possibly sent twice (restart).")
     async with running(server, Store()) as first:
         (payload,) = first.render(said, here)
         natives = [await first.send_as(name, here, payload) for name in ("one", "two")]

@@ -25,7 +25,7 @@ from gateway.errors import (
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound, MessageReceived
 from gateway.messages import Sender as Person
 from gateway.ports import Accept
-from gateway.views import Abilities, PlanView, Said, View
+from gateway.views import Abilities, PlanView, Said, View, show_doubt
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -70,6 +70,7 @@ class PlainAdapter:
         """A view's words, whichever it is, and its buttons."""
         if isinstance(view, Said):
             return ()
+        view = show_doubt(view)
         words = [getattr(view, name, "") for name in ("title", "text", "words", "caption")]
         if isinstance(view, PlanView):
             words += [step.text for step in view.steps]

@@ -39,7 +39,7 @@ from gateway.sessions.services import Services
 from gateway.store.port import Store
 from gateway.store.rows import Changes, ConversationSettings, Lease, Opened
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View
+from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View, show_doubt
 
 ANN = Sender(platform="test", id="ann", name="Ann")
 BOB = Sender(platform="test", id="bob", name="Bob")
@@ -104,7 +104,7 @@ class LedgerAdapter:
         await asyncio.Event().wait()
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
-        return (msgspec.json.encode(view),)
+        return (msgspec.json.encode(show_doubt(view)),)
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
         self._points.hit("send")
