@@ -20,6 +20,8 @@ Exception
 
 from typing import Literal
 
+from agent_core.phrases import Phrase
+
 ModelFault = Literal[
     "auth", "rate_limited", "overloaded", "timeout", "unreachable", "rejected", "malformed"
 ]
@@ -46,7 +48,10 @@ class Drained(Suspend):
 
 
 class AgentError(Exception):
-    """A failure that is part of the turn's history."""
+    """A failure that is part of the turn's history. `phrases`: its text as values; () where it has
+    none."""
+
+    phrases: tuple[Phrase, ...] = ()
 
 
 class ToolFailed(AgentError):
@@ -56,13 +61,19 @@ class ToolFailed(AgentError):
 class ModelFailed(AgentError):
     """No provider gave an answer.
 
-    `fault` says why; `retry_after` (seconds) is what the provider asked for, where it did.
+    `said` are several phrases where several providers failed. `fault` says why; `retry_after`
+    (seconds) is what the provider asked for, where it did.
     """
 
     def __init__(
-        self, text: str, fault: ModelFault = "unreachable", retry_after: float | None = None
+        self,
+        said: str | Phrase | tuple[Phrase, ...],
+        fault: ModelFault = "unreachable",
+        retry_after: float | None = None,
     ) -> None:
-        super().__init__(text)
+        if not isinstance(said, str):
+            self.phrases = said if isinstance(said, tuple) else (said,)
+        super().__init__(said if isinstance(said, str) else " ".join(map(str, self.phrases)))
         self.fault: ModelFault = fault
         self.retry_after = retry_after
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from agent_core.memory.documents import Action, Target
 from agent_core.models.port import Usage
 from agent_core.orchestration.plan import Step
+from agent_core.phrases import Phrase
 
 Stage = Literal["planning", "working", "replanning", "finalizing", "giving_up"]
 ResearchStage = Literal["init_config", "search_loop", "analyze", "synthesize", "write_report"]
@@ -200,10 +201,14 @@ class InterruptAnswered(
     choice: str
 
 
-class ErrorMet(Struct, frozen=True, kw_only=True, tag_field="kind", tag="error"):
-    """Something went wrong; the text says what and what to do."""
+class ErrorMet(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="error"
+):
+    """Something went wrong; the text says what and what to do. `phrases`: the same as values,
+    () where it has none."""
 
     text: str
+    phrases: tuple[Phrase, ...] = ()
 
 
 class StatusShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="status"):

@@ -17,6 +17,7 @@ from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
 from agent_core.messages import CommandResult, GivenFile, Picture, ToolCall
 from agent_core.models.port import Reply
+from agent_core.phrases import Phrase
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
 
@@ -58,6 +59,7 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
     error: Literal["model", "timeout", "budget", "calls", "cut"]
     text: str
     fault: str = ""
+    phrases: tuple[Phrase, ...] = ()
 
 
 class ToolStarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_started"):

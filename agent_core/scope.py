@@ -405,7 +405,13 @@ async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:
 def _failed(key: str, error: Exception, limit: float | None) -> Failed:
     match error:
         case ModelFailed():
-            return Failed(key=key, error="model", text=clean(str(error)), fault=error.fault)
+            return Failed(
+                key=key,
+                error="model",
+                text=clean(str(error)),
+                fault=error.fault,
+                phrases=clean_values(error.phrases),
+            )
         case CallsExceeded():
             return Failed(key=key, error="calls", text=clean(str(error)))
         case BudgetExceeded():
@@ -419,7 +425,7 @@ def _failed(key: str, error: Exception, limit: float | None) -> Failed:
 def _failure(record: Failed) -> Exception:
     match record.error:
         case "model":
-            return ModelFailed(record.text, cast(ModelFault, record.fault))
+            return ModelFailed(record.phrases or record.text, cast(ModelFault, record.fault))
         case "budget":
             return BudgetExceeded(record.text)
         case "timeout":

@@ -13,6 +13,8 @@ from typing import TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from agent_core.phrases import Phrase
+
 V = TypeVar("V")
 REPLACEMENT = "\ufffd"
 MAX_NAME = 120
@@ -66,6 +68,9 @@ def clean_values(value: V) -> V:
             fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
             new = {name: now for name, was in fields if (now := clean_values(was)) is not was}
             made = msgspec.structs.replace(value, **new) if new else value
+        case Phrase(key=key, fields=fields):
+            now = clean_values(fields)
+            made = value if now is fields else Phrase(key=key, fields=now)
         case dict():
             known = {clean_values(key): clean_values(one) for key, one in value.items()}
             same = all(now is was for now, was in zip(known.values(), value.values(), strict=False))

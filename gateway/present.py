@@ -38,7 +38,7 @@ from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
 from agent_core.skills.contract import CALLS
 from gateway.delivery.lines import ENDS, begun, marked, moved, output_of
-from gateway.faults.words import told
+from gateway.faults.words import describe_error
 from gateway.memory.present import saved
 from gateway.messages import button_token
 from gateway.people import reasons
@@ -125,8 +125,8 @@ class Fold:
 
     def _happened(self, record: Emitted) -> tuple[str, ...]:
         match record.event:
-            case ErrorMet(text=text):
-                notice = Notice(text=told(text, self.language), tone="error")
+            case ErrorMet() as met:
+                notice = Notice(text=describe_error(met, self.language), tone="error")
                 return self._set(f"notice:{record.key}", notice, True)
             case Compressed() if "compressed" not in self.shapes:
                 notice = Notice(text=say("compressed", self.language), quiet=True)

@@ -87,7 +87,7 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
         case Emitted():
             return (record.event,)
         case Failed():
-            return (ErrorMet(text=record.text),)
+            return (ErrorMet(text=record.text, phrases=record.phrases),)
         case Finished():
             return (Completed(text=record.text, finish=record.finish),)
         case Stopped():

@@ -17,6 +17,7 @@ from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall
 from agent_core.models.answers.anthropic import REDACTED, Answer
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, raw
+from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
 MAX_TOKENS = 8192
@@ -102,7 +103,7 @@ class AnthropicMessages:
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
-            raise ModelFailed("The conversation holds broken characters.", "rejected") from None
+            raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
 
 def _is_about_thinking(error: anthropic.APIStatusError, request: Request, provider: str) -> bool:

@@ -194,5 +194,10 @@ def _tell(model: str, after: str, failed: ModelFailed) -> None:
 def _together(failures: list[ModelFailed]) -> ModelFailed:
     """One failure that says what each place said; it counts as the last one."""
     last = failures[-1]
-    texts = dict.fromkeys(str(failed) for failed in failures)
-    return last if len(texts) == 1 else ModelFailed(" ".join(texts), last.fault, last.retry_after)
+    different = list({str(failed): failed for failed in failures}.values())
+    if len(different) == 1:
+        return last
+    phrases = tuple(one for failed in different for one in failed.phrases)
+    known = all(failed.phrases for failed in different)
+    said = phrases if known else " ".join(map(str, different))
+    return ModelFailed(said, last.fault, last.retry_after)

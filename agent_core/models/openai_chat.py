@@ -26,6 +26,7 @@ from agent_core.models.answers.openai_chat import FIELDS, Answer
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import CONTINUED, UNANSWERED, UNSIGNED, Line, ToolSheet, raw
+from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class OpenAIChat:
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
-            raise ModelFailed("The conversation holds broken characters.", "rejected") from None
+            raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
     def _messages(self, request: Request) -> list[dict[str, object]]:
         messages = _messages(request, self.provider)

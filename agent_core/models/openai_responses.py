@@ -23,6 +23,7 @@ from agent_core.models.answers.openai_responses import MARK, Answer
 from agent_core.models.openai_chat import Calls
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.models.wire import CONTINUED, UNANSWERED, Line, ToolSheet
+from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
 ENCRYPTED = ["reasoning.encrypted_content"]
@@ -86,7 +87,7 @@ class OpenAIResponses:
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
-            raise ModelFailed("The conversation holds broken characters.", "rejected") from None
+            raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
 
 def _tool(tool: ToolSpec) -> dict[str, object]:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.models.port import Delta, OnDelta, Reply, Request, Restarted, ToolSpec
+from agent_core.phrases import Phrase, phrase
 from agent_core.settings import Endpoint
 
 log = logging.getLogger("turnkeeper.models")
@@ -53,11 +54,15 @@ _SECRET = re.compile(
 
 
 class Broken(Exception):
-    """The answer ended early or says nothing: worth another try. `told`: how it is told of where
-    there is none; `tries`: how many were made that the allowance does not know of."""
+    """The answer ended early or says nothing: worth another try. `said` is a phrase that lacks the
+    provider's name, or what the provider did. `told`: how it is told of where there is no other
+    try; `tries`: how many were made that the allowance does not know of."""
 
-    def __init__(self, text: str, fault: ModelFault = "unreachable", pause: float = 0.0) -> None:
-        super().__init__(text)
+    def __init__(
+        self, said: str | Phrase, fault: ModelFault = "unreachable", pause: float = 0.0
+    ) -> None:
+        super().__init__(said if isinstance(said, str) else said.key)
+        self.said = said
         self.fault = fault
         self.pause = pause
         self.told: ModelFailed | None = None
@@ -106,8 +111,7 @@ class Line:
                 hopeless = broken.fault in ("auth", "rejected")
                 again = broken.fault == "malformed" and senseless
                 if left <= 0 or hopeless or again:
-                    text = self._broken_text(broken)
-                    raise broken.told or ModelFailed(text, broken.fault) from None
+                    raise broken.told or self._failure_of(broken) from None
                 left, senseless = left - 1, broken.fault == "malformed"
                 if shown:
                     on_delta(Restarted())
@@ -146,18 +150,16 @@ class Line:
                     raise
                 return await send(request, 0)
         except (OSError, ValueError) as error:
-            why = self.clean(str(error))
-            text = f"{self._endpoint.provider} cannot be called: {why}. Check key and base URL."
-            raise ModelFailed(text, "rejected") from None
+            raise self.uncallable(error) from None
 
     async def _read(self, response: httpx2.Response, fold: "Fold") -> Reply:
         try:
             await feed(response, fold)
             return fold.reply()
         except httpx2.ReadTimeout:
-            raise Broken("stopped sending", "timeout") from None
+            raise Broken(phrase("fault_stopped"), "timeout") from None
         except httpx2.HTTPError:
-            raise Broken("broke off its answer") from None
+            raise Broken(phrase("fault_cut")) from None
         finally:
             await response.aclose()
 
@@ -166,23 +168,23 @@ class Line:
         name, status = self._endpoint.provider, response.status_code
         match status:
             case 401 | 403:
-                text = f"{name} refused the key ({status}). Check {self._endpoint.key_setting}."
-                return ModelFailed(text, "auth")
+                setting = self._endpoint.key_setting
+                told = phrase("fault_key", name=name, status=str(status), setting=setting)
+                return ModelFailed(told, "auth")
             case 402:
-                text = f"{name} says that there is no credit left (402). Check the account."
-                return ModelFailed(text, "rate_limited")
+                return ModelFailed(phrase("fault_credit", name=name), "rate_limited")
             case 429:
-                text = f"{name} limits the rate (429). Try again later or use another model."
-                return ModelFailed(text, "rate_limited", _retry_after(response))
+                told = phrase("fault_rate", name=name)
+                return ModelFailed(told, "rate_limited", _retry_after(response))
             case 408:
-                return ModelFailed(f"{name} took too long (408). Try again.", "timeout")
+                return ModelFailed(phrase("fault_late", name=name), "timeout")
             case _ if status >= 500:
-                text = f"{name} is overloaded or down ({status}). Try again later."
-                return ModelFailed(text, "overloaded", _retry_after(response))
+                told = phrase("fault_down", name=name, status=str(status))
+                return ModelFailed(told, "overloaded", _retry_after(response))
             case _:
                 detail = self.clean(_detail(response))
-                text = f"{name} did not accept the request ({status}): {detail}"
-                return ModelFailed(text, "rejected")
+                told = phrase("fault_refused", name=name, status=str(status), detail=detail)
+                return ModelFailed(told, "rejected")
 
     def unreachable(self, error: Exception) -> ModelFailed:
         """What an SDK's connection error means; it is the cause that tells."""
@@ -190,10 +192,15 @@ class Line:
         late = isinstance(cause, httpx2.TimeoutException | TimeoutError)
         if late and not isinstance(cause, httpx2.ConnectTimeout):
             seconds = f"{self._endpoint.timeout:g} s"
-            return ModelFailed(f"{name} sent nothing for {seconds}. Try again later.", "timeout")
+            return ModelFailed(phrase("fault_silent", name=name, seconds=seconds), "timeout")
         host = httpx2.URL(self._endpoint.base_url).host
-        text = f"{name} cannot be reached at {host}. Check the network and the base URL."
-        return ModelFailed(text, "unreachable")
+        return ModelFailed(phrase("fault_unreachable", name=name, host=host), "unreachable")
+
+    def uncallable(self, error: Exception) -> ModelFailed:
+        """What an error means that was met before anything was sent."""
+        why = self.clean(str(error))
+        said = phrase("fault_uncallable", name=self._endpoint.provider, detail=why)
+        return ModelFailed(said, "rejected")
 
     def clean(self, text: str) -> str:
         """`text` on one line, short, without anything like a key."""
@@ -202,9 +209,14 @@ class Line:
         text = " ".join(_SECRET.sub("[key]", text).split())
         return text if len(text) <= DETAIL else text[: DETAIL - 1] + "…"
 
-    def _broken_text(self, broken: Broken) -> str:
-        mend = "Try again, or use another model."
-        return f"{self._endpoint.provider} {self.clean(str(broken))}. {mend}"
+    def _failure_of(self, broken: Broken) -> ModelFailed:
+        name, said = self._endpoint.provider, broken.said
+        if isinstance(said, str):
+            text = f"{name} {self.clean(said)}. Try again, or use another model."
+            return ModelFailed(text, broken.fault)
+        fields = {key: self.clean(str(value)) for key, value in said.fields.items()}
+        named = Phrase(key=said.key, fields={"name": name, **fields})
+        return ModelFailed(named, broken.fault)
 
 
 class Fold(Protocol):

@@ -60,7 +60,7 @@ async def react(
             how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
             return Spell(text="", messages=tuple(new), finish=how, why=str(error))
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
-            turn_round.emit(ErrorMet(text=str(error)))
+            turn_round.emit(ErrorMet(text=str(error), phrases=error.phrases))
             return Spell(text="", messages=tuple(new), finish="error", why=str(error))
         answer = Message(role="assistant", parts=reply.parts)
         new.append(answer)
@@ -110,7 +110,7 @@ async def sum_up(
     except Cut as error:
         return Spell(text="", messages=tuple(new), finish="cut", why=str(error))
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
-        scope.emit(ErrorMet(text=str(error)))
+        scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
         return Spell(text="", messages=tuple(new), finish="error")
     said = tuple(part for part in reply.parts if not isinstance(part, ToolCall))
     answer = Message(role="assistant", parts=said)

@@ -17,6 +17,7 @@ from agent_core.orchestration.executor import asking, looking, react, sum_up
 from agent_core.orchestration.planned import Planned, ended
 from agent_core.orchestration.planner import draft
 from agent_core.orchestration.routes.routing import routed
+from agent_core.phrases import phrase
 from agent_core.scope import Scope
 
 FEWEST = 2
@@ -86,7 +87,8 @@ async def _direct(
     seen = window.see((*history, *thread))
     drafted = await draft(scope.child("rescue"), brief, hands, seen, spell.why)
     if drafted.plan is None:
-        scope.emit(ErrorMet(text=f"This led nowhere ({spell.why}). Ask in another way."), "stuck")
+        stuck = phrase("fault_stuck", detail=spell.why)
+        scope.emit(ErrorMet(text=str(stuck), phrases=(stuck,)), "stuck")
         return Result(text="", messages=thread, finish="error")
     scope.emit(Routed(route="planned", why=spell.why))
     thread = (*thread, *drafted.messages)

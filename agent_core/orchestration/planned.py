@@ -307,7 +307,7 @@ class Planned:
         try:
             reply = await think(scope, self._brief, self._hands, (*self._seen, ask), "none")
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
-            scope.emit(ErrorMet(text=str(error)))
+            scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
             return Result(text="", messages=messages, finish="error")
         text = text_of(Message(role="assistant", parts=reply.parts))
         return Result(text=text, messages=(*messages, spoken(reply)))

@@ -66,7 +66,7 @@ async def research(
         work = Research(scope.child("research"), brief, hands, means, steers=True)
         made = await work.run(history)
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
-        scope.emit(ErrorMet(text=str(error)))
+        scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
         return Result(text="", messages=(brief.asked(),), finish="error")
     return Result(text=made.answer, messages=made.messages)
 

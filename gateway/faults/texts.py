@@ -1,6 +1,6 @@
 """The fixed texts about what failed in the agent. Vocabulary: imports nothing of ours.
 
-The agent speaks English. Its sentences are the English ones here, so that they are found.
+They are keyed by `agent_core.phrases`, whose English they repeat.
 """
 
 from typing import Literal

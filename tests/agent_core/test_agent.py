@@ -249,5 +249,5 @@ def test_the_import_brings_the_standard_library_and_little_of_ours() -> None:
     foreign = {
         name for name in done.stdout.split() if name.split(".")[0] not in sys.stdlib_module_names
     }
-    ours = {"agent", "ambient", "errors", "library", "library.state"}
+    ours = {"agent", "ambient", "errors", "library", "library.state", "phrases"}
     assert foreign == {"agent_core", *(f"agent_core.{name}" for name in ours)}

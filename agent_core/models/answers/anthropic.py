@@ -17,6 +17,7 @@ from agent_core.models.port import (
     Usage,
 )
 from agent_core.models.wire import Broken, said
+from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
 """Begins the signature of thinking that came encrypted."""
@@ -117,7 +118,7 @@ class Answer:
         try:
             event = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Broken("sent something that is not a message event", "malformed") from None
+            raise Broken(phrase("fault_senseless", detail="a message event"), "malformed") from None
         match event.type:
             case "message_start" if event.message:
                 self._model = event.message.model or self._model
@@ -135,8 +136,8 @@ class Answer:
                 self._add_whole(event)
             case "error":
                 kind = event.error.get("type") if isinstance(event.error, dict) else ""
-                text = f"broke off with an error: {said(event.error)}"
-                raise Broken(text, FAULTS.get(kind, "overloaded"), pause=0.5)
+                told = phrase("fault_error", detail=said(event.error))
+                raise Broken(told, FAULTS.get(kind, "overloaded"), pause=0.5)
             case _:
                 pass
 
@@ -186,12 +187,12 @@ class Answer:
     def reply(self) -> Reply:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._stop and not self.ended:
-            raise Broken("broke off its answer")
+            raise Broken(phrase("fault_cut"))
         parts = tuple(self._parts())
         finish = FINISH.get(self._stop, "stop")
         says = any(isinstance(part, Text | ToolCall) for part in parts)
         if not says and finish in ("stop", "tool_calls"):
-            raise Broken("gave an empty answer", "malformed")
+            raise Broken(phrase("fault_empty"), "malformed")
         return Reply(
             parts=parts,
             model=self._model,

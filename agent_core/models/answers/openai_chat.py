@@ -16,6 +16,7 @@ from agent_core.models.port import (
     Usage,
 )
 from agent_core.models.wire import Broken, said
+from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -123,9 +124,11 @@ class Answer:
         try:
             chunk = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Broken("sent something that is not a chat completion", "malformed") from None
+            raise Broken(
+                phrase("fault_senseless", detail="a chat completion"), "malformed"
+            ) from None
         if chunk.error:
-            raise Broken(f"broke off with an error: {said(chunk.error)}", "overloaded", 0.5)
+            raise Broken(phrase("fault_error", detail=said(chunk.error)), "overloaded", 0.5)
         self._model = chunk.model or self._model
         if chunk.usage:
             self._usage = _usage(chunk.usage)
@@ -176,12 +179,12 @@ class Answer:
     def reply(self) -> Reply:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._finish and not self.ended:
-            raise Broken("broke off its answer")
+            raise Broken(phrase("fault_cut"))
         finish = FINISH.get(self._finish, "stop")
         if finish == "stop" and self._calls:
             finish = "tool_calls"
         if not self._text and not self._calls and finish in ("stop", "tool_calls"):
-            raise Broken("gave an empty answer", "malformed")
+            raise Broken(phrase("fault_empty"), "malformed")
         return Reply(
             parts=tuple(self._parts()),
             model=self._model,

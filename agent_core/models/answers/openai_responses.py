@@ -20,6 +20,7 @@ from agent_core.models.port import (
     Usage,
 )
 from agent_core.models.wire import Broken, said
+from agent_core.phrases import phrase
 
 MARK = "responses:"
 """Begins the signature of an item of reasoning; its id and its encrypted content follow."""
@@ -113,7 +114,9 @@ class Answer:
         try:
             event = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Broken("sent something that is not a response event", "malformed") from None
+            raise Broken(
+                phrase("fault_senseless", detail="a response event"), "malformed"
+            ) from None
         kind = event.type
         if kind in SHOWN and isinstance(event.delta, str):
             self._show(TextDelta(text=event.delta))
@@ -125,13 +128,13 @@ class Answer:
             self._finish(event.response or event)
         elif kind == "error":
             fault = FAULTS.get(event.code, "overloaded")
-            raise Broken(f"broke off with an error: {event.message}", fault, 0.5)
+            raise Broken(phrase("fault_error", detail=event.message), fault, 0.5)
         elif not kind:
             self._add_whole(event)
 
     def _add_whole(self, event: _Event) -> None:
         if event.output is None and not event.error:
-            raise Broken("sent something that is not a response", "malformed")
+            raise Broken(phrase("fault_senseless", detail="a response"), "malformed")
         self._finish(event)
         for part in self._parts():
             if isinstance(part, Text):
@@ -153,13 +156,13 @@ class Answer:
     def reply(self) -> Reply:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if self._end is None:
-            raise Broken("broke off its answer")
+            raise Broken(phrase("fault_cut"))
         parts = tuple(self._parts())
         finish = self._how(parts)
         if finish in ("stop", "tool_calls") and not any(
             isinstance(part, Text | ToolCall) for part in parts
         ):
-            raise Broken("gave an empty answer", "malformed")
+            raise Broken(phrase("fault_empty"), "malformed")
         return Reply(
             parts=parts,
             model=self._model,

@@ -18,6 +18,7 @@ from agent_core.models.port import (
     Usage,
 )
 from agent_core.models.wire import Broken
+from agent_core.phrases import phrase
 
 if TYPE_CHECKING:
     from google.genai import types
@@ -89,9 +90,9 @@ class Answer:
         if self._finish in MALFORMED:
             raise Broken(f"could not write its answer ({self._finish})", "malformed")
         if not self._finish and not self._refused:
-            raise Broken("broke off its answer")
+            raise Broken(phrase("fault_cut"))
         if self._finish == "STOP" and not any(self._said()):
-            raise Broken("gave an empty answer", "malformed")
+            raise Broken(phrase("fault_empty"), "malformed")
         finish = FINISH.get(self._finish, "refused")
         return Reply(
             parts=tuple(self._parts),

@@ -17,6 +17,7 @@ from agent_core.models.google.answer import Answer
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.models.wire import Broken, Line
+from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
 if TYPE_CHECKING:
@@ -84,11 +85,9 @@ class Gemini:
         except httpx2.TransportError as error:
             raise self._line.unreachable(_caused(error)) from None
         except errors.UnknownApiResponseError:
-            raise Broken("sent something that is not an answer", "malformed") from None
+            raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
-            why = self._line.clean(str(error))
-            text = f"{self.provider} cannot be called: {why}. Check key and base URL."
-            raise ModelFailed(text, "rejected") from None
+            raise self._line.uncallable(error) from None
         return first, chunks
 
     async def _read(self, chunks: "Chunks", answer: Answer) -> Reply:
@@ -101,11 +100,11 @@ class Gemini:
             told = self._line.refused(_response(error))
             raise Broken(str(told), told.fault, PAUSE) from None
         except errors.UnknownApiResponseError:
-            raise Broken("sent something that is not an answer", "malformed") from None
+            raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except httpx2.ReadTimeout:
-            raise Broken("stopped sending", "timeout") from None
+            raise Broken(phrase("fault_stopped"), "timeout") from None
         except httpx2.HTTPError:
-            raise Broken("broke off its answer") from None
+            raise Broken(phrase("fault_cut")) from None
 
 
 def _response(error: errors.APIError) -> httpx2.Response:

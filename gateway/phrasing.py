@@ -1,0 +1,15 @@
+"""What the agent says as values (`agent_core.phrases`), in a person's language. Pure."""
+
+from agent_core.phrases import Phrase
+from gateway.texts import ENGLISH, say
+
+
+def say_phrase(phrase: Phrase, language: str) -> str:
+    """`phrase` in `language`; one that this version has no text for in the agent's own words."""
+    if phrase.key not in ENGLISH:
+        return str(phrase)
+    fields = {
+        name: say_phrase(value, language) if isinstance(value, Phrase) else value
+        for name, value in phrase.fields.items()
+    }
+    return say(phrase.key, language, **fields)
