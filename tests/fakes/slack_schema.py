@@ -1,8 +1,6 @@
-"""What Slack takes: the arguments of methods, and blocks with their limits. With the official types
-at hand (`TURNKEEPER_SPECS`) payloads are held against them too."""
+"""What Slack takes: the arguments of methods, blocks with their limits, and the official types."""
 
 import json
-import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,7 +10,7 @@ from jsonschema import Draft7Validator
 
 Json = dict[str, Any]
 
-FILE = "slack-types-web-api.schema.json"
+FILE = Path(__file__).parents[1] / "fixtures" / "schemas" / "slack.json"
 MOST_CHARACTERS = 13_200
 MESSAGE = {"channel": str, "text": str, "blocks": list, "metadata": dict, "link_names": bool}
 POSTED = {"thread_ts": str, "unfurl_links": bool, "unfurl_media": bool}
@@ -297,16 +295,13 @@ def _characters(value: Any) -> int:
 
 @cache
 def official() -> Json:
-    """The official types, empty where they are missing."""
-    beside = Path(__file__).resolve().parents[2].parent / "shared" / "specs"
-    path = Path(os.environ.get("TURNKEEPER_SPECS", beside)) / FILE
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    """The official types' definitions."""
+    return json.loads(FILE.read_text("utf-8"))["definitions"]
 
 
 @cache
 def validator(name: str) -> Draft7Validator | None:
-    """A validator of the official type `name`, None where it is missing."""
-    definitions = official().get("definitions", {})
-    if name not in definitions:
+    """A validator of the official type `name`, None where there is none."""
+    if name not in official():
         return None
-    return Draft7Validator({"$ref": f"#/definitions/{name}", "definitions": definitions})
+    return Draft7Validator({"$ref": f"#/definitions/{name}", "definitions": official()})

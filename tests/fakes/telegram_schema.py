@@ -1,7 +1,6 @@
-"""Checks Bot API calls against the published schema (when it is at hand) and the written limits."""
+"""Checks Bot API calls against the published schema and the written limits."""
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 Json = Mapping[str, object]
-FILE = "telegram-aiogram-schema-10.3.json"
+FILE = Path(__file__).parents[1] / "fixtures" / "schemas" / "telegram.json"
 TEXTS = {"sendMessage": 1, "editMessageText": 1, "sendMessageDraft": 0}
 BUTTON_TYPES = {
     "url", "callback_data", "web_app", "login_url", "switch_inline_query", "copy_text",
@@ -30,40 +29,27 @@ def utf16(text: str) -> int:
 
 UNIONS = ("InputRichBlock", "RichText", "BotCommandScope", "InputMedia")
 """Types that the schema only describes in words: their `type` says which one it is."""
-SAID_TYPE = re.compile(r"(?:always|must be) [“'‘]?(\w+)")
 
 
 @cache
-def _items() -> list[dict[str, Any]]:
-    """The schema's methods and types, none without the file."""
-    beside = Path(__file__).resolve().parents[2].parent / "shared" / "specs"
-    path = Path(os.environ.get("TURNKEEPER_SPECS", beside)) / FILE
-    if not path.is_file():
-        return []
-    sections = json.loads(path.read_text("utf-8"))["items"]
-    return [child for section in sections for child in section["children"]]
+def _reduced() -> dict[str, dict[str, Any]]:
+    return json.loads(FILE.read_text("utf-8"))
 
 
 @cache
 def variants() -> dict[tuple[str, str], str]:
     """(union, its `type`) -> the type's name."""
-    found = {}
-    for child in _items():
-        for annotation in child["annotations"]:
-            said = SAID_TYPE.search(annotation["description"])
-            for union in UNIONS:
-                if annotation["name"] == "type" and said and child["name"].startswith(union):
-                    found[union, said.group(1)] = child["name"]
-    return found
+    found = _reduced()["variants"]
+    return {tuple(key.split("/")): name for key, name in found.items()}
 
 
 @cache
-def schema() -> dict[str, dict[str, tuple[str, bool]]] | None:
-    """name of a method or type -> field -> (type, required); None without the file."""
+def schema() -> dict[str, dict[str, tuple[str, bool]]]:
+    """Name of a method or type -> field -> (type, required)."""
     return {
-        child["name"]: {a["name"]: (a["type"], a["required"]) for a in child["annotations"]}
-        for child in _items()
-    } or None
+        name: {field: (kind, required) for field, (kind, required) in fields.items()}
+        for name, fields in _reduced()["schema"].items()
+    }
 
 
 def check(method: str, params: Json) -> list[str]:
@@ -83,8 +69,6 @@ def check_payload(payload: Json) -> list[str]:
 
 def _shape(method: str, params: Json) -> Iterator[str]:
     known = schema()
-    if known is None:
-        return
     if method not in known:
         yield "unknown method"
         return
@@ -126,7 +110,7 @@ def _typed(value: object, kind: str, path: str) -> Iterator[str]:
     elif kind in PLAIN:
         if not isinstance(value, PLAIN[kind]) or (kind != "Boolean" and isinstance(value, bool)):
             yield f"{path} is not a {kind}"
-    elif fields := (schema() or {}).get(kind):
+    elif fields := schema().get(kind):
         if isinstance(value, dict):
             yield from _fields(value, fields, f"{path}.")
         else:
