@@ -20,7 +20,7 @@ from agent_core.messages import Message, Text, ToolResult, user
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.models.providers import SettingsError
 from agent_core.scope import Scope, Turn
-from tests.agent_core.attacks import group
+from tests.fakes.attacks import make_tokens
 
 TEA = "Ann likes tea."
 KNOWN = (TEA, "The project is called Falcon.", "Falcon is released on Fridays.")
@@ -163,10 +163,9 @@ def test_facts_are_not(text: str) -> None:
     assert refusal(text) == ""
 
 
-def test_tokens_of_the_known_attacks_are_refused() -> None:
-    for name, text in group("secret"):
-        if "aaaaaa" in text.lower() or "hooks.slack" in text:
-            assert refusal(text) == SECRET, name
+@pytest.mark.parametrize(("kind", "text"), list(make_tokens()))
+def test_tokens_of_every_kind_are_refused(kind: str, text: str) -> None:
+    assert refusal(text) == SECRET, kind
 
 
 # ---- recall ------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.files import List, Read, Write, file_tools
 from agent_core.tools.shell import Run, shell_tool
 from agent_core.tools.shell_words import Understood, understand
-from tests.agent_core.attacks import group
+from tests.fakes.attacks import HARMLESS, HIDINGS, hide_commands
 
 
 async def never(arguments: BaseModel, context: ToolContext) -> str:
@@ -164,15 +164,16 @@ def test_grants(grant: Grant, ruling: str) -> None:
     assert judge(WRITE, FILE, "ask", grant, ask_all=True).ruling == "ask"
 
 
-@pytest.mark.parametrize("case", group("shell"), ids=lambda case: case[0])
-def test_hostile_commands_never_run_unasked(case: tuple[str, str]) -> None:
-    for tool in (SHELL, OPEN):
-        assert judge(tool, Run(command=case[1])).ruling in ("ask", "deny")
+@pytest.mark.parametrize("hiding", HIDINGS)
+def test_a_harmful_command_never_runs_unasked_however_it_is_hidden(hiding: str) -> None:
+    for command in hide_commands(hiding):
+        for tool in (SHELL, OPEN):
+            assert judge(tool, Run(command=command)).ruling in ("ask", "deny"), command
 
 
-@pytest.mark.parametrize("case", group("shell_benign"), ids=lambda case: case[0])
-def test_harmless_commands_run(case: tuple[str, str]) -> None:
-    assert judge(SHELL, Run(command=case[1])).ruling == "allow"
+@pytest.mark.parametrize("command", HARMLESS)
+def test_a_harmless_command_runs(command: str) -> None:
+    assert judge(SHELL, Run(command=command)).ruling == "allow"
 
 
 @pytest.mark.parametrize(

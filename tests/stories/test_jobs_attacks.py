@@ -1,5 +1,4 @@
-"""What of the list of attacks on webhooks concerns `POST /hooks`, case by case, where the shared folder
-is there."""
+"""Attacks on `POST /hooks`, case by case: forged, repeated, damaged and too large calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -13,7 +12,6 @@ from agent_core import ambient
 from agent_core.ambient import SystemClock
 from gateway.jobs.work.hooks import ADDRESS, secret_name
 from gateway.vault.vault import Vault
-from tests.agent_core.attacks import group
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import Shifted, pass_until, runs, settled
 from tests.stories.rig import PATIENCE, Rig, living, quick
@@ -21,13 +19,6 @@ from tests.stories.test_jobs_hooks import BODY, call, github, mac, plain, prepar
 
 Case = Callable[[Rig, Shifted], Awaitable[None]]
 CASES: dict[str, Case] = {}
-ELSEWHERE = {
-    "slack-retry-only": "a header of Slack's",
-    "slack-url-encoded-interactive": "a body of Slack's",
-    "telegram-forged-from": "a field of Telegram's; who signs a call may say anything",
-    "telegram-restart-backlog": "calls while nothing listens do not arrive; callers call again",
-}
-"""Case -> why it says nothing of calls of a hook."""
 
 
 def case(name: str) -> Callable[[Case], Case]:
@@ -193,15 +184,7 @@ async def blank(rig: Rig, clock: Shifted) -> None:
         await refused(rig, headers)
 
 
-NAMES = [name for name, _ in group("webhook")]
-
-
-@pytest.mark.skipif(not NAMES, reason="the shared folder is not there")
-def test_every_case_is_tried_or_said_why_not() -> None:
-    assert set(NAMES) == CASES.keys() | ELSEWHERE.keys() and not CASES.keys() & ELSEWHERE.keys()
-
-
-@pytest.mark.parametrize("name", sorted(set(NAMES) & CASES.keys()))
+@pytest.mark.parametrize("name", sorted(CASES))
 async def test_an_attack_on_a_hook(name: str, rig: Rig, clock: Shifted) -> None:
     rig.model.script(*[Say("1.2.3 was deployed.")] * 4)
     await CASES[name](rig, clock)
