@@ -6,6 +6,7 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3 python; d
 BIN := .venv/bin
 READY := .venv/ready
 PYTEST := $(BIN)/pytest -n 2 -r fEs
+PROVE := rest stories kills faults models timing
 
 .PHONY: run check test prove bench
 
@@ -19,12 +20,18 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_architecture.py
 
+# TEST_SEED=… repeats the sample of another run, which said its seed
 test: $(READY)
 	$(PYTEST) -m 'not slow'
 
-prove: $(READY)
-	$(PYTEST) -m 'not slow'
-	$(PYTEST) -m slow --timeout=1800
+# PROVE=kills runs one part of it
+prove: $(READY) $(addprefix prove-,$(PROVE))
+
+prove-timing: $(READY)
+	$(BIN)/pytest -r fEs -m timing --timeout=1800
+
+prove-%: $(READY)
+	$(PYTEST) -m '$* and not sampled' --timeout=1800
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.parked

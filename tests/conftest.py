@@ -8,11 +8,33 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck
 
+from tests.fakes.browser import chromium
+from tests.sampling import SEED, mark_parts, mark_what_is_left
+
 hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 hypothesis.settings.load_profile("busy")
 """A busy machine is no failure: whole tests have their time limit."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Say once which seed repeats this run."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.write_line(f"TEST_SEED={SEED}")
+
+
+def pytest_sessionfinish() -> None:
+    """End what all tests of this process shared."""
+    chromium.end()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a quick run leaves out is slow from here on."""
+    mark_what_is_left(items)
+    mark_parts(items)
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, object]:

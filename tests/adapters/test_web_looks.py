@@ -275,6 +275,7 @@ async def faults(room: Room, axe: str) -> list[str]:
     return cast(list[str], found)
 
 
+@pytest.mark.pick("axe", 2)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE])
 async def test_axe_finds_nothing_serious(

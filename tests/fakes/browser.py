@@ -8,8 +8,9 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
@@ -33,7 +34,7 @@ class Page:
         self._socket = socket
         self._ids = itertools.count(1)
         self._calls: dict[int, asyncio.Future[Reply]] = {}
-        self._session = ""
+        self._session = self._context = ""
 
     async def read(self) -> None:
         """Receive until the browser ends."""
@@ -51,13 +52,23 @@ class Page:
                     self.errors.append(f"{entry['text']} {entry.get('url', '')}")
 
     async def start(self) -> None:
-        target = await self.call("Target.createTarget", url="about:blank")
+        context = await self.call("Target.createBrowserContext", disposeOnDetach=True)
+        self._context = cast(str, context["browserContextId"])
+        target = await self.call(
+            "Target.createTarget", url="about:blank", browserContextId=self._context
+        )
         attached = await self.call(
             "Target.attachToTarget", targetId=target["targetId"], flatten=True
         )
         self._session = cast(str, attached["sessionId"])
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self.call(f"{domain}.enable")
+
+    async def close(self) -> None:
+        """Close the tab and forget what it kept."""
+        self._session = ""
+        with contextlib.suppress(RuntimeError, TimeoutError, ConnectionError):
+            await self.call("Target.disposeBrowserContext", browserContextId=self._context)
 
     async def call(self, method: str, **params: object) -> Reply:
         number = next(self._ids)
@@ -157,34 +168,63 @@ class Page:
         await asyncio.to_thread(path.write_bytes, data)
 
 
+class Chromium:
+    """One browser for all tests of a process: started with the first tab, ended by `end`."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._profile = ""
+
+    async def open(self) -> str:
+        """Its address for the DevTools protocol."""
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            self._start()
+        return await _address(Path(self._profile) / "DevToolsActivePort")
+
+    def _start(self) -> None:
+        path = find()
+        if path is None:
+            raise RuntimeError(MISSING)
+        self._profile = tempfile.mkdtemp(prefix="tk-browser-")
+        self._process = subprocess.Popen(
+            [
+                path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0",
+                "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                "--no-proxy-server", "--mute-audio", f"--user-data-dir={self._profile}",
+                "about:blank",
+            ],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """Kill it with all its processes, and remove what it wrote."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            shutil.rmtree(self._profile, ignore_errors=True)
+        self._process = None
+
+
+chromium = Chromium()
+
+
 @contextlib.asynccontextmanager
 async def browse() -> AsyncIterator[Page]:
-    """A tab of a fresh browser, ended with the block."""
-    path = find()
-    if path is None:
-        raise RuntimeError(MISSING)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = await asyncio.create_subprocess_exec(
-            path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--disable-gpu",
-            "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync", "--no-proxy-server", "--mute-audio",
-            f"--user-data-dir={profile}", "about:blank",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            url = await _address(Path(profile) / "DevToolsActivePort")
-            async with aiohttp.ClientSession() as http:
-                async with http.ws_connect(url, max_msg_size=0) as socket:
-                    page = Page(socket)
-                    async with asyncio.TaskGroup() as group:
-                        reader = group.create_task(page.read())
-                        await page.start()
-                        yield page
-                        reader.cancel()
-        finally:
-            _end(lambda: os.killpg(process.pid, signal.SIGKILL))
-            await process.wait()
+    """A tab with cookies and storage of its own, closed with the block."""
+    async with aiohttp.ClientSession() as http:
+        async with http.ws_connect(await chromium.open(), max_msg_size=0) as socket:
+            page = Page(socket)
+            async with asyncio.TaskGroup() as group:
+                reader = group.create_task(page.read())
+                await page.start()
+                try:
+                    yield page
+                finally:
+                    await page.close()
+                    reader.cancel()
 
 
 async def _address(file: Path) -> str:
@@ -194,8 +234,3 @@ async def _address(file: Path) -> str:
             if len(lines) == 2:
                 return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
             await asyncio.sleep(0.05)
-
-
-def _end(kill: Callable[[], None]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        kill()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gateway.sessions import host
 from tests.fakes.world import Life
+from tests.sampling import ALL, spread
 
 Story = Callable[[Life], Awaitable[None]]
 Prepare = Callable[[Life], None]
@@ -96,12 +97,12 @@ def killed_at(
 
 def killed_everywhere(
     points: dict, story: Story, check: Callable[[Path, str], None],
-    prepare: Prepare | None = None, *, every: int = 1, hit: float = 0.9,
+    prepare: Prepare | None = None, *, some: int = ALL, hit: float = 0.9,
 ) -> None:  # fmt: skip
-    """`killed_at` for each of the `points` by itself, or for every so-and-so-many-th. At least the
+    """`killed_at` for each of the `points` by itself, or for `some` that the seed chooses. At least the
     part `hit` of the kills must come before the life has ended, but for one: on a slow machine
     commits go together, so that a life has fewer points than the one that was counted."""
-    chosen = range(1, points["count"] + 1, every)
+    chosen = spread(points["count"], some, story.__module__, story.__name__)
     killed = 0
     for k in chosen:
         label = f"killed at {k} ({points['names'][k - 1]})"

@@ -18,6 +18,7 @@ from gateway.store.statements import read_view
 from gateway.views import ApprovalCard
 from tests.fakes.lives import count_points, killed_everywhere, life
 from tests.fakes.world import ROOM, Ledger, Life, _view
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 BOARD = Conversation(platform="test", account="a", channel="board")
@@ -74,9 +75,10 @@ def doubtful(folder: Path) -> list[OutboxRow]:
 
 
 @pytest.mark.timeout(300)
-def test_a_kill_at_every_point_between_two_conversations() -> None:
+@some_and_every()
+def test_a_kill_at_every_point_between_two_conversations(some: int) -> None:
     points = count_points(story)
-    killed_everywhere(points, story, check, hit=0.8)
+    killed_everywhere(points, story, check, some=some, hit=0.8)
 
 
 def slow_disk(life: Life) -> None:

@@ -39,12 +39,6 @@ FOLDED = {("tools", "discord"): OUTPUT, ("limits", "discord"): ["Nothing found."
 """(story, surface) -> what is not shown there: where nothing can be folded, only the newest outputs
 of tools stand below their lines."""
 
-BRIEFLY = {
-    "slack": ("asked", "being sent", "in the tool", "streaming", "working"),
-    "discord": ("being sent", "in the tool", "streaming", "shown"),
-}
-"""Where only these rests are killed at in a quick run; the others are slow there."""
-
 FLAWS: dict[tuple[str, str, str], str] = {}
 """(story, surface, rest) -> what is not as the golden says yet; an entry too many fails."""
 
@@ -475,13 +469,15 @@ def told() -> list[tuple[str, str]]:
 
 
 def runs(*, killed: bool) -> list[Any]:
-    """Each story wherever it can be told; once, or killed at each of its rests."""
+    """Each story wherever it can be told; once, or killed at each of its rests. A quick run takes
+    each story once, and kills it once, where the seed says."""
     found = []
     for name, on in told():
         for rest in STORIES[name].rests if killed else ("",):
             flaw = FLAWS.get((name, on, rest))
             marks = [pytest.mark.xfail(strict=True, reason=flaw)] if flaw else []
-            if killed and (STORIES[name].long or rest not in BRIEFLY.get(on, (rest,))):
+            marks.append(pytest.mark.pick(f"{'killed' if killed else 'told'} {name}"))
+            if killed and STORIES[name].long:
                 marks.append(pytest.mark.slow)
             label = "-".join(filter(None, [name, on, rest.replace(" ", "_")]))
             values = (name, on, rest) if killed else (name, on)

@@ -14,6 +14,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.views import Reply
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 
@@ -57,7 +58,7 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_kill_in_a_turn_that_reaches_its_limit(step: int) -> None:
+@some_and_every(8)
+def test_a_kill_in_a_turn_that_reaches_its_limit(some: int) -> None:
     points = count_points(story, prepare)
-    killed_everywhere(points, story, check, prepare, every=step, hit=0.8)
+    killed_everywhere(points, story, check, prepare, some=some, hit=0.8)

@@ -16,7 +16,7 @@ rig = discord_rig
 PEOPLE = range(101, 121)
 LIMITS = {"send": (5, 5.0), "edit": (5, 5.0), "react": (1, 0.25), "type": (5, 5.0)}
 EVERYWHERE = 50
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timing, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(autouse=True)

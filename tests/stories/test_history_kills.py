@@ -17,6 +17,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard, Notice, Reply
 from tests.fakes.lives import Story, count_points, killed_everywhere
 from tests.fakes.world import ROOM, Ledger, Life, ScriptedAgent, _view
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 ROUNDS = ("note", "look", "add", "deploy", "look")
@@ -117,7 +118,7 @@ def look_at_retry(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 7])
+@some_and_every(8)
 @pytest.mark.parametrize(
     ("story", "look", "prepare"),
     [(long_story, look_at_long, shortly), (retry_story, look_at_retry, None)],
@@ -127,8 +128,8 @@ def test_killed_at_every_point(
     story: Story,
     look: Callable[[Path, str], None],
     prepare: Callable[[Life], None] | None,
-    every: int,
+    some: int,
 ) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 40, points
-    killed_everywhere(points, story, look, prepare, every=every)
+    killed_everywhere(points, story, look, prepare, some=some)

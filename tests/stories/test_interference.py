@@ -16,6 +16,7 @@ from gateway.messages import CommandGiven, button_token
 from gateway.views import ApprovalCard, Notice, Reply
 from tests.fakes.lives import Died, count_points, life
 from tests.fakes.world import ANN, ROOM, Ledger, Life, _view
+from tests.sampling import some_and_every, spread
 from tests.stories.test_kills import _card, _finals, check
 
 Act = Callable[[Life], Awaitable[None]]
@@ -50,11 +51,11 @@ def at_each_point(
     act: Act,
     story: Callable[[Life], Awaitable[None]],
     look: Callable[[Path, str], None],
-    every: int = 1,
+    some: int,
 ) -> None:
     points = count_points(story)
     met = 0
-    chosen = range(1, points["count"] + 1, every)
+    chosen = spread(points["count"], some, act.__qualname__)
     for k in chosen:
         folder = Path(tempfile.mkdtemp(prefix="tk-act-"))
         try:
@@ -101,7 +102,8 @@ def _over(one: Life, event: str = "m2", words: str = "do note look") -> bool:
 
 
 @pytest.mark.timeout(200)
-def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open() -> None:
+@some_and_every()
+def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open(some: int) -> None:
     async def stop(one: Life) -> None:
         await one.host.accept(
             [CommandGiven(conversation=ROOM, sender=ANN, event="s1", message="s1", name="stop")]
@@ -119,11 +121,12 @@ def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open() -> None:
         assert answered == 1 or stopped or marked, f"{label}: {views}"
         _clean_but_transcript(folder, label)
 
-    at_each_point(stop, short_story, look)
+    at_each_point(stop, short_story, look, some)
 
 
 @pytest.mark.timeout(200)
-def test_an_answer_at_every_point_is_taken_once() -> None:
+@some_and_every()
+def test_an_answer_at_every_point_is_taken_once(some: int) -> None:
     async def answer(one: Life) -> None:
         session = next(iter(one.host.sessions.values()), None)
         for question in list(session.questions.values()) if session else []:
@@ -139,18 +142,13 @@ def test_an_answer_at_every_point_is_taken_once() -> None:
         assert [card.state for card in cards] == ["approved"], f"{label}: {cards}"
         _clean_but_transcript(folder, label)
 
-    at_each_point(answer, short_story, look)
+    at_each_point(answer, short_story, look, some)
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize(
-    ("mode", "every"),
-    [
-        *(("steer", 1), ("queue", 3), ("interrupt", 3)),
-        *(pytest.param(mode, 1, marks=pytest.mark.slow) for mode in ("queue", "interrupt")),
-    ],
-)
-def test_a_message_at_every_point_is_used_exactly_once(mode: str, every: int) -> None:
+@some_and_every(8)
+@pytest.mark.parametrize("mode", ["steer", "queue", "interrupt"])
+def test_a_message_at_every_point_is_used_exactly_once(mode: str, some: int) -> None:
     async def say(one: Life) -> None:
         await one.say("x1", "also this")
 
@@ -180,12 +178,12 @@ def test_a_message_at_every_point_is_used_exactly_once(mode: str, every: int) ->
         assert len(used) == 1, f"{label} {mode}: {texts}"
         _clean_but_transcript(folder, label)
 
-    at_each_point(say, story, look, every)
+    at_each_point(say, story, look, some)
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(every: int) -> None:
+@some_and_every()
+def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(some: int) -> None:
     async def story(one: Life) -> None:
         await one.say("m2", "do note look|deploy add")
         await one.until(lambda: _card(one) or _over(one) or _stolen(one))
@@ -218,7 +216,9 @@ def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(every: int) ->
         await one.quiet()
 
     points = count_points(story)
-    for k in range(3, points["count"] + 1, every):
+    for k in spread(points["count"], some, "stolen"):
+        if k < 3:
+            continue
         folder = Path(tempfile.mkdtemp(prefix="tk-act-"))
         label = f"stolen at {k} ({points['names'][k - 1]})"
         try:

@@ -23,6 +23,7 @@ from gateway.jobs.store_sqlite import SqliteJobs
 from gateway.messages import Conversation, job_token
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 T = TypeVar("T")
@@ -120,12 +121,13 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_a_kill_at_every_point_reports_once() -> None:
+@some_and_every(12)
+def test_a_kill_at_every_point_reports_once(some: int) -> None:
     sends.clear()
     points = count_points(story)
     names = points["names"]
     assert {"job", "job kept", "run", "run kept", "accept", "commit", "send"} <= set(names)
-    killed_everywhere(points, story, check)
+    killed_everywhere(points, story, check, some=some)
     # between the platform's answer and the commit of it nothing can tell whether it stands there;
     # the run's end is put down meanwhile
     assert sends[2] <= 5, sends

@@ -229,7 +229,11 @@ async def a_job_that_has_bad_days(s: Surface, clock: Shifted) -> None:
 def told(*, killed: bool) -> list[Any]:
     """Each story on each surface; once, or killed at each of its rests."""
     return [
-        pytest.param(name, on, rest, id=f"{name}-{on}-{rest.replace(' ', '_')}".rstrip("-"))
+        pytest.param(
+            *(name, on, rest),
+            id=f"{name}-{on}-{rest.replace(' ', '_')}".rstrip("-"),
+            marks=pytest.mark.pick(f"{'killed' if killed else 'told'} {name}"),
+        )
         for name, one in STORIES.items()
         for on in SURFACES
         for rest in (one.rests if killed else ("",))
@@ -257,7 +261,6 @@ async def test_a_story_of_jobs(
     compare(f"jobs/{name}.{on}", await tell(name, on, tmp_path, clock, rest))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "on", "rest"), told(killed=True))
 async def test_killed_while_all_waits(
     name: str, on: str, rest: str, tmp_path: Path, clock: Shifted

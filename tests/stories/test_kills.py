@@ -16,6 +16,7 @@ from gateway.views import ApprovalCard, Reply
 from tests.contracts.redis_server import redis_server
 from tests.fakes.lives import count_points, killed_at, killed_everywhere
 from tests.fakes.world import ROOM, Ledger, Life, _view
+from tests.sampling import some_and_every
 
 MESSAGES = {"m1": "hello", "m2": "do note look|deploy add", "m3": "bye"}
 ANSWERS = {
@@ -110,14 +111,15 @@ def on_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Lif
 
 
 @pytest.mark.timeout(240)
+@some_and_every()
 @pytest.mark.parametrize("store", ["sqlite", "redis"])
 def test_a_kill_at_every_point_loses_and_doubles_nothing(
-    store: str, request: pytest.FixtureRequest
+    store: str, some: int, request: pytest.FixtureRequest
 ) -> None:
     prepare = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
     points = count_points(story, prepare)
     assert points["count"] > 60, points
-    killed_everywhere(points, story, check, prepare)
+    killed_everywhere(points, story, check, prepare, some=some)
 
 
 @pytest.mark.slow

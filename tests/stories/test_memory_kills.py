@@ -28,6 +28,7 @@ from gateway.views import Notice, Reply
 from tests.contracts.redis_server import redis_server
 from tests.fakes.lives import count_points, killed_at
 from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent, _view
+from tests.sampling import some_and_every, spread
 from tests.stories.test_kills import assert_clean
 
 TEA, FALCON = "Ann likes tea.", "It is called Falcon."
@@ -140,12 +141,12 @@ def look(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 5])
-def test_killed_at_every_point_it_is_stored_once(every: int) -> None:
+@some_and_every(8)
+def test_killed_at_every_point_it_is_stored_once(some: int) -> None:
     points = count_points(story, remembering)
     assert points["names"].count("put") == 4, points
     near = {n for n, name in enumerate(points["names"], 1) if name.startswith("put")}
-    chosen = sorted({*range(1, points["count"] + 1, every), *near})
+    chosen = sorted({*spread(points["count"], some, "memory"), *near})
     killed = 0
     for k in chosen:
         label = f"killed at {k} ({points['names'][k - 1]})"

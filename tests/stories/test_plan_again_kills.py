@@ -18,6 +18,7 @@ from gateway.views import PlanView
 from gateway.views import Reply as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.sampling import ALL, SOME
 from tests.stories.test_kills import assert_clean, on_redis, on_sqlite  # noqa: F401  # a fixture
 from tests.stories.test_plan_kills import answers, purpose, written
 
@@ -104,15 +105,15 @@ def check(folder: Path, label: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("store", "every"),
+    ("store", "some"),
     [
-        ("sqlite", 13),
-        pytest.param("sqlite", 1, marks=pytest.mark.slow),
-        pytest.param("redis", 1, marks=pytest.mark.slow),
+        pytest.param("sqlite", SOME, marks=pytest.mark.sampled),
+        pytest.param("sqlite", ALL, marks=pytest.mark.slow),
+        pytest.param("redis", ALL, marks=pytest.mark.slow),
     ],
 )
 def test_a_kill_at_every_point_of_a_plan_that_is_tried_again(
-    store: str, every: int, request: pytest.FixtureRequest
+    store: str, some: int, request: pytest.FixtureRequest
 ) -> None:
     over = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
 
@@ -122,4 +123,4 @@ def test_a_kill_at_every_point_of_a_plan_that_is_tried_again(
 
     points = count_points(story, made)
     assert points["count"] > 60, points
-    killed_everywhere(points, story, check, made, every=every)
+    killed_everywhere(points, story, check, made, some=some)

@@ -13,6 +13,7 @@ from gateway.views import PlanView
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.world import Ledger, Life, _view
+from tests.sampling import some_and_every
 from tests.stories.rig import PERSON, Rig, living, quick
 from tests.stories.test_plan_kills import PlannedAgent, purpose, story, written
 from tests.stories.test_plan_story import ASK, GOOD, asked, hold, pass_on, plan, step_of
@@ -195,8 +196,8 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 5])
-def test_a_kill_at_every_point_of_two_chains(every: int) -> None:
+@some_and_every()
+def test_a_kill_at_every_point_of_two_chains(some: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 80, points
-    killed_everywhere(points, story, check, prepare, every=every)
+    killed_everywhere(points, story, check, prepare, some=some)

@@ -20,6 +20,7 @@ from gateway.views import ApprovalCard, PlanView
 from gateway.views import Reply as Answer
 from tests.fakes.lives import count_points, killed_at, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 FIRST = {
@@ -155,11 +156,11 @@ def backwards(ledger: Ledger) -> list[str]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 4])
-def test_a_kill_at_every_point_of_a_planned_turn(every: int) -> None:
+@some_and_every()
+def test_a_kill_at_every_point_of_a_planned_turn(some: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 80, points
-    killed_everywhere(points, story, check, prepare, every=every)
+    killed_everywhere(points, story, check, prepare, some=some)
 
 
 # ---- the same turn, where the model sees little at once --------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from gateway.views import ApprovalCard
 from tests.fakes.lives import count_points, killed_at, killed_everywhere
 from tests.fakes.world import Ledger, Life, _view
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 sends: Counter[int] = Counter()
@@ -59,13 +60,13 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_kill_at_every_point_reminds_once(every: int) -> None:
+@some_and_every(12)
+def test_a_kill_at_every_point_reminds_once(some: int) -> None:
     sends.clear()
     points = count_points(story)
     names = points["names"]
     assert names.count("commit") > 5, names
-    killed_everywhere(points, story, check, every=every)
+    killed_everywhere(points, story, check, some=some)
     # between the platform's answer and the commit of it nothing can tell whether it stands there
     assert sends[2] <= 3, sends
 

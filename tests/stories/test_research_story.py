@@ -30,6 +30,7 @@ from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.web_pages import WebPages, html, served
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
+from tests.sampling import some_and_every
 from tests.stories.rig import PERSON, Rig, living, quick
 from tests.stories.test_kills import assert_clean
 
@@ -275,8 +276,8 @@ def backwards(ledger: Ledger) -> list[str]:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 9])
-def test_a_kill_at_any_point_of_a_research(every: int) -> None:
+@some_and_every(8)
+def test_a_kill_at_any_point_of_a_research(some: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 50, points
-    killed_everywhere(points, story, check, prepare, every=every)
+    killed_everywhere(points, story, check, prepare, some=some)

@@ -34,6 +34,7 @@ from gateway.views import ApprovalCard
 from gateway.views import Reply as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
+from tests.sampling import some_and_every
 from tests.stories.test_kills import assert_clean
 
 
@@ -146,8 +147,8 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 7])
-def test_a_kill_at_any_point_of_a_skill(every: int) -> None:
+@some_and_every(8)
+def test_a_kill_at_any_point_of_a_skill(some: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 40, points
-    killed_everywhere(points, story, check, prepare, every=every)
+    killed_everywhere(points, story, check, prepare, some=some)

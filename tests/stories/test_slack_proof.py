@@ -42,6 +42,7 @@ def answer(body: Json) -> Step:
     return Slow(delay=0.02, text=" ".join(["word"] * 30) + f" end-of-{name}.")
 
 
+@pytest.mark.timing
 @pytest.mark.slow
 async def test_busy_conversations_lose_nothing_and_press_nobody(rig: SlackRig) -> None:
     limits = rig.slack.limits = Limits(scale=SCALE)
@@ -70,6 +71,7 @@ async def test_busy_conversations_lose_nothing_and_press_nobody(rig: SlackRig) -
         await rig.slack.wait(lambda chat=chat: "in_progress" not in rig.streaming(chat))
 
 
+@pytest.mark.timing
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", ["socket", "http"])
 async def test_acknowledged_long_before_slack_gives_up_beside_50_turns(

@@ -78,6 +78,7 @@ async def test_twenty_busy_conversations_for_a_while(rig: Rig) -> None:
     await flooded(rig, 6, in_groups=1)
 
 
+@pytest.mark.timing
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 async def test_twenty_busy_conversations_for_a_minute(rig: Rig) -> None:

@@ -699,6 +699,7 @@ async def parked(url: str) -> None:
                     return
 
 
+@pytest.mark.pick("a killed process at Telegram")
 async def test_killed_while_it_streams_the_same_message_goes_on(world: World) -> None:
     world.model.script(Slow(0.02, " ".join(f"w{n}" for n in range(300))), Say("whole again"))
     run = await world.start()
@@ -712,6 +713,7 @@ async def test_killed_while_it_streams_the_same_message_goes_on(world: World) ->
     assert message["text"] == "whole again" and message["edits"] >= 2
 
 
+@pytest.mark.pick("a killed process at Telegram")
 async def test_killed_in_a_tool_it_is_not_run_twice(world: World) -> None:
     command = "echo begun >> log; sleep 60"
     world.model.script(
@@ -740,6 +742,7 @@ async def test_killed_in_a_tool_it_is_not_run_twice(world: World) -> None:
     assert len(world.telegram.chats[PERSON]) == 3, "activity, card, answer: each one message"
 
 
+@pytest.mark.pick("a killed process at Telegram")
 async def test_killed_while_an_approval_waits_the_old_button_works(world: World) -> None:
     world.model.script(write("a.txt"), Say("written"))
     run = await world.start()
@@ -757,6 +760,7 @@ async def test_killed_while_an_approval_waits_the_old_button_works(world: World)
     assert len(world.telegram.chats[PERSON]) == 3 and len(world.model.requests) == 2
 
 
+@pytest.mark.pick("a killed process at Telegram")
 async def test_killed_in_a_send_it_stands_there_once_or_is_labelled(world: World) -> None:
     run = await world.start()
     world.telegram.hold("sendMessage")

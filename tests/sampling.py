@@ -1,0 +1,94 @@
+"""The part of a generated set that a quick run takes, chosen by a seed that is printed.
+
+What is not taken is marked slow: `make prove` runs it, and so does pytest without `-m`. Each value
+comes up in the quick runs of other seeds. `TEST_SEED=…` repeats a run.
+"""
+
+import os
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+
+SEED = os.environ.setdefault("TEST_SEED", str(random.randrange(100_000)))
+"""In the environment, so that all workers of a run have the same one."""
+
+
+def dice(*names: object) -> random.Random:
+    """Chance that is the same in each run with this seed, and another for each name."""
+    return random.Random("/".join(map(str, (SEED, *names))))
+
+
+def take(values: Sequence[Any], count: int, *names: object) -> list[Any]:
+    """At most `count` of the values, in their order."""
+    chosen = set(dice(*names).sample(range(len(values)), min(count, len(values))))
+    return [value for n, value in enumerate(values) if n in chosen]
+
+
+def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
+    """Mark all but a few of the tests that bear the mark `pick` as slow."""
+    groups: dict[str, tuple[int, list[pytest.Item]]] = {}
+    for item in items:
+        if mark := item.get_closest_marker("pick"):
+            group, count = (*mark.args, 1)[:2]
+            groups.setdefault(group, (count, []))[1].append(item)
+    for group, (count, found) in groups.items():
+        found.sort(key=lambda item: item.nodeid)
+        quick = take(found, count, group)
+        for item in found:
+            if item not in quick:
+                item.add_marker(pytest.mark.slow)
+
+
+ALL = 0
+SOME = 10
+"""Points of a run that a quick proof disturbs."""
+
+
+def some(count: int = SOME) -> Any:
+    """A parameter: so many points in a quick run. `make prove` passes it over, for it has `every`."""
+    return pytest.param(count, id="some", marks=pytest.mark.sampled)
+
+
+def every() -> Any:
+    """A parameter: all points, in a slow run."""
+    return pytest.param(ALL, id="every", marks=pytest.mark.slow)
+
+
+def some_and_every(count: int = SOME) -> Any:
+    """A mark: the test has the argument `some`, how many points of a run it disturbs."""
+    return pytest.mark.parametrize("some", [some(count), every()])
+
+
+def spread(size: int, count: int, *names: object) -> list[int]:
+    """`count` of the numbers from 1 to `size`, one from each stretch of it; all for ALL."""
+    if count == ALL or count >= size:
+        return list(range(1, size + 1))
+    edges = [1 + n * size // count for n in range(count + 1)]
+    die = dice(*names)
+    return [die.randrange(low, high) for low, high in zip(edges, edges[1:], strict=False)]
+
+
+PARTS = {
+    "kills": ("*_kills.py", "*/test_kills.py", "*/test_killed.py", "*/test_interference.py"),
+    "faults": (
+        *("*/test_fault*.py", "*/test_set_aside.py", "*/test_damaged_rows.py", "tests/replicas/*"),
+        "*/test_redis_network.py",
+    ),
+    "stories": ("*_surfaces.py", "*_story.py", "*/test_drawing.py"),
+    "models": ("*/test_state_machine.py", "*/test_mutants.py", "*/test_rules.py", "*_proof.py"),
+}
+"""Parts of `make prove`: each test has the mark of the first one that fits, or `rest`. Tests that
+bear the mark `timing` are a part of their own, which runs alone."""
+
+
+def mark_parts(items: Iterable[pytest.Item]) -> None:
+    """Mark each test with its part."""
+    for item in items:
+        path = item.nodeid.partition("::")[0]
+        if item.get_closest_marker("timing"):
+            continue
+        fitting = (part for part, globs in PARTS.items() if any(map(PurePath(path).match, globs)))
+        item.add_marker(next(fitting, "rest"))
