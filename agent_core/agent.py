@@ -266,10 +266,11 @@ class Agent:
 
     def _judge(self, item: "Prepared") -> "Verdict":
         """The policy in the agent's mode."""
-        from agent_core.policy import Situation, decide
+        from agent_core.policy import Situation
+        from agent_core.tools.facts import judge_call
 
         situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
-        return decide(item.tool, item.arguments, item.digest, situation)
+        return judge_call(item.tool, item.arguments, item.digest, situation)
 
     async def _answer(self, question: "Question") -> "Answer":
         """What `on_question` says; denied where nobody can be asked."""

@@ -86,7 +86,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     changed: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     command: CommandResult | None = None
-    shown: str | None = None
+    shown: str | Phrase | None = None
 
 
 class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from agent_core.phrases import Phrase
+
 Role = Literal["user", "assistant", "tool"]
 
 
@@ -26,6 +28,8 @@ class Thinking(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinkin
     signature: str | None = None
 
 
+Access = Literal["read", "write", "shell", "network", "person"]
+"""What a tool's calls reach."""
 Repetition = Literal["pure", "idempotent", "effect"]
 """Of a tool's calls. pure: run again freely. idempotent: run again with the same key. effect: never
 run twice."""
@@ -117,7 +121,7 @@ class Output(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     command: CommandResult | None = None
-    shown: str | None = None
+    shown: str | Phrase | None = None
 
 
 def wrap_output(gave: str | Output) -> Output:

@@ -4,14 +4,11 @@ import re
 from typing import Literal, assert_never
 
 from msgspec import Struct
-from pydantic import BaseModel
 
-from agent_core.questions import Risk
+from agent_core.messages import Access
+from agent_core.phrases import Phrase, phrase
+from agent_core.questions import Coverage, Risk
 from agent_core.sandboxes.secrets import named
-from agent_core.tools import paths
-from agent_core.tools.code.looking import looking
-from agent_core.tools.contract import Tool
-from agent_core.tools.shell_words import NotUnderstood, Understood, understand
 
 Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
@@ -20,11 +17,36 @@ MAX_RULE = 300
 """Characters of a rule that a person can still check."""
 
 
+class CallFacts(Struct, frozen=True, kw_only=True):
+    """What the policy knows of a call; `agent_core.tools.facts` reads it off the call.
+
+    `refusal`: why the words of its paths forbid it. `unsure`: why its command is not understood.
+    `seconds`: the time that it asks for, 0 where it asks for none; `max_seconds`: what it may take.
+    `rule`: what the tool says that 'always' would cover; None: this very call, which is `words`.
+    """
+
+    tool: str
+    access: Access
+    reads_only: bool = False
+    isolated: bool = True
+    refusal: Phrase | None = None
+    command: str = ""
+    unsure: Phrase | None = None
+    is_program: bool = False
+    dangerous: bool = False
+    background: bool = False
+    seconds: int = 0
+    max_seconds: float = 0.0
+    rule: str | Phrase | None = None
+    words: str = ""
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """What the policy says of one call, and why.
 
     `rule` names the line of the policy. `digest` binds an approval to the call as it was judged.
-    `always` is the narrowest rule that 'always' would store.
+    `always` is the narrowest rule that 'always' would store, `covers` the same as a value. `why`
+    is `reason` as a value, None for a hook's words; `notes` and `preview` make up `detail`.
     """
 
     ruling: Ruling
@@ -34,6 +56,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     digest: str = ""
     always: str = ""
     detail: str = ""
+    why: Phrase | None = None
+    notes: tuple[Phrase, ...] = ()
+    preview: str | Phrase = ""
+    covers: Coverage | None = None
 
 
 class Grant(Struct, frozen=True, kw_only=True):
@@ -66,185 +92,140 @@ class _Line(Struct, frozen=True, kw_only=True):
 
     ruling: Ruling
     rule: str
-    reason: str
+    why: Phrase
     risk: Risk = "low"
-    detail: str = ""
+    notes: tuple[Phrase, ...] = ()
     grants: bool = True
 
 
-_DANGER = re.compile(
-    r"\b(rm|rmdir|shred|truncate|dd|mkfs\S*|wipefs|sudo|su|doas|chown|chmod|shutdown|reboot|halt"
-    r"|kill|pkill|killall|curl|wget|ssh|scp|nc|ncat|socat|docker|eval|base64|xxd|crontab|at)\b"
-    r"|git\s+(clean|reset|push)|(^|[\s=<>'\"])[~/](?!workspace\b|dev/null\b)|\.\.(/|\s|$)"
-    r"|[^\x20-\x7e\w\s]|[\x00-\x08\x0e-\x1f]"
-)
-
-
-def decide(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) -> Verdict:
-    """The verdict on a call of `tool`. Pure; `digest` is what an approval is bound to."""
+def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
+    """The verdict on a call. Pure; `digest` is what an approval is bound to."""
     line = (
-        _forbidden(tool, arguments)
-        or _too_long(tool, arguments)
-        or _lent(tool, arguments, situation.secrets)
-        or _table(tool, arguments, situation.mode)
+        _forbidden(call)
+        or _too_long(call)
+        or _lent(call, situation.secrets)
+        or _table(call, situation.mode)
     )
-    if situation.ask_all and line.ruling == "allow" and tool.access != "person":
-        reason = "Every call is asked here (PERMISSION_ASK_ALL)."
-        line = _Line(ruling="ask", rule="ask-all", reason=reason, risk=line.risk)
+    if situation.ask_all and line.ruling == "allow" and call.access != "person":
+        line = _Line(ruling="ask", rule="ask-all", why=phrase("why_ask_all"), risk=line.risk)
     grants = line.grants and not situation.ask_all
-    always = _always(tool, arguments, digest) if grants and line.risk != "high" else ""
+    always, covers = _always(call, digest) if grants and line.risk != "high" else ("", None)
     if line.ruling == "ask" and grants:
         for grant in situation.rules:
-            if _covers(grant, tool, line.risk, always) and grant.person == situation.person:
-                reason = f"Allowed before: {grant.pattern}"
-                line = _Line(ruling="allow", rule="granted", reason=reason, risk=line.risk)
+            if _covers(grant, call.tool, line.risk, always) and grant.person == situation.person:
+                why = phrase("granted_before", rule=grant.pattern)
+                line = _Line(ruling="allow", rule="granted", why=why, risk=line.risk)
+    asks = line.ruling == "ask"
     return Verdict(
         ruling=line.ruling,
         rule=line.rule,
-        reason=line.reason,
+        reason=str(line.why),
         risk=line.risk,
         digest=digest,
-        always=always if line.ruling == "ask" else "",
-        detail=line.detail,
+        always=always if asks else "",
+        detail=" ".join(map(str, line.notes)),
+        why=line.why,
+        notes=line.notes,
+        covers=covers if asks else None,
     )
 
 
-def _forbidden(tool: Tool, arguments: BaseModel) -> _Line | None:
+def _forbidden(call: CallFacts) -> _Line | None:
     """The line 'outside the workspace, secrets: deny', by the words of the call's paths."""
-    if tool.access not in ("read", "write") or tool.schema is not None:
+    if call.refusal is None:
         return None
-    fields = arguments.model_dump(include={"path", "pattern"})
-    write = tool.access == "write" and not (tool.looks is not None and tool.looks(arguments))
-    for path in fields.values():
-        why = paths.refused(str(path), write=write)
-        if why:
-            return _Line(ruling="deny", rule="outside", reason=why, risk="high")
-    return None
+    return _Line(ruling="deny", rule="outside", why=call.refusal, risk="high")
 
 
-def _lent(tool: Tool, arguments: BaseModel, secrets: tuple[str, ...]) -> _Line | None:
+def _lent(call: CallFacts, secrets: tuple[str, ...]) -> _Line | None:
     """The line 'a secret is given to a command: ask, each time'."""
-    if tool.access != "shell":
-        return None
-    lent = named(_command(arguments), secrets)
+    lent = named(call.command, secrets) if call.access == "shell" else ()
     if not lent:
         return None
-    where = "only the workspace, no network" if tool.isolated else "none"
+    where = phrase("isolated" if call.isolated else "isolated_not")
     return _Line(
         ruling="ask",
         rule="secret",
-        reason=f"The command is given a secret: {', '.join(lent)}.",
+        why=phrase("why_lent", names=", ".join(lent)),
         risk="high",
-        detail=f"Isolation: {where}. Its output is shown without the secret's value.",
+        notes=(where, phrase("without_value")),
         grants=False,
     )
 
 
-def _table(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
-    match "read" if tool.looks is not None and tool.looks(arguments) else tool.access:
+def _table(call: CallFacts, mode: Mode) -> _Line:
+    access: Access = "read" if call.reads_only else call.access
+    match access:
         case "person":
-            return _Line(ruling="allow", rule="person", reason="It only asks the person.")
+            return _Line(ruling="allow", rule="person", why=phrase("why_person"))
         case "read":
-            return _Line(ruling="allow", rule="read", reason="It only reads.")
+            return _Line(ruling="allow", rule="read", why=phrase("why_read"))
         case "write":
             ruling: Ruling = "allow" if mode == "auto" else "ask"
-            reason = "It changes a file of the workspace; a backup is kept."
-            return _Line(ruling=ruling, rule="write", reason=reason)
+            return _Line(ruling=ruling, rule="write", why=phrase("why_write"))
         case "shell":
-            return _shell(tool, arguments, mode)
+            return _shell(call, mode)
         case "network":
-            reason = "It reaches outside: the network, messages or money."
-            return _Line(ruling="ask", rule="network", reason=reason, risk="medium")
+            return _Line(ruling="ask", rule="network", why=phrase("why_network"), risk="medium")
         case _:
-            assert_never(tool.access)
+            assert_never(access)
 
 
-def _too_long(tool: Tool, arguments: BaseModel) -> _Line | None:
+def _too_long(call: CallFacts) -> _Line | None:
     """The line 'longer than a command may take: deny'; the time that nobody asked for is cut."""
-    asked = arguments.model_dump(include={"timeout"}, exclude_unset=True).get("timeout", 0)
-    if tool.access != "shell" or not isinstance(asked, int) or asked <= tool.limit:
+    if call.access != "shell" or call.seconds <= call.max_seconds:
         return None
-    reason = f"a command may take at most {tool.limit:g} s here, not {asked} (COMMAND_MAX_SECONDS)"
-    return _Line(ruling="deny", rule="too-long", reason=f"{reason}. Use a smaller timeout.")
+    most, asked = f"{call.max_seconds:g}", str(call.seconds)
+    return _Line(ruling="deny", rule="too-long", why=phrase("why_too_long", most=most, asked=asked))
 
 
-def _shell(tool: Tool, arguments: BaseModel, mode: Mode) -> _Line:
-    behind = " It runs on in the background." if _runs_on(arguments) else ""
-    known = _known(arguments)
-    dangerous = isinstance(known, NotUnderstood) and bool(_DANGER.search(_told(arguments)))
-    if not tool.isolated:
-        reason = "Nothing isolates this command from the machine that the gateway runs on."
-        risk: Risk = "high" if isinstance(known, NotUnderstood) else "medium"
+def _shell(call: CallFacts, mode: Mode) -> _Line:
+    behind = (phrase("runs_on"),) if call.background else ()
+    if not call.isolated:
         return _Line(
             ruling="ask",
             rule="shell-unisolated",
-            reason=reason,
-            risk=risk,
-            detail=f"Isolation: none. It can reach the network and the gateway's files.{behind}",
+            why=phrase("why_unisolated"),
+            risk="high" if call.unsure is not None else "medium",
+            notes=(phrase("isolated_not"), phrase("reaches"), *behind),
             grants=False,
         )
-    detail = f"Isolation: only the workspace, no network.{behind}"
-    if isinstance(known, NotUnderstood):
+    notes = (phrase("isolated"), *behind)
+    if call.unsure is not None:
         return _Line(
             ruling="ask",
             rule="shell",
-            reason=f"Not sure what it does: {known.reason}.",
-            risk="high" if dangerous else "medium",
-            detail=detail,
+            why=phrase("why_unsure", why=call.unsure),
+            risk="high" if call.dangerous else "medium",
+            notes=notes,
         )
     ruling: Ruling = "allow" if mode == "auto" else "ask"
-    return _Line(ruling=ruling, rule="shell", reason="It looks around.", detail=detail)
+    return _Line(ruling=ruling, rule="shell", why=phrase("why_looks"), notes=notes)
 
 
-def _covers(grant: Grant, tool: Tool, risk: Risk, always: str) -> bool:
-    if grant.tool != tool.name or not grant.person:
+def _covers(grant: Grant, tool: str, risk: Risk, always: str) -> bool:
+    if grant.tool != tool or not grant.person:
         return False
     if grant.pattern.startswith("risk:"):
         return not grant.lasting and grant.pattern == f"risk:{risk}"
     return bool(always) and grant.pattern == always
 
 
-def _always(tool: Tool, arguments: BaseModel, digest: str) -> str:
-    """This call and no other, or what the tool says, in words; "" if they are too long to be
-    checked.
+def _always(call: CallFacts, digest: str) -> tuple[str, Coverage | None]:
+    """This call and no other, or what the tool says, in words and as a value; "" if they are too
+    long to be checked.
 
     A command that may run a file of the workspace is bound to the files' content as well: with
     the same words, a swapped script would be another call.
     """
-    if tool.rule is not None:
-        words = tool.rule(arguments)
-        return words if len(words) <= MAX_RULE else ""
-    code = "code" in type(arguments).model_fields
-    words = arguments.model_dump_json() if tool.access != "shell" or code else _command(arguments)
-    if len(words) > MAX_RULE:
-        return ""
-    unknown = tool.access == "shell" and isinstance(_known(arguments), NotUnderstood)
-    behind = " · in the background" if tool.access == "shell" and _runs_on(arguments) else ""
-    if unknown and (code or re.search(r"[./*?]", words)):
-        return f"= {words}{behind} · as of {digest[:16]}"
-    return f"= {words}{behind}"
-
-
-def _known(arguments: BaseModel) -> Understood | NotUnderstood:
-    """What is known of a call's command. Code is never understood. A command for a shell that
-    stays is, if it is run beside it: what it means there depends on what was said before."""
-    command, fields = _command(arguments), type(arguments).model_fields
-    if "code" in fields:
-        return NotUnderstood(reason="it is a program")
-    if "restart" in fields and not looking(command):
-        return NotUnderstood(reason="it goes on where the commands before it left off")
-    return understand(command)
-
-
-def _command(arguments: BaseModel) -> str:
-    return str(arguments.model_dump(include={"command"}).get("command", ""))
-
-
-def _told(arguments: BaseModel) -> str:
-    """The words that a shell is given: a command, or code in its language."""
-    given = arguments.model_dump(include={"code", "language"})
-    return str(given.get("code", "")) if given.get("language") == "bash" else _command(arguments)
-
-
-def _runs_on(arguments: BaseModel) -> bool:
-    return bool(arguments.model_dump(include={"background"}).get("background"))
+    if call.rule is not None:
+        rule = str(call.rule)
+        covers = Coverage(phrase=call.rule) if isinstance(call.rule, Phrase) else None
+        return (rule, covers) if len(rule) <= MAX_RULE else ("", None)
+    if len(call.words) > MAX_RULE:
+        return "", None
+    bound = call.unsure is not None and bool(call.is_program or re.search(r"[./*?]", call.words))
+    behind = " · in the background" if call.background else ""
+    as_of = f" · as of {digest[:16]}" if bound else ""
+    covers = Coverage(words=call.words, background=call.background, bound=bound)
+    return f"= {call.words}{behind}{as_of}", covers

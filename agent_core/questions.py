@@ -4,8 +4,23 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from agent_core.phrases import Phrase
+
 Risk = Literal["low", "medium", "high"]
 Choice = Literal["once", "conversation", "always", "edit", "deny", "expired", "cancelled"]
+
+
+class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a rule covers, as a value beside its text: what `phrase` says, or exactly one call.
+
+    `words` is the call's command, or its arguments as JSON. `bound`: while the files that it may
+    run stay as they are.
+    """
+
+    phrase: Phrase | None = None
+    words: str = ""
+    background: bool = False
+    bound: bool = False
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -23,6 +38,14 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """What else a person must see: working folder, isolation, a diff."""
     line: str = ""
     """The policy's line that asks (Verdict.rule), "" if not known."""
+    why: Phrase | None = None
+    """`reason` as a value; of an older version and of hooks there is none."""
+    notes: tuple[Phrase, ...] = ()
+    """What the policy says in `detail`, in order."""
+    preview: str | Phrase = ""
+    """What the tool says in `detail`."""
+    covers: Coverage | None = None
+    """What `rule` covers."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):

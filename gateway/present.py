@@ -194,9 +194,7 @@ class Fold:
             return say("outcome_unknown", self.language)
         waiting = {line.call_id for line in self._activity().lines if line.state == "waiting"}
         known = record.outcome == "denied" and record.call_id in waiting
-        if record.outcome == "denied" and not known:
-            return reasons.reason(record.content, self.language)
-        return "" if known else output_of(record)
+        return "" if known else output_of(record, self.language)
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()
@@ -268,7 +266,7 @@ class Fold:
 
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
         language = self.language
-        rules = [reasons.covers(one, language) for one in approval.proposals if one.rule]
+        rules = [reasons.describe_rule(one, language) for one in approval.proposals if one.rule]
         offers = [
             ("approve_once", "once", "good"),
             ("approve_conversation", "conversation", "plain"),
@@ -283,9 +281,9 @@ class Fold:
                 ProposalLine(
                     tool=one.tool,
                     arguments=one.arguments,
-                    reason=reasons.reason(one.reason, language),
+                    reason=reasons.describe_reason(one, language),
                     risk=one.risk,
-                    detail=reasons.detail(one, language),
+                    detail=reasons.describe_detail(one, language),
                 )
                 for one in approval.proposals
             ),

@@ -3,9 +3,6 @@
 Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
 """
 
-import re
-from collections.abc import Mapping
-from string import Formatter
 from typing import Literal, TypeAlias
 
 from gateway.faults import texts as faults
@@ -405,13 +402,3 @@ def say(key: Key, language: str = "", **values: object) -> str:
     """The text `key` in the person's `language` (`de`, `de-AT`, …), English where there is none."""
     catalogue = LANGUAGES.get(language[:2].lower(), ENGLISH)
     return catalogue[key].format(**values) if values else catalogue[key]
-
-
-def pattern(text: str, fields: Mapping[str, str] | None = None) -> str:
-    """What finds a text that was filled in: its words, and a group for each of its fields, which is
-    as `fields` says, else anything."""
-    forms = fields or {}
-    return "".join(
-        re.escape(words) + (f"(?P<{name}>{forms.get(name, '.+')})" if name else "")
-        for words, name, *_ in Formatter().parse(text)
-    )

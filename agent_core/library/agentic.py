@@ -19,9 +19,8 @@ from agent_core.errors import Misuse
 from agent_core.library.account import Account, Done, Planned, Verification, counted
 from agent_core.library.entries import Entries, Entry
 from agent_core.library.registering import Function, registered
-from agent_core.messages import Message, Text, text_of
+from agent_core.messages import Access, Message, Text, text_of
 from agent_core.policy import Mode
-from agent_core.tools.contract import Access
 
 log = logging.getLogger("turnkeeper.agentic")
 

@@ -11,7 +11,8 @@ import msgspec
 from pydantic import BaseModel, GetJsonSchemaHandler
 
 from agent_core.errors import Misuse, ToolFailed
-from agent_core.tools.contract import Access, Tool, ToolCallable, ToolContext
+from agent_core.messages import Access
+from agent_core.tools.contract import Tool, ToolCallable, ToolContext
 from agent_core.tools.finding.schema import Given, Schema, objects
 
 Function = Callable[..., object]

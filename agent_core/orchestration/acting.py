@@ -17,6 +17,7 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.phrases import phrase
 from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.scope import Scope
@@ -81,7 +82,8 @@ async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Ver
         verdict = hands.judge(item)
         if verdict.ruling == "ask" and item.tool.preview is not None:
             shown = await asyncio.to_thread(item.tool.preview, item.arguments, workspace)
-            verdict = replace(verdict, detail="\n".join(filter(None, (verdict.detail, shown))))
+            detail = "\n".join(filter(None, (verdict.detail, str(shown))))
+            verdict = replace(verdict, detail=detail, preview=shown)
         verdicts.append(verdict)
     return verdicts
 
@@ -110,7 +112,8 @@ class _Worker:
         """A call that needs no approval: a question, a refusal, or a run."""
         verdict = self._verdicts[item.call.id]
         if verdict.ruling == "deny":
-            result = scope.settle(item.call, f"Denied: {verdict.reason}", "denied")
+            shown = phrase("why_denied", why=verdict.why or verdict.reason)
+            result = scope.settle(item.call, Output(text=str(shown), shown=shown), "denied")
         elif item.tool.question is not None:
             answer = await scope.ask(item.tool.question(item.arguments))
             content, outcome = _heard(answer)
@@ -182,6 +185,10 @@ class _Worker:
             rule=verdict.always,
             detail=verdict.detail,
             line=verdict.rule,
+            why=verdict.why,
+            notes=verdict.notes,
+            preview=verdict.preview,
+            covers=verdict.covers,
         )
 
 

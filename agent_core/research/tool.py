@@ -22,6 +22,7 @@ from agent_core.models.port import Request
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.asides import consult, tier, words
 from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.phrases import phrase
 from agent_core.policy import Verdict
 from agent_core.research.means import DepthName, Kind, Means
 from agent_core.research.prompts import REFUSED
@@ -94,7 +95,7 @@ def research_tool(means: Means) -> Tool:
         repetition="idempotent",
         access="network",
         over=over,
-        rule=lambda arguments: "any research of the web",
+        rule=lambda arguments: phrase("covers_research"),
     )
 
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from pydantic import BaseModel
 
-from agent_core.messages import Output, Repetition
+from agent_core.messages import Access, Output, Repetition
+from agent_core.phrases import Phrase
 from agent_core.questions import Question
-
-Access = Literal["read", "write", "shell", "network", "person"]
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -43,7 +42,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     access: Access
     call: "ToolCallable"
     bind: "Callable[[BaseModel, Path], str] | None" = None
-    preview: "Callable[[BaseModel, Path], str] | None" = None
+    preview: "Callable[[BaseModel, Path], str | Phrase] | None" = None
     limit: float = 30.0
     interactive: bool = False
     """Its batch runs one after the other."""
@@ -53,7 +52,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     """The same call is made again by nature: to see how something goes on."""
     isolated: bool = True
     """False: nothing isolates what it runs, so a person is always asked."""
-    rule: "Callable[[BaseModel], str] | None" = None
+    rule: "Callable[[BaseModel], str | Phrase] | None" = None
     """What 'always' would cover, in words, where that is more than this very call."""
     looks: "Callable[[BaseModel], bool] | None" = None
     """True for calls of a tool that writes which only read."""

@@ -7,8 +7,8 @@ from typing import get_type_hints, overload
 from pydantic import BaseModel, create_model
 
 from agent_core.errors import Misuse, ToolFailed
-from agent_core.messages import Repetition
-from agent_core.tools.contract import Access, Tool, ToolContext
+from agent_core.messages import Access, Repetition
+from agent_core.tools.contract import Tool, ToolContext
 
 Function = Callable[..., object]
 

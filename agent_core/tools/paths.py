@@ -27,6 +27,7 @@ from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.phrases import Phrase, phrase
 from agent_core.text import escape_name, file_name, unescape_name
 
 OWN = ".turnkeeper"
@@ -58,30 +59,30 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
 
 
-def refused(path: str, write: bool = False) -> str:
-    """Why the words of `path` forbid it, "" if they do not. Reads no disk."""
+def refused(path: str, write: bool = False) -> Phrase | None:
+    """Why the words of `path` forbid it, None if they do not. Reads no disk."""
     why = leaves(path)
     parts = [part for part in unescape_name(inside(path)).split("/") if part not in ("", ".")]
     if why:
         return why
     if any(map(is_secret, parts)):
-        return "The path names a file for secrets. Their content stays out of the conversation."
+        return phrase("why_secret_file")
     if write and parts and parts[0].casefold() == OWN:
-        return f"The folder {OWN} belongs to the gateway."
-    return ""
+        return phrase("why_owned", folder=OWN)
+    return None
 
 
-def leaves(path: str) -> str:
-    """Why `path` is no path of the workspace by its words, "" if it is one."""
+def leaves(path: str) -> Phrase | None:
+    """Why `path` is no path of the workspace by its words, None if it is one."""
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in path):
-        return "The path has control or invisible characters."
+        return phrase("why_hidden")
     inner = inside(path)
     for form in (inner, unquote(inner), inner.replace("\\", "/")):
         if form.startswith(("/", "~")) or ".." in form.split("/"):
-            return "The path leaves the workspace. Write it from the workspace's folder, without .."
+            return phrase("why_outside")
     if any(len(os.fsencode(part)) > 255 for part in inner.split("/")) or len(inner) > 1_000:
-        return "The path is too long."
-    return ""
+        return phrase("why_long_path")
+    return None
 
 
 def inside(path: str) -> str:
@@ -96,14 +97,14 @@ def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     secret, no file or folder, or a file with a second name (a hard link may lead outside)."""
     why = refused(path, write)
     if why:
-        raise ToolFailed(why)
+        raise ToolFailed(str(why))
     root = Path(os.path.realpath(workspace))
     real = Path(os.path.realpath(root / unescape_name(inside(path))))
     if not real.is_relative_to(root):
         raise ToolFailed(f"{path} is a link that leaves the workspace.")
     why = refused(shown(real.relative_to(root)), write)
     if why:
-        raise ToolFailed(why)
+        raise ToolFailed(str(why))
     try:
         check(real.lstat(), path)
     except FileNotFoundError:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
 
 MAX_LENGTH = 1_000
@@ -28,7 +29,7 @@ class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="under
 class NotUnderstood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="not_understood"):
     """A person has to read it. `reason`: a clause such as 'it has a substitution'."""
 
-    reason: str
+    reason: Phrase
 
 
 class _Word(Struct, frozen=True):
@@ -40,7 +41,11 @@ class _Word(Struct, frozen=True):
 
 
 class _Strange(Exception):
-    """The line is not in the grammar; the text is the reason."""
+    """The line is not in the grammar, for `reason`."""
+
+    def __init__(self, reason: Phrase) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 Check: TypeAlias = Callable[[tuple[_Word, ...]], bool]
@@ -190,17 +195,17 @@ def understand(command: str) -> Understood | NotUnderstood:
     try:
         verbs = tuple(_command(words) for words in _split(command))
     except _Strange as strange:
-        return NotUnderstood(reason=str(strange))
+        return NotUnderstood(reason=strange.reason)
     return Understood(verbs=verbs)
 
 
 def _split(command: str) -> list[tuple[_Word, ...]]:
     """The words of each command of the line."""
     if len(command) > MAX_LENGTH:
-        raise _Strange("it is very long")
+        raise _Strange(phrase("odd_long"))
     for char in command:
         if unicodedata.category(char)[0] in "CZ" and char not in " \t":
-            raise _Strange("it has several lines or invisible characters")
+            raise _Strange(phrase("odd_lines"))
     commands: list[list[_Word]] = [[]]
     at, rest = 0, command.strip()
     while at < len(rest):
@@ -212,7 +217,7 @@ def _split(command: str) -> list[tuple[_Word, ...]]:
             commands.append([])
             at = found.end()
         elif rest[at] == "&":
-            raise _Strange("a part of it runs in the background")
+            raise _Strange(phrase("odd_behind"))
         else:
             word, at = _word(rest, at)
             if word is not None:
@@ -220,7 +225,7 @@ def _split(command: str) -> list[tuple[_Word, ...]]:
     if len(commands) > 1 and not commands[-1] and rest.endswith(";") and rest[-2:] != ";;":
         commands.pop()
     if not all(commands):
-        raise _Strange("a part of it is empty")
+        raise _Strange(phrase("odd_empty"))
     return [tuple(words) for words in commands]
 
 
@@ -232,19 +237,19 @@ def _word(line: str, at: int) -> tuple[_Word | None, int]:
         if char in "'\"":
             end = line.find(char, at + 1)
             if end < 0:
-                raise _Strange("a quote is not closed")
+                raise _Strange(phrase("odd_quote"))
             inner = line[at + 1 : end]
             text += _WORKSPACE.sub("", inner) if char == '"' else inner
             if char == '"' and set("$`\\") & set(_WORKSPACE.sub("", inner)):
-                raise _Strange("it has a substitution or an escape")
+                raise _Strange(phrase("odd_escape"))
             quoted, at = True, end + 1
         elif char == "$":
             found = _WORKSPACE.match(line, at)
             if not found:
-                raise _Strange("it has a substitution")
+                raise _Strange(phrase("odd_substitution"))
             at = found.end()
         elif char in "\\`<>(){}[]!" or (char in "~#" and (at == start or line[at - 1] in "=:")):
-            raise _Strange("it has shell syntax beyond plain words")
+            raise _Strange(phrase("odd_syntax"))
         else:
             glob = glob or char in "*?"
             text += char
@@ -259,7 +264,7 @@ def _command(words: tuple[_Word, ...]) -> str:
     """The verb of a command that is understood."""
     verb, arguments = words[0], words[1:]
     if not verb.plain:
-        raise _Strange("a command's name is not written plainly")
+        raise _Strange(phrase("odd_name"))
     name = verb.text
     if name in _VERSIONS and [word.text for word in arguments] == ["--version"]:
         return name
@@ -271,9 +276,9 @@ def _command(words: tuple[_Word, ...]) -> str:
         operands = _arguments(VERBS[name], arguments)
         check = _EXTRA.get(name)
         if check is not None and not check(operands):
-            raise _Strange(f"{name} is used in an unusual way")
+            raise _Strange(phrase("odd_use", name=name))
     else:
-        raise _Strange(f"{name[:40]} is not among the commands that only read")
+        raise _Strange(phrase("odd_verb", name=name[:40]))
     return name
 
 
@@ -288,16 +293,16 @@ def _arguments(verb: _Verb, words: tuple[_Word, ...]) -> tuple[_Word, ...]:
         elif options and word.text.startswith("-") and word.text != "-":
             if _option(verb, word):
                 if not waiting:
-                    raise _Strange(f"{word.text} has no value")
+                    raise _Strange(phrase("odd_valued", option=word.text))
                 waiting.pop(0)
         else:
             if word.text[:1] in ("*", "?") and word.glob and options and not verb.wild:
-                raise _Strange("a wildcard could stand for an option")
+                raise _Strange(phrase("odd_glob_option"))
             if len(operands) >= verb.free:
                 _inside(word)
             operands.append(word)
     if not verb.least <= len(operands) <= verb.most:
-        raise _Strange("it has an unusual number of arguments")
+        raise _Strange(phrase("odd_count"))
     return tuple(operands)
 
 
@@ -307,15 +312,15 @@ def _option(verb: _Verb, word: _Word) -> bool:
     name, equals, _ = text.partition("=")
     if text.startswith("--"):
         if name + equals not in (*verb.names, *_NAMES):
-            raise _Strange(f"the option {name[:40]} is not known")
+            raise _Strange(phrase("odd_option", option=name[:40]))
         return False
     if word.glob:
-        raise _Strange("an option has a wildcard")
+        raise _Strange(phrase("odd_glob_in_option"))
     for at, letter in enumerate(text[1:], 2):
         if letter in verb.valued:
             return at == len(text)
         if letter not in verb.flags:
-            raise _Strange(f"the option {text[:40]} is not known")
+            raise _Strange(phrase("odd_option", option=text[:40]))
     return False
 
 
@@ -325,26 +330,26 @@ def _inside(word: _Word) -> None:
     if text in ("-", "/dev/null"):
         return
     if paths.refused(text):
-        raise _Strange("it names a file outside of the workspace or a secret")
+        raise _Strange(phrase("odd_place"))
     if word.glob and any(
         part[:1] == "." and part not in (".", "..") and set("*?") & set(part)
         for part in text.split("/")
     ):
-        raise _Strange("a wildcard could stand for a hidden file")
+        raise _Strange(phrase("odd_glob_dot"))
 
 
 def _find(words: tuple[_Word, ...]) -> None:
     texts = list(words)
     while texts and not texts[0].text.startswith("-"):
         if texts[0].glob:
-            raise _Strange("find has a wildcard in its path")
+            raise _Strange(phrase("odd_find_glob"))
         _inside(texts.pop(0))
     while texts:
         word = texts.pop(0)
         if word.text in _FIND_VALUED and texts and not texts[0].glob:
             texts.pop(0)
         elif word.text not in _FIND_PLAIN:
-            raise _Strange("find does more than look")
+            raise _Strange(phrase("odd_find"))
 
 
 def _sed_prints(operands: tuple[_Word, ...]) -> bool:

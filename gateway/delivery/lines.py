@@ -5,6 +5,8 @@ from msgspec.structs import replace
 
 from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import ToolCall
+from agent_core.phrases import Phrase
+from gateway.phrasing import say_phrase
 from gateway.views import LineState, ToolLine
 
 SUMMARY, OUTPUT = 120, 2_000
@@ -61,10 +63,12 @@ def _words(value: object) -> str:
             return ""
 
 
-def output_of(record: ToolFinished) -> str:
+def output_of(record: ToolFinished, language: str) -> str:
     """What people are told of a call's output."""
     if record.command is not None and record.command.silent:
         return ""
+    if isinstance(record.shown, Phrase):
+        return say_phrase(record.shown, language)
     return record.content if record.shown is None else record.shown
 
 

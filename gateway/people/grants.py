@@ -149,8 +149,10 @@ def allows(rule: Rule, language: str) -> str:
     if rule.pattern in _RISKS:
         risk = say(_RISKS[rule.pattern], language)
         return say("grant_risk", language, tool=rule.tool, risk=risk)
-    words = reasons.allowed(rule.tool, rule.pattern, language)
-    return words if rule.pattern.startswith("= ") else f"{rule.tool}: {words}"
+    if rule.covers is None:
+        return f"{rule.tool}: {rule.pattern}"
+    words = reasons.describe_coverage(rule.tool, rule.covers, language)
+    return words if rule.covers.phrase is None else f"{rule.tool}: {words}"
 
 
 def _verbatim(words: str) -> str:

@@ -1,7 +1,7 @@
 """The fixed texts about why a person is asked. Vocabulary: imports nothing of ours.
 
-The English ones are the policy's own sentences, word for word: by them `gateway.people.reasons`
-finds what else there is to say. A field `why` is a text of this table again.
+They are keyed by `agent_core.phrases`, whose English they repeat; what begins with `covers_call`,
+`covers_given`, `covers_behind` and `covers_bound` is said here alone.
 """
 
 from typing import Literal

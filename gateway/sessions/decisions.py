@@ -201,12 +201,15 @@ class Decisions:
                 lasting=lasting,
                 by=answer.name,
                 at=answer.at,
+                covers=proposal.covers if lasting else None,
             )
             for proposal in asked.proposals
         )
         settings = self._session.row.settings
-        known = {replace(rule, by="", at=0.0) for rule in settings.rules}
-        new = tuple(rule for rule in rules if replace(rule, by="", at=0.0) not in known)
+        known = {replace(rule, by="", at=0.0, covers=None) for rule in settings.rules}
+        new = tuple(
+            rule for rule in rules if replace(rule, by="", at=0.0, covers=None) not in known
+        )
         self._session.configure(replace(settings, rules=(*settings.rules, *new)))
 
     async def expired(self, row: InboxRow, expired: QuestionExpired) -> None:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agent_core.journal import Record, encode
 from agent_core.messages import Message
-from agent_core.questions import Choice, Question
+from agent_core.questions import Choice, Coverage, Question
 from gateway.messages import Firing, Inbound
 from gateway.people.approvers import Deciders
 from gateway.ports import Shown
@@ -202,6 +202,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     """True: kept over /new ('always'); False: until /new ('for this conversation')."""
     by: str = ""
     at: float = 0.0
+    covers: Coverage | None = None
+    """What `pattern` covers, as a value; rules of an older version have none."""
 
 
 class ConversationSettings(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from agent_core.models.tiers import Models
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.routes.classifier import Route, classify
-from agent_core.policy import Grant, Mode, Situation, Verdict, decide
+from agent_core.policy import Grant, Mode, Situation, Verdict
 from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
 from agent_core.profiles.profile import recent
@@ -36,6 +36,7 @@ from agent_core.skills.built_in.all import built_in
 from agent_core.skills.direct import direct, skill_of
 from agent_core.tools import hooks, paths
 from agent_core.tools.browser.browser import Browser
+from agent_core.tools.facts import judge_call
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import Kept
 from agent_core.tools.toolbox import Prepared, Toolbox
@@ -240,7 +241,7 @@ class TurnkeeperAgent:
                 ),
                 secrets=self.vault.names(conversation.id),
             )
-            return decide(item.tool, item.arguments, item.digest, situation)
+            return judge_call(item.tool, item.arguments, item.digest, situation)
 
         limited = circumstances.payer().limit and not self.models.demo
         ledger = self.ledger or (self.job_ledger if limited else None)

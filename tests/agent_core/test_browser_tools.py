@@ -22,7 +22,7 @@ from agent_core.errors import ToolFailed
 from agent_core.events import BrowserMoved, BrowserShown
 from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import Output
-from agent_core.policy import Situation, decide
+from agent_core.policy import Situation
 from agent_core.tools.browser import chromium, state
 from agent_core.tools.browser import desk as desk_module
 from agent_core.tools.browser.acts import Act
@@ -31,6 +31,7 @@ from agent_core.tools.browser.desk import MOST_TABS, _keep
 from agent_core.tools.browser.proxy import GuardedProxy, _resolve
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.facts import judge_call
 from agent_core.tools.send import Kept
 from agent_core.tools.web.port import Hit
 from tests.fakes.browser import MISSING, find
@@ -179,7 +180,10 @@ async def test_what_was_approved_is_what_is_touched(
     click = hand.tools["browser_click"]
     arguments = click.arguments(index=1)
     assert click.preview is not None and click.bind is not None
-    assert click.preview(arguments, hand.workspace) == f"Click [1] button “Keep” on {site.url}/swap"
+    assert (
+        str(click.preview(arguments, hand.workspace))
+        == f"Click [1] button “Keep” on {site.url}/swap"
+    )
     bound = click.bind(arguments, hand.workspace)
     desk = hand.browser.at_work(hand.workspace)
     assert desk is not None
@@ -234,7 +238,7 @@ def test_looking_is_free_and_touching_is_asked(
     tools: dict[str, Tool], name: str, given: dict[str, object], ruling: str, always: str
 ) -> None:
     arguments = tools[name].arguments(**given)
-    verdict = decide(tools[name], arguments, "d", Situation(mode="auto", person="p"))
+    verdict = judge_call(tools[name], arguments, "d", Situation(mode="auto", person="p"))
     assert (verdict.ruling, verdict.always) == (ruling, always)
 
 

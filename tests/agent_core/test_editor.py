@@ -10,9 +10,10 @@ from agent_core.messages import Output, Text, ToolCall
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.executor import react
-from agent_core.policy import Situation, Verdict, decide
+from agent_core.policy import Situation, Verdict
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.editing.editor import Edit, bind, editor_tool, preview
+from agent_core.tools.facts import judge_call
 from agent_core.tools.toolbox import Prepared, Toolbox, run
 from agent_core.tools.toolbox import bind as bound
 from agent_core.tools.turn.terminate import terminate_tool
@@ -133,7 +134,7 @@ async def test_the_card_shows_the_change_and_holds_for_it_alone(tmp_path: Path) 
 def test_to_view_needs_nobody(tmp_path: Path) -> None:
     def ruling(mode: str, **arguments: object) -> str:
         situation = Situation(mode=mode, person="p")  # type: ignore[arg-type]
-        return decide(TOOL, Edit.model_validate(arguments), "d", situation).ruling
+        return judge_call(TOOL, Edit.model_validate(arguments), "d", situation).ruling
 
     assert ruling("ask", command="view", path="a") == "allow"
     assert ruling("ask", command="create", path="a", file_text="x") == "ask"

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
-from agent_core.policy import Grant, Mode, Situation, Verdict, decide
+from agent_core.policy import Grant, Mode, Situation, Verdict
 from agent_core.questions import Decision, Input
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
@@ -12,6 +12,7 @@ from agent_core.tools.code.bash import Bash, Command, bash_tool
 from agent_core.tools.code.execute import Python, code_tools
 from agent_core.tools.code.sandboxed import File, file_tool
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.facts import judge_call
 from agent_core.tools.files import List, Read, Write, file_tools
 from agent_core.tools.shell import Run, shell_tool
 from agent_core.tools.shell_words import Understood, understand
@@ -40,7 +41,7 @@ def judge(
     tool: Tool, arguments: BaseModel, mode: Mode = "auto", *rules: Grant, ask_all: bool = False
 ) -> Verdict:
     situation = Situation(mode=mode, person="A", ask_all=ask_all, rules=rules)
-    return decide(tool, arguments, "d" * 64, situation)
+    return judge_call(tool, arguments, "d" * 64, situation)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +141,11 @@ def test_always_covers_that_command_only() -> None:
 
 def test_always_does_not_cover_a_changed_script() -> None:
     situation = Situation(mode="auto", person="A")
-    old = decide(SHELL, Run(command="bash x.sh"), "1" * 64, situation)
+    old = judge_call(SHELL, Run(command="bash x.sh"), "1" * 64, situation)
     rule = Grant(tool="run_command", pattern=old.always, person="A", lasting=True)
     situation = Situation(mode="auto", person="A", rules=(rule,))
-    assert decide(SHELL, Run(command="bash x.sh"), "1" * 64, situation).ruling == "allow"
-    assert decide(SHELL, Run(command="bash x.sh"), "2" * 64, situation).ruling == "ask"
+    assert judge_call(SHELL, Run(command="bash x.sh"), "1" * 64, situation).ruling == "allow"
+    assert judge_call(SHELL, Run(command="bash x.sh"), "2" * 64, situation).ruling == "ask"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from agent_core.errors import ToolFailed
-from agent_core.policy import Grant, Situation, decide
+from agent_core.policy import Grant, Situation
 from agent_core.settings import ModelSettings, SettingsError
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.facts import judge_call
 from agent_core.tools.web import fetch, pages
 from agent_core.tools.web.addresses import Unreachable, public, read_url
 from agent_core.tools.web.fetch import Fetcher
@@ -304,15 +305,15 @@ def test_always_covers_a_host_and_no_other(site: WebPages) -> None:
 
     def verdict(url: str, *rules: Grant) -> str:
         now = Situation(mode="auto", person="p", rules=rules)
-        return decide(read, read.arguments(url=url), "d", now).ruling
+        return judge_call(read, read.arguments(url=url), "d", now).ruling
 
-    asked = decide(read, read.arguments(url="https://docs.example.org/a"), "d", situation)
+    asked = judge_call(read, read.arguments(url="https://docs.example.org/a"), "d", situation)
     assert (asked.ruling, asked.always) == ("ask", "pages of docs.example.org")
     grant = Grant(tool="read_page", pattern=asked.always, person="p", lasting=True)
     assert verdict("https://docs.example.org/other?x=1", grant) == "allow"
     for url in ("https://example.org/a", "https://docs.example.org:8443/", "http://x@y/"):
         assert verdict(url, grant) == "ask", url
-    searched = decide(find, find.arguments(query="a"), "d", situation)
+    searched = judge_call(find, find.arguments(query="a"), "d", situation)
     assert (searched.ruling, searched.always) == ("ask", "any search of the web")
 
 

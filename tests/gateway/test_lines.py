@@ -45,4 +45,4 @@ def test_an_output_tells_people_nothing_that_is_meant_for_models(output: Output,
         key="k", call_id="c", name="any", digest="d", content=output.text, command=output.command,
         shown=output.shown,
     )  # fmt: skip
-    assert output_of(record) == told
+    assert output_of(record, "en") == told

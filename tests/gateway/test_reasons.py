@@ -1,28 +1,27 @@
 """Whatever the policy says to a person has words in each language; a rule is read, not decoded."""
 
-import ast
 import inspect
 import json
 import re
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Literal
 
 import msgspec
 import pytest
 from pydantic import BaseModel
 
-from agent_core import policy
+from agent_core import phrases, policy
 from agent_core.journal import Asked, ToolFinished, ToolStarted
 from agent_core.messages import ToolCall
-from agent_core.policy import Situation, Verdict, decide
-from agent_core.questions import Approval, Proposal
+from agent_core.phrases import phrase
+from agent_core.policy import Situation, Verdict
+from agent_core.questions import Approval, Coverage, Proposal
 from agent_core.skills.contract import CALLS
-from agent_core.tools import paths, shell_words
 from agent_core.tools.browser import acts
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.facts import judge_call
 from gateway.people import reasons
-from gateway.people.texts import ENGLISH, GERMAN
+from gateway.people.texts import ENGLISH
 from gateway.present import Fold
 from gateway.texts import LANGUAGES
 from gateway.views import Activity, ApprovalCard
@@ -56,27 +55,28 @@ def verdicts() -> Iterator[Verdict]:
     asks = Situation(mode="ask", person="p", secrets=("KEY",))
     bare, shut = made("shell"), made("shell", isolated=True)
     for access in ("read", "write", "network", "person"):
-        yield decide(made(access), Given(), DIGEST, asks)  # type: ignore[arg-type]  # from the tuple
-    yield decide(made("read"), Given(), DIGEST, Situation(mode="ask", person="p", ask_all=True))
+        yield judge_call(made(access), Given(), DIGEST, asks)  # type: ignore[arg-type]  # from the tuple
+    yield judge_call(made("read"), Given(), DIGEST, Situation(mode="ask", person="p", ask_all=True))
     for path in ("../x", "a\u202eb", ".env", ".turnkeeper/x", "x" * 300):
-        yield decide(made("write"), Given(path=path), DIGEST, asks)
+        yield judge_call(made("write"), Given(path=path), DIGEST, asks)
     for tool in (bare, shut):
-        yield decide(tool, Given(command="ls", timeout=600), DIGEST, asks)
-        yield decide(tool, Given(command="echo $KEY"), DIGEST, asks)
+        yield judge_call(tool, Given(command="ls", timeout=600), DIGEST, asks)
+        yield judge_call(tool, Given(command="echo $KEY"), DIGEST, asks)
         for command in ("ls", "./run.sh"):
             for behind in (False, True):
                 given = Given(command=command, background=behind)
-                yield decide(tool, given, DIGEST, asks)
-    first = decide(shut, Given(command="ls"), DIGEST, asks)
+                yield judge_call(tool, given, DIGEST, asks)
+    first = judge_call(shut, Given(command="ls"), DIGEST, asks)
     grant = policy.Grant(tool="it", pattern=first.always, person="p")
     granted = Situation(mode="ask", person="p", rules=(grant,))
-    yield decide(shut, Given(command="ls"), DIGEST, granted)
+    yield judge_call(shut, Given(command="ls"), DIGEST, granted)
 
 
 def asked(verdict: Verdict) -> Proposal:
     return Proposal(
         call_id="c", tool="it", arguments="{}", digest=DIGEST, risk=verdict.risk,
         reason=verdict.reason, rule=verdict.always, detail=verdict.detail, line=verdict.rule,
+        why=verdict.why, notes=verdict.notes, preview=verdict.preview, covers=verdict.covers,
     )  # fmt: skip
 
 
@@ -88,109 +88,82 @@ def test_every_line_of_the_policy_has_german_words() -> None:
         if one.ruling == "allow":
             assert one.rule in ("person", "read", "granted"), "nobody reads why it is allowed"
             continue
-        said = reasons.reason(one.reason, "de")
+        call = asked(one)
+        said = reasons.describe_reason(call, "de")
         assert said != one.reason, one.rule
-        assert reasons.reason(one.reason, "en") == one.reason, "English is what the policy says"
-        shown = reasons.detail(asked(one), "de").split(". ")
+        assert reasons.describe_reason(call, "en") == one.reason, "as the policy says it"
+        shown = reasons.describe_detail(call, "de").split(". ")
         left = set(shown) & set(one.detail.split(". ")) - {""}
         assert not left, f"{one.rule}: {left}"
-        assert reasons.detail(asked(one), "en") == one.detail
+        assert reasons.describe_detail(call, "en") == one.detail
         english = re.search(r"\b(the|it|is|not|only|runs|of)\b", " ".join((said, *shown)))
         assert english is None, f"{one.rule}: {english}"
 
 
-def texts_of(module: ModuleType, *functions: str) -> Iterator[str]:
-    """What a module gives as a reason: what is raised, or returned by `functions`."""
-    for node in ast.walk(ast.parse(inspect.getsource(module))):
-        if isinstance(node, ast.FunctionDef) and node.name in functions:
-            returned = (one.value for one in ast.walk(node) if isinstance(one, ast.Return))
-            yield from filter(None, map(_sample, returned))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_Strange":
-            yield _sample(node.args[0])
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "NotUnderstood":
-            yield from filter(None, (_sample(one.value) for one in node.keywords))
+def test_each_phrase_of_the_policy_is_in_the_catalogue() -> None:
+    own = {"covers_call", "covers_given", "covers_behind", "covers_bound"}
+    assert {key: text for key, text in ENGLISH.items() if key not in own} == phrases.REASONS
 
 
-def _sample(node: ast.expr | None) -> str:
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=values):
-            return "".join(_sample(value) or "7X7" for value in values)
-        case _:
-            return ""
-
-
-def test_every_reason_not_to_understand_a_command_and_to_refuse_a_path_has_german_words() -> None:
-    clauses = [*texts_of(shell_words), *texts_of(policy)]
-    paths_ = list(texts_of(paths, "refused", "leaves"))
-    assert len(clauses) > 20 and len(paths_) >= 5
-    for text in (*clauses, *paths_):
-        said = reasons.reason(text, "de")
-        assert said != text, text
-        assert ("7X7" in said) == ("7X7" in text), "what varies is kept"
-        assert reasons.reason(text, "fr") == text
-
-
-def test_each_text_is_found_by_itself_and_the_rest_stays() -> None:
-    for key, text in ENGLISH.items():
-        if not key.startswith(("covers_", "does_")) or key in ("covers_search", "covers_research"):
-            filled = re.sub(r"{\w+}", "w", text)
-            assert reasons.reason(filled, "de") == re.sub(r"{\w+}", "w", GERMAN[key]), key
-    assert reasons.reason("Not on Fridays.", "de") == "Not on Fridays."
-    assert reasons.reason("Denied: not on Fridays", "de") == "Abgelehnt: not on Fridays"
+def test_what_has_no_phrase_stays() -> None:
+    call = Proposal(
+        call_id="c", tool="t", arguments="{}", digest="d", risk="low", reason="Not on Fridays.",
+        rule="shell rm *", detail="Isolation: none.", line="hook",
+    )  # fmt: skip
+    assert reasons.describe_reason(call, "de") == "Not on Fridays."
+    assert reasons.describe_rule(call, "de") == "shell rm *"
+    assert reasons.describe_detail(call, "de") == "Isolation: none."
 
 
 def test_a_preview_is_shown_as_it_will_be_written() -> None:
     diff = "Isolation: none.\n+Isolation: none."
     call = Proposal(
         call_id="c", tool="t", arguments="{}", digest="d", risk="low", reason="", detail=diff,
-        line="write",
+        line="shell", preview=diff,
     )  # fmt: skip
-    assert reasons.detail(call, "de") == diff
-    behind = Proposal(
-        call_id="c", tool="t", arguments="{}", digest="d", risk="low", reason="", detail=diff,
-        line="shell",
-    )  # fmt: skip
-    assert reasons.detail(behind, "de") == "Abschottung: keine.\n+Isolation: none."
+    assert reasons.describe_detail(call, "de") == diff
+    both = msgspec.structs.replace(call, notes=(phrase("isolated_not"),))
+    assert reasons.describe_detail(both, "de") == f"Abschottung: keine.\n{diff}"
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "rule", "english", "german"),
+    ("tool", "covers", "english", "german"),
     [
-        ("run_command", "{}", "= ls -la", "exactly run_command ls -la", "genau run_command ls -la"),
+        ("run_command", Coverage(words="ls -la"), "exactly run_command ls -la",
+         "genau run_command ls -la"),
         (
-            "delete_file", "{}", '= {"path":"a.txt","line":null,"n":3}',
+            "delete_file", Coverage(words='{"path":"a.txt","line":null,"n":3}'),
             'exactly delete_file with path "a.txt", n 3', 'genau delete_file mit path "a.txt", n 3',
         ),
         (
-            "run_command", '{"background":true}', "= ./a.sh · in the background · as of 0123456789abcdef",
+            "run_command", Coverage(words="./a.sh", background=True, bound=True),
             "exactly run_command ./a.sh, in the background, while the files that it may run stay as they are",
             "genau run_command ./a.sh, im Hintergrund, solange die Dateien, die dabei laufen können, "
             "gleich bleiben",
         ),
-        ("run_command", "{}", "= echo a · in the background",
+        ("run_command", Coverage(words="echo a · in the background"),
          "exactly run_command echo a · in the background",
          "genau run_command echo a · in the background"),
-        ("find", "{}", "any search of the web", "any search of the web", "jede Suche im Netz"),
-        ("look", "{}", "pages of a.org", "pages of a.org", "Seiten von a.org"),
-        ("mine", "{}", "shell rm *", "shell rm *", "shell rm *"),
+        ("find", Coverage(phrase=phrase("covers_search")), "any search of the web",
+         "jede Suche im Netz"),
+        ("look", Coverage(phrase=phrase("covers_pages", place="a.org")), "pages of a.org",
+         "Seiten von a.org"),
     ],
 )  # fmt: skip
 def test_what_always_covers_is_readable(
-    tool: str, arguments: str, rule: str, english: str, german: str
+    tool: str, covers: Coverage, english: str, german: str
 ) -> None:
     call = Proposal(
-        call_id="c", tool=tool, arguments=arguments, digest=DIGEST, risk="low", reason="",
-        rule=rule,
+        call_id="c", tool=tool, arguments="{}", digest=DIGEST, risk="low", reason="",
+        rule="= as it is stored", covers=covers,
     )  # fmt: skip
-    assert reasons.covers(call, "en") == english
-    assert reasons.covers(call, "de-AT") == german
+    assert reasons.describe_rule(call, "en") == english
+    assert reasons.describe_rule(call, "de-AT") == german
 
 
 def test_cards_and_refusals_are_in_the_persons_language() -> None:
     fold = Fold(language="de")
-    verdict = decide(
+    verdict = judge_call(
         made("shell", isolated=True), Given(command="ls"), DIGEST, Situation(mode="ask", person="p")
     )
     fold.add(Asked(key="a", id="q", at=0.0, question=Approval(proposals=(asked(verdict),))))
@@ -201,10 +174,16 @@ def test_cards_and_refusals_are_in_the_persons_language() -> None:
     assert card.rule == "genau it ls"
     call = ToolCall(id=f"{CALLS}1", name="write_file", arguments="{}")
     fold.add(ToolStarted(key="s", call=call, digest="d", token="t"))
-    denied = "Denied: The path is too long."
+    denied = phrase("why_denied", why=phrase("why_long_path"))
     fold.add(
         ToolFinished(
-            key="f", call_id=call.id, name=call.name, digest="d", content=denied, outcome="denied"
+            key="f",
+            call_id=call.id,
+            name=call.name,
+            digest="d",
+            content=str(denied),
+            outcome="denied",
+            shown=denied,
         )
     )
     activity = fold.shapes["activity"].view
@@ -213,10 +192,15 @@ def test_cards_and_refusals_are_in_the_persons_language() -> None:
 
 
 def test_a_question_stored_before_lines_were_is_read() -> None:
-    stored = json.loads(msgspec.json.encode(asked(next(iter(verdicts())))))
-    del stored["line"]
+    now = asked(list(verdicts())[-2])
+    stored = json.loads(msgspec.json.encode(now))
+    assert msgspec.convert(stored, Proposal) == now and now.notes and now.covers is not None
+    for name in ("line", "why", "notes", "preview", "covers"):
+        del stored[name]
     old = msgspec.convert(stored, Proposal)
-    assert old.line == "" and reasons.detail(old, "de") == old.detail
+    assert old.line == "" and reasons.describe_detail(old, "de") == old.detail != ""
+    assert reasons.describe_reason(old, "de") == old.reason
+    assert reasons.describe_rule(old, "de") == old.rule
 
 
 def test_no_text_speaks_of_turns() -> None:
@@ -248,9 +232,7 @@ def test_what_the_browser_would_do_is_told_in_the_persons_language(name: str) ->
     preview = acts.preview(acts.Act.model_validate(given), url, {"3": "Sign in"})
     touch = Proposal(
         call_id="1", tool="browser_use", arguments="{}", reason="", risk="medium", digest=DIGEST,
-        detail=preview, line="network",
+        detail=str(preview), line="network", preview=preview,
     )  # fmt: skip
-    assert reasons.detail(touch, "en") == preview != ""
-    assert reasons.detail(touch, "de") == german
-    other = msgspec.structs.replace(touch, tool="write_file")
-    assert reasons.detail(other, "de") == preview, "what a file says is shown as it is"
+    assert reasons.describe_detail(touch, "en") == str(preview) != ""
+    assert reasons.describe_detail(touch, "de") == german

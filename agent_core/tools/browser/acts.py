@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser.desk import Desk
 from agent_core.tools.browser.proxy import GuardedProxy
 from agent_core.tools.web.addresses import Unreachable, read_url
@@ -211,18 +212,19 @@ def where(url: str) -> str:
         return "no page"
 
 
-def preview(act: Act, url: str, labels: dict[str, str]) -> str:
-    """What a touch would do, for who is asked."""
-    at = f"on {url[:200]}" if url else "on no page"
-    label = labels.get(str(act.index), "nothing that is on the page")
+def preview(act: Act, url: str, labels: dict[str, str]) -> str | Phrase:
+    """What a touch would do, for who is asked; "" for what touches nothing."""
+    page = url[:200] or phrase("does_nowhere")
+    label = labels.get(str(act.index)) or phrase("does_nothing")
     match act.action:
         case "click_element":
-            return f"Click [{act.index}] {label} {at}"
+            return phrase("does_click", n=str(act.index), label=label, page=page)
         case "input_text":
-            return f"Type “{act.text}” into [{act.index}] {label} {at}"
+            return phrase("does_type", text=str(act.text), n=str(act.index), label=label, page=page)
         case "select_dropdown_option":
-            return f"Choose “{act.text}” in [{act.index}] {label} {at}"
+            n = str(act.index)
+            return phrase("does_choose", text=str(act.text), n=n, label=label, page=page)
         case "send_keys":
-            return f"Press {act.keys} {at}"
+            return phrase("does_press", keys=str(act.keys), page=page)
         case _:
             return ""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import Output, Repetition
+from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser import acts, memory
 from agent_core.tools.browser.acts import TOUCHES, Act
 from agent_core.tools.browser.browser import Browser
@@ -179,10 +180,10 @@ def _tool(works: Works, face: _Face) -> Tool:
     async def call(arguments: BaseModel, context: ToolContext) -> Output:
         return await _work(works, reads(arguments), context)
 
-    def rule(arguments: BaseModel) -> str:
+    def rule(arguments: BaseModel) -> str | Phrase:
         act = reads(arguments)
         if act.action == "web_search":
-            return "any search of the web"
+            return phrase("covers_search")
         return host_rule(ReadPage(url=act.url)) if act.url else ""
 
     def bind(arguments: BaseModel, workspace: Path) -> str:
@@ -193,7 +194,7 @@ def _tool(works: Works, face: _Face) -> Tool:
         known = browser.known(workspace)
         return f"{acts.where(known.url)}\0{known.labels.get(str(act.index), '')}"
 
-    def preview(arguments: BaseModel, workspace: Path) -> str:
+    def preview(arguments: BaseModel, workspace: Path) -> str | Phrase:
         known = browser.known(workspace)
         return acts.preview(reads(arguments), known.url, known.labels)
 

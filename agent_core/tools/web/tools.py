@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.phrases import Phrase, phrase
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web import pages
 from agent_core.tools.web.addresses import Unreachable, read_url
@@ -65,7 +66,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
             repetition="pure",
             access="network",
             call=find,
-            rule=lambda arguments: "any search of the web",
+            rule=lambda arguments: phrase("covers_search"),
         ),
         Tool(
             name="read_page",
@@ -79,7 +80,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
     )
 
 
-def host_rule(arguments: BaseModel) -> str:
+def host_rule(arguments: BaseModel) -> str | Phrase:
     """The rule that covers a page: those of its host, with the same port."""
     wanted = ReadPage.model_validate(arguments, from_attributes=True)
     try:
@@ -87,7 +88,8 @@ def host_rule(arguments: BaseModel) -> str:
     except Unreachable:
         return ""
     usual = 443 if urlsplit(target.url).scheme.lower() == "https" else 80
-    return f"pages of {target.host if target.port == usual else target.place}"
+    place = target.host if target.port == usual else target.place
+    return phrase("covers_pages", place=place)
 
 
 def _shown(page: pages.Page, offset: int) -> str:
