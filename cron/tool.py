@@ -136,8 +136,7 @@ class _Desk:
         self._spend = spend
         self._times = Times()
 
-    async def over(self, arguments: BaseModel, scope: Asking, brief: object, hands: object) -> str:
-        wanted = Scheduling.model_validate(arguments, from_attributes=True)
+    async def over(self, wanted: Scheduling, scope: Asking, brief: object, hands: object) -> str:
 
         async def propose() -> Proposed:
             return await self._propose(wanted, scope.turn_id)

@@ -48,8 +48,7 @@ def memory_tool() -> Tool:
     )
 
 
-async def _over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-    wanted = Remember.model_validate(arguments, from_attributes=True)
+async def _over(wanted: Remember, scope: Scope, brief: Brief, hands: Hands) -> str:
     memory = hands.memory
     why = await scope.once("why-not", lambda: _closed(hands, wanted.target), kind=str)
     if why or memory is None:

@@ -75,8 +75,7 @@ async def research(
 def research_tool(means: Means) -> Tool:
     """delegate_to_research over `means`."""
 
-    async def over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-        wanted = Delegate.model_validate(arguments, from_attributes=True)
+    async def over(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
         own = replace(brief, text=await _handed(wanted, scope, brief), said="")
         wish = Wish(kind=wanted.kind, depth=wanted.depth)
         made = await Research(scope.child("research"), own, hands, means).run(wish=wish)

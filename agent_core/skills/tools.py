@@ -34,8 +34,7 @@ class Nothing(BaseModel):
 def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     """invoke_skill and list_skills over `skills`."""
 
-    async def invoke(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-        wanted = Invoke.model_validate(arguments, from_attributes=True)
+    async def invoke(wanted: Invoke, scope: Scope, brief: Brief, hands: Hands) -> str:
         context = SkillRun(scope, Ground(brief=brief, hands=hands, find=skills.look_up))
         params: Values = dict(wanted.params)
         output = await context.invoke_skill(wanted.skill_id, params)

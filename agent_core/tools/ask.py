@@ -37,9 +37,8 @@ def ask_tool() -> Tool:
     )
 
 
-def question(arguments: BaseModel) -> Question:
+def question(asked: Ask) -> Question:
     """A decision where there are options, else an input."""
-    asked = Ask.model_validate(arguments, from_attributes=True)
     if asked.options and asked.kind != "input":
         return Decision(text=asked.question, options=tuple(dict.fromkeys(asked.options)))
     return Input(text="\n- ".join((asked.question, *asked.options)))

@@ -48,8 +48,7 @@ class _Step(Struct, frozen=True, kw_only=True):
 def rollback_tool() -> Tool:
     """rollback, over what write_file kept."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Back.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Back, context: ToolContext) -> Output:
         said = await asyncio.to_thread(roll_back, wanted, context.workspace)
         return Output(text=said, changed=(wanted.path,))
 
@@ -107,9 +106,8 @@ def go_back(path: str, workspace: Path, since: float, most: int) -> bool:
     return True
 
 
-def preview(arguments: BaseModel, workspace: Path) -> str:
+def preview(wanted: Back, workspace: Path) -> str:
     """The diff that a rollback would make, for the approval card."""
-    wanted = Back.model_validate(arguments, from_attributes=True)
     try:
         real, relative = _place(workspace, wanted.path)
         step = _newest(workspace, relative)
@@ -120,9 +118,8 @@ def preview(arguments: BaseModel, workspace: Path) -> str:
     return diff(old, step.content or b"", paths.shown(relative)) if step is not None else ""
 
 
-def bind(arguments: BaseModel, workspace: Path) -> str:
+def bind(wanted: Back, workspace: Path) -> str:
     """The step that would be taken: another write in between makes it another call."""
-    wanted = Back.model_validate(arguments, from_attributes=True)
     try:
         names = _steps(workspace, _place(workspace, wanted.path)[1])
     except ToolFailed:

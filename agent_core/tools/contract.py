@@ -2,14 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 from msgspec import Struct
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
 from agent_core.messages import Access, Output, Repetition
 from agent_core.phrases import Phrase
 from agent_core.questions import Question
+
+Args = TypeVar("Args", bound=BaseModel, covariant=True, default=BaseModel)
+"""A tool's own arguments. Covariant although calls take them, so that tools of all kinds stand in
+one toolbox: whoever does not know a tool's arguments has them made by `Tool.arguments`."""
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -25,7 +30,10 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     output: Callable[[str], None]
 
 
-class Tool(Struct, frozen=True, kw_only=True):
+ToolCallable: TypeAlias = Callable[[Args, ToolContext], Awaitable[str | Output]]
+
+
+class Tool(Struct, Generic[Args], frozen=True, kw_only=True):
     """Something that the model may call.
 
     `call` gets validated `arguments` and returns the text for the model, or an Output where it
@@ -37,28 +45,25 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     name: str
     description: str
-    arguments: type[BaseModel]
+    arguments: type[Args]
     repetition: Repetition
     access: Access
-    call: "ToolCallable"
-    bind: "Callable[[BaseModel, Path], str] | None" = None
-    preview: "Callable[[BaseModel, Path], str | Phrase] | None" = None
+    call: ToolCallable[Args]
+    bind: Callable[[Args, Path], str] | None = None
+    preview: Callable[[Args, Path], str | Phrase] | None = None
     limit: float = 30.0
     interactive: bool = False
     """Its batch runs one after the other."""
-    question: "Callable[[BaseModel], Question] | None" = None
+    question: Callable[[Args], Question] | None = None
     """Set: the call is a question to the person; `call` is never made."""
     polls: bool = False
     """The same call is made again by nature: to see how something goes on."""
     isolated: bool = True
     """False: nothing isolates what it runs, so a person is always asked."""
-    rule: "Callable[[BaseModel], str | Phrase] | None" = None
+    rule: Callable[[Args], str | Phrase] | None = None
     """What 'always' would cover, in words, where that is more than this very call."""
-    looks: "Callable[[BaseModel], bool] | None" = None
+    looks: Callable[[Args], bool] | None = None
     """True for calls of a tool that writes which only read."""
     schema: dict[str, object] | None = None
     """Set: somebody else's tool. The arguments are checked against this JSON schema, and paths in
     them are not the workspace's."""
-
-
-ToolCallable: TypeAlias = Callable[[BaseModel, ToolContext], Awaitable[str | Output]]

@@ -78,19 +78,16 @@ def file_tools() -> tuple[Tool, ...]:
     )
 
 
-async def _call_read(arguments: BaseModel, context: ToolContext) -> str:
-    wanted = Read.model_validate(arguments, from_attributes=True)
+async def _call_read(wanted: Read, context: ToolContext) -> str:
     return await asyncio.to_thread(read, wanted, context.workspace)
 
 
-async def _call_write(arguments: BaseModel, context: ToolContext) -> Output:
-    wanted = Write.model_validate(arguments, from_attributes=True)
+async def _call_write(wanted: Write, context: ToolContext) -> Output:
     said = await asyncio.to_thread(write, wanted, context.workspace)
     return Output(text=said, changed=(wanted.path,))
 
 
-async def _call_list(arguments: BaseModel, context: ToolContext) -> str:
-    wanted = List.model_validate(arguments, from_attributes=True)
+async def _call_list(wanted: List, context: ToolContext) -> str:
     return await asyncio.to_thread(entries, wanted, context.workspace)
 
 
@@ -161,9 +158,8 @@ def write(wanted: Write, workspace: Path) -> str:
     return f"{verb} {named} ({len(new):,} bytes).\n{shown}"
 
 
-def preview(arguments: BaseModel, workspace: Path) -> str:
+def preview(wanted: Write, workspace: Path) -> str:
     """The diff that `write` would make, for the approval card; "" where it would be refused."""
-    wanted = Write.model_validate(arguments, from_attributes=True)
     try:
         real = paths.resolve(workspace, wanted.path, write=True)
         there = paths.status(workspace, real) is not None

@@ -34,8 +34,7 @@ class Planning(BaseModel):
 def planning_tool() -> Tool:
     """task_planning. What is made of its steps is the orchestrator's business."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> str:
-        wanted = Planning.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Planning, context: ToolContext) -> str:
         if why := problem(Plan(title="", steps=_steps(wanted))):
             raise ToolFailed(why)
         return "The plan stands. It is worked off step by step now."

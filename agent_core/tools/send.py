@@ -83,8 +83,7 @@ class Kept:
 def send_tool(kept: Kept) -> Tool:
     """send_file over the copies `kept`."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Send.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Send, context: ToolContext) -> Output:
         files = [
             await asyncio.to_thread(kept.keep, context.workspace, path)
             for path in dict.fromkeys(wanted.paths)

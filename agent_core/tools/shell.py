@@ -68,9 +68,8 @@ def shell_tool(
 ) -> Tool:
     """run_command in `sandbox`; what it says of isolation is what the sandbox says."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Run.model_validate(arguments, from_attributes=True)
-        said = "timeout" in arguments.model_fields_set
+    async def call(wanted: Run, context: ToolContext) -> Output:
+        said = "timeout" in wanted.model_fields_set
         env = (secrets or NoSecrets()).given(context.workspace, wanted.command)
         if wanted.background:
             most = min(wanted.timeout, limit) if said else limit
@@ -104,8 +103,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     Pure, though it may end a command: cut off by a crash, it meets a gateway without commands.
     """
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Check.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Check, context: ToolContext) -> Output:
         command = background.find(context.workspace, wanted.handle)
         if command is None:
             raise ToolFailed(
@@ -131,10 +129,10 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     )
 
 
-def bind(arguments: BaseModel, workspace: Path) -> str:
+def bind(wanted: Run, workspace: Path) -> str:
     """The working folder, the names in the environment, and the content of each file of the
     workspace that the command names, so that an approved script cannot be swapped."""
-    command = Run.model_validate(arguments, from_attributes=True).command
+    command = wanted.command
     files = dict(islice(_named(command, workspace), _MAX_FILES))
     lines = (f"{digest} {name}" for name, digest in sorted(files.items()))
     return "\n".join((os.path.realpath(workspace), "PATH HOME LANG", *lines))

@@ -31,7 +31,7 @@ from agent_core.skills.calling import called, good
 from agent_core.skills.contract import Values, Wanted
 from agent_core.skills.files import slug
 from agent_core.tools import paths
-from agent_core.tools.contract import Tool
+from agent_core.tools.contract import Args, Tool
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
 CREATE, WRITE = "create_app_project", "app_write_file"
@@ -119,8 +119,7 @@ def placed(project: str, path: str) -> str:
     return whole
 
 
-async def _create(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-    wanted = Create.model_validate(arguments, from_attributes=True)
+async def _create(wanted: Create, scope: Scope, brief: Brief, hands: Hands) -> str:
     project, stack = folder_of(wanted.name), STACKS[wanted.framework]
     files = beginning(slug(wanted.name, "app"), wanted.framework)
     calls: tuple[Wanted, ...] = tuple(
@@ -132,17 +131,15 @@ async def _create(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands
     return f"Began {project}: {', '.join(files)}. {stack.about}"
 
 
-async def _write(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-    wanted = WriteFile.model_validate(arguments, from_attributes=True)
+async def _write(wanted: WriteFile, scope: Scope, brief: Brief, hands: Hands) -> str:
     file: Values = {"path": placed(wanted.project, wanted.path), "content": wanted.content}
     (result,) = await called(scope.child("file"), brief, hands, (("write_file", file),))
     return good(result)
 
 
 async def _install(
-    isolated: bool, arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands
+    isolated: bool, wanted: Install, scope: Scope, brief: Brief, hands: Hands
 ) -> str | Output:
-    wanted = Install.model_validate(arguments, from_attributes=True)
     stack = await _stack(scope, brief, wanted.project)
     for name in wanted.packages:
         if not _PACKAGE.fullmatch(name):
@@ -157,8 +154,7 @@ async def _install(
     return Output(text=good(result), command=result.command)
 
 
-async def _start(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-    wanted = Start.model_validate(arguments, from_attributes=True)
+async def _start(wanted: Start, scope: Scope, brief: Brief, hands: Hands) -> str:
     stack = await _stack(scope, brief, wanted.project)
     port = wanted.port or stack.port
     command = _inside(wanted.project, stack.start.format(port=port))
@@ -193,7 +189,7 @@ def _inside(project: str, line: str) -> str:
     return f"cd {shlex.quote(project)} && {line}"
 
 
-def _tool(name: str, about: str, arguments: type[BaseModel], over: TurnCallable) -> Tool:
+def _tool(name: str, about: str, arguments: type[Args], over: TurnCallable[Args]) -> Tool:
     return TurnTool(
         name=name,
         description=about,

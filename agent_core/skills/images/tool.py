@@ -30,8 +30,7 @@ class Paint(BaseModel):
 def image_tool(painter: Painter, kept: Kept) -> Tool:
     """generate_image by `painter`."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Paint.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Paint, context: ToolContext) -> Output:
         try:
             picture = await painter.paint(wanted.prompt, wanted.shape)
         except ModelFailed as error:

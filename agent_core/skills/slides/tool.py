@@ -4,7 +4,7 @@ import asyncio
 from importlib.util import find_spec
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import GivenFile, Output
@@ -32,8 +32,7 @@ def missing() -> str:
 def slides_tool(kept: Kept) -> Tool:
     """generate_slides over the copies `kept`."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Present.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Present, context: ToolContext) -> Output:
         path = wanted.path or f"{FOLDER}/{slug(wanted.title, 'slides')}.pptx"
         if not path.endswith(".pptx"):
             raise ToolFailed("The path has to end with .pptx.")
@@ -62,5 +61,5 @@ def _put(workspace: Path, kept: Kept, path: str, deck: Deck) -> GivenFile:
     return kept.keep(workspace, path)
 
 
-def _preview(arguments: BaseModel, workspace: Path) -> str:
-    return outline(Present.model_validate(arguments, from_attributes=True))[:4_000]
+def _preview(wanted: Present, workspace: Path) -> str:
+    return outline(wanted)[:4_000]

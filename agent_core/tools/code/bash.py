@@ -132,8 +132,7 @@ class Bash:
 def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
     """bash, or the same under another name and with another patience."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Command.model_validate(arguments, from_attributes=True)
+    async def call(wanted: Command, context: ToolContext) -> Output:
         async with bash.shells.turn(context.workspace, idle) as desk:
             return await bash.run(wanted, context, desk)
 
@@ -155,9 +154,8 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
     )
 
 
-def bind(arguments: BaseModel, workspace: Path) -> str:
+def bind(wanted: Command, workspace: Path) -> str:
     """As run_command's, and the folder that the shell is in."""
-    wanted = Command.model_validate(arguments, from_attributes=True)
     folder = recall(workspace).folder
     at = f"cd -- {shlex.quote(folder)}; {wanted.command}"
     return f"{folder}\n{shell.bind(shell.Run(command=at), workspace)}"
@@ -168,8 +166,8 @@ def _no_rule(arguments: BaseModel) -> str:
     return ""
 
 
-def _only_restarts(arguments: BaseModel) -> bool:
-    return not Command.model_validate(arguments, from_attributes=True).command.strip()
+def _only_restarts(wanted: Command) -> bool:
+    return not wanted.command.strip()
 
 
 async def _go(desk: Desk, folder: str) -> bool:

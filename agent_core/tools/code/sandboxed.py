@@ -59,8 +59,7 @@ def sandboxed_tools(bash: Bash, kept: Kept) -> tuple[Tool, ...]:
 def vision_tool(kept: Kept) -> Tool:
     """sandbox_vision; what the model is shown is copied to `kept`."""
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = See.model_validate(arguments, from_attributes=True)
+    async def call(wanted: See, context: ToolContext) -> Output:
         picture = await asyncio.to_thread(_picture, wanted.path, context.workspace, kept)
         said = f"{picture.path} ({picture.mime}, {picture.size:,} bytes) is shown to you."
         return Output(text=said, pictures=(picture,))
@@ -87,21 +86,19 @@ def _picture(path: str, workspace: Path, kept: Kept) -> Picture:
     return Picture(ref=given.ref, path=path, mime=mime, size=given.size)
 
 
-async def _call(arguments: BaseModel, context: ToolContext) -> str | Output:
-    wanted = File.model_validate(arguments, from_attributes=True)
+async def _call(wanted: File, context: ToolContext) -> str | Output:
     work = {"read": read, "list": entries, "write": write, "delete": delete}[wanted.action]
     said = await asyncio.to_thread(work, wanted, context.workspace)
-    return said if looks(arguments) else Output(text=said, changed=(wanted.path,))
+    return said if looks(wanted) else Output(text=said, changed=(wanted.path,))
 
 
-def looks(arguments: BaseModel) -> bool:
+def looks(wanted: File) -> bool:
     """True for what only reads."""
-    return File.model_validate(arguments, from_attributes=True).action in ("read", "list")
+    return wanted.action in ("read", "list")
 
 
-def preview(arguments: BaseModel, workspace: Path) -> str:
+def preview(wanted: File, workspace: Path) -> str:
     """The diff that a call would make, for the approval card."""
-    wanted = File.model_validate(arguments, from_attributes=True)
     if wanted.action == "write" and wanted.content is not None:
         return files.preview(files.Write(path=wanted.path, content=wanted.content), workspace)
     if wanted.action != "delete":

@@ -51,8 +51,7 @@ def editor_tool() -> Tool:
     )
 
 
-async def _call(arguments: BaseModel, context: ToolContext) -> Output:
-    wanted = Edit.model_validate(arguments, from_attributes=True)
+async def _call(wanted: Edit, context: ToolContext) -> Output:
     said = await asyncio.to_thread(edit, wanted, context.workspace)
     return Output(text=said, changed=() if wanted.command == "view" else (wanted.path,))
 
@@ -70,14 +69,13 @@ def edit(wanted: Edit, workspace: Path) -> str:
             return said if wanted.command == "create" else f"{said}\n{_around(content, line)}"
 
 
-def looks(arguments: BaseModel) -> bool:
+def looks(wanted: Edit) -> bool:
     """True for a view."""
-    return Edit.model_validate(arguments, from_attributes=True).command == "view"
+    return wanted.command == "view"
 
 
-def preview(arguments: BaseModel, workspace: Path) -> str:
+def preview(wanted: Edit, workspace: Path) -> str:
     """The diff that the change would make, for the approval card; "" where it would fail."""
-    wanted = Edit.model_validate(arguments, from_attributes=True)
     try:
         match wanted.command:
             case "view":
@@ -91,9 +89,8 @@ def preview(arguments: BaseModel, workspace: Path) -> str:
     return files.preview(files.Write(path=wanted.path, content=content), workspace)
 
 
-def bind(arguments: BaseModel, workspace: Path) -> str:
+def bind(wanted: Edit, workspace: Path) -> str:
     """The file as it is: once it has changed, the same words are another change."""
-    wanted = Edit.model_validate(arguments, from_attributes=True)
     try:
         if wanted.command == "undo_edit":
             step = backups.bind(backups.Back(path=wanted.path), workspace)

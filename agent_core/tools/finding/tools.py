@@ -90,8 +90,7 @@ class _Through(msgspec.Struct):
     arguments: dict[str, object] | str = {}
 
 
-async def _find(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-    wanted = Find.model_validate(arguments, from_attributes=True)
+async def _find(wanted: Find, scope: Scope, brief: Brief, hands: Hands) -> str:
     return await scope.once("found", partial(_look, wanted.query, brief, hands), kind=str)
 
 

@@ -68,8 +68,7 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
     """analyze_image. `allowed`: places (`host:port`) that may be anywhere."""
     fetch = Fetcher(allowed, types=("image/",))
 
-    async def over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-        wanted = Analyze.model_validate(arguments, from_attributes=True)
+    async def over(wanted: Analyze, scope: Scope, brief: Brief, hands: Hands) -> str:
         workspace = Path(brief.workspace)
 
         async def look() -> _Got:
@@ -99,13 +98,9 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
         repetition="pure",
         access="network",
         over=over,
-        looks=lambda arguments: not _read(arguments).url,
-        rule=lambda arguments: host_rule(ReadPage(url=_read(arguments).url or "-")),
+        looks=lambda wanted: not wanted.url,
+        rule=lambda wanted: host_rule(ReadPage(url=wanted.url or "-")),
     )
-
-
-def _read(arguments: BaseModel) -> Analyze:
-    return Analyze.model_validate(arguments, from_attributes=True)
 
 
 async def _fetched(fetch: Fetcher, url: str, workspace: Path) -> str:

@@ -46,6 +46,5 @@ def ending(
     return ()
 
 
-async def _call(arguments: BaseModel, context: ToolContext) -> str:
-    given = End.model_validate(arguments, from_attributes=True)
+async def _call(given: End, context: ToolContext) -> str:
     return f"The work ends here: {given.status}."

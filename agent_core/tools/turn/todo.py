@@ -53,8 +53,7 @@ def todo_tool() -> Tool:
     )
 
 
-async def _over(arguments: BaseModel, scope: Scope, brief: Brief, hands: Hands) -> str:
-    wanted = Todo.model_validate(arguments, from_attributes=True)
+async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
     if not brief.plans:
         raise ToolFailed(WITHIN)
     if wanted.items is None:

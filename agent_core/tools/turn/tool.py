@@ -1,7 +1,7 @@
 """What a turn tool is: one that works by the turn's own means, its model and its other tools."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 from pydantic import BaseModel
 
@@ -9,18 +9,18 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import Output
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
-from agent_core.tools.contract import Tool, ToolCallable, ToolContext
+from agent_core.tools.contract import Args, Tool, ToolCallable, ToolContext
 
-TurnCallable: TypeAlias = Callable[[BaseModel, Scope, Brief, Hands], Awaitable[str | Output]]
+TurnCallable: TypeAlias = Callable[[Args, Scope, Brief, Hands], Awaitable[str | Output]]
 
 
 async def _alone(arguments: BaseModel, context: ToolContext) -> str:
     raise ToolFailed("This tool belongs to a turn; it does not run alone.")
 
 
-class TurnTool(Tool, frozen=True, kw_only=True):
+class TurnTool(Tool[Args], Generic[Args], frozen=True, kw_only=True):
     """`over` gets the call's scope in place of `call`: it is journaled by the records that it makes
     in there, not as one effect, and after a crash it goes on where it was."""
 
-    over: TurnCallable
-    call: ToolCallable = _alone
+    over: TurnCallable[Args]
+    call: ToolCallable[Args] = _alone

@@ -42,16 +42,14 @@ def web_of(settings: WebSettings) -> Web:
 def web_tools(web: Web) -> tuple[Tool, ...]:
     """The two tools over `web`."""
 
-    async def find(arguments: BaseModel, context: ToolContext) -> str:
-        wanted = Find.model_validate(arguments, from_attributes=True)
+    async def find(wanted: Find, context: ToolContext) -> str:
         hits = await web.search.find(wanted.query, wanted.count)
         if not hits:
             return "Nothing was found. Try other words."
         rows = (f"{n}. {hit.title}\n{hit.url}\n{hit.snippet}" for n, hit in enumerate(hits, 1))
         return f"{BEGINS}\n" + "\n\n".join(map(_unmarked, rows)) + f"\n{ENDS}"
 
-    async def read(arguments: BaseModel, context: ToolContext) -> str:
-        wanted = ReadPage.model_validate(arguments, from_attributes=True)
+    async def read(wanted: ReadPage, context: ToolContext) -> str:
         page = await pages.read(web.fetch, wanted.url, stay=True)
         if page.moved:
             return f"{page.url} has moved to another host: {page.moved}\nRead that if it is wanted."
@@ -80,9 +78,8 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
     )
 
 
-def host_rule(arguments: BaseModel) -> str | Phrase:
+def host_rule(wanted: ReadPage) -> str | Phrase:
     """The rule that covers a page: those of its host, with the same port."""
-    wanted = ReadPage.model_validate(arguments, from_attributes=True)
     try:
         target = read_url(wanted.url)
     except Unreachable:

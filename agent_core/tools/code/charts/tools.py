@@ -54,8 +54,7 @@ class Visualize(BaseModel):
 def chart_tools(kept: Kept) -> tuple[Tool, ...]:
     """The two tools; pictures for people are copied to `kept`."""
 
-    async def draw(arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = Visualize.model_validate(arguments, from_attributes=True)
+    async def draw(wanted: Visualize, context: ToolContext) -> Output:
         if find_spec("matplotlib") is None:
             raise ToolFailed(_NOT_THERE)
         drawn = await asyncio.to_thread(_drawing, wanted.path, context.workspace)
@@ -91,8 +90,7 @@ def chart_tools(kept: Kept) -> tuple[Tool, ...]:
     )
 
 
-async def _prepare(arguments: BaseModel, context: ToolContext) -> Output:
-    wanted = Prepare.model_validate(arguments, from_attributes=True)
+async def _prepare(wanted: Prepare, context: ToolContext) -> Output:
     return await asyncio.to_thread(prepare, wanted, context.workspace)
 
 
@@ -178,9 +176,9 @@ def _put(path: str, data: bytes, workspace: Path) -> None:
         raise paths.failed(path, error) from None
 
 
-def _bind(arguments: BaseModel, workspace: Path) -> str:
+def _bind(wanted: Visualize, workspace: Path) -> str:
     """What the chart says, and the data that people are shown, as they are now."""
-    said = _said(arguments, workspace)
+    said = _said(wanted, workspace)
     try:
         path = msgspec.json.decode(said, type=Chart).data
         with paths.open_read(workspace, path) as file:
@@ -190,13 +188,12 @@ def _bind(arguments: BaseModel, workspace: Path) -> str:
     return f"{said}\n{data}"
 
 
-def _preview(arguments: BaseModel, workspace: Path) -> str:
+def _preview(wanted: Visualize, workspace: Path) -> str:
     """The chart, for the approval card."""
-    return _said(arguments, workspace)[:2_000]
+    return _said(wanted, workspace)[:2_000]
 
 
-def _said(arguments: BaseModel, workspace: Path) -> str:
-    wanted = Visualize.model_validate(arguments, from_attributes=True)
+def _said(wanted: Visualize, workspace: Path) -> str:
     try:
         with paths.open_read(workspace, wanted.path) as file:
             return file.read(100_000).decode("utf-8", "replace")
