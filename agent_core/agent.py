@@ -44,13 +44,13 @@ class Agent:
 
     `model`: a provider (`Model`), or `provider/model` or a tier looked up in the environment's
     keys. `on_question` answers what the agent asks; without it every question counts as denied. One
-    that is async has `approval_seconds`, or `answer_seconds` for what is no approval; then the model
-    is told that nobody answered. None: it waits for ever.
-    `journal`: a folder; with it a task that was cut off goes on under the same `task_id`.
-    `plans`: a request for several steps gets a plan that is worked off and checked step by step.
-    `callbacks`: see CALLBACKS; sync or async, an exception in one is logged and ends nothing.
-    `pre_tool_call`, `post_tool_call`, `verify_step`: see `agent_core.tools.hooks`. `mode` ask: what changes
-    anything is asked for; auto: only what is risky is.
+    that is async has `approval_seconds`, or `answer_seconds` for what is no approval; then the
+    model is told that nobody answered. None: it waits for ever. `journal`: a folder; with it a task
+    that was cut off goes on under the same `task_id`. `plans`: a request for several steps gets a
+    plan that is worked off and checked step by step. `callbacks`: see CALLBACKS; sync or async, an
+    exception in one is logged and ends nothing. `pre_tool_call`, `post_tool_call`, `verify_step`:
+    see `agent_core.tools.hooks`. `mode` ask: what changes anything is asked for; auto: only what is
+    risky is.
     """
 
     model: "Model | str" = "pro"

@@ -24,7 +24,8 @@ _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class SystemClock:
-    """The machine's clock. Durations count the time that the machine slept: leases run out in it."""
+    """The machine's clock. Durations count the time that the machine slept: leases run out in
+    it."""
 
     def now(self) -> float:
         return time.time()

@@ -235,9 +235,9 @@ class BudgetWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bud
 
 
 class Compressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="compressed"):
-    """Older messages are not seen as they were any more. `messages`: how many in all;
-    `summarised`: a summary stands for them, else nothing does. `lineage` names what is seen from
-    here on by its beginning, `parent` what was seen before, "" for a conversation from its start."""
+    """Older messages are not seen as they were any more. `messages`: how many in all; `summarised`:
+    a summary stands for them, else nothing does. `lineage` names what is seen from here on by its
+    beginning, `parent` what was seen before, "" for a conversation from its start."""
 
     messages: int
     summarised: bool = True

@@ -44,8 +44,8 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_ca
 
 
 class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"):
-    """A picture that a person or a tool gave. `ref` names a kept copy that never changes, `path` the
-    file in the workspace, `size` in bytes."""
+    """A picture that a person or a tool gave. `ref` names a kept copy that never changes, `path`
+    the file in the workspace, `size` in bytes."""
 
     ref: str
     path: str

@@ -33,7 +33,8 @@ T = TypeVar("T")
 LONGEST_NAP = 60.0
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
-"""Seconds after which a run that nobody took up is fired again; the inbox knows it if it is there."""
+"""Seconds after which a run that nobody took up is fired again; the inbox knows it if it is
+there."""
 
 
 async def read_clock() -> float:

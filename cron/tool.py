@@ -35,8 +35,18 @@ DESCRIPTION = (
     "POST /hooks/<name> begins it; `deliver`: `here`, addresses of chats, `file:x.md`; `spend`: "
     "dollars a run. The person confirms a card; before that nothing exists."
 )
-_SAME = {"title", "prompt", "schedule", "zone", "missed", "overlap", "script", "hook", "deliver",
-         "spend"}  # fmt: skip
+_SAME = {
+    "title",
+    "prompt",
+    "schedule",
+    "zone",
+    "missed",
+    "overlap",
+    "script",
+    "hook",
+    "deliver",
+    "spend",
+}
 """Arguments that a wish calls the same."""
 _EMPTY = {"title": "", "prompt": "", "schedule": ""}
 _LABELS: dict[Action, Key] = {
@@ -109,8 +119,8 @@ def schedule_tool(
     asking: Callable[[str], Awaitable[Asker | None]],
     spend: Callable[[str], str],
 ) -> Tool:
-    """The tool. `book` is there when turns run; `asking`: for whom one works; `spend`: what a job may spend a day, in
-    words of a language."""
+    """The tool. `book` is there when turns run; `asking`: for whom one works; `spend`: what a job
+    may spend a day, in words of a language."""
     desk = _Desk(book, asking, spend)
     return TurnTool(
         name=NAME,

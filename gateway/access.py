@@ -28,8 +28,9 @@ LookUp = Callable[[str], Awaitable[bytes | None]]
 
 
 class People(Struct, frozen=True, kw_only=True):
-    """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for everybody.
-    `chats`: the groups in which the agent works; empty: all where an allowed person speaks."""
+    """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for
+    everybody. `chats`: the groups in which the agent works; empty: all where an allowed person
+    speaks."""
 
     allowed: frozenset[str] = frozenset()
     admins: frozenset[str] = frozenset()

@@ -63,8 +63,8 @@ def read_conversation(address: str) -> Conversation:
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """Who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the roles or user
-    groups that the platform says the person has where it happened."""
+    """Who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the roles or
+    user groups that the platform says the person has where it happened."""
 
     platform: str
     id: str

@@ -19,20 +19,28 @@ _Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
-    "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here", "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
+    "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",
+    "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
     "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command",
-    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage", "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file", "send_again", "status", "whoami",
-    "help", "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable", "unstorable", "troubled", "answer_usage", "above",
-    "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low", "risk_medium",
+    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage",
+    "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
+    "send_again", "status", "whoami",
+    "help", "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
+    "unstorable", "troubled", "answer_usage", "above",
+    "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low",
+    "risk_medium",
     "risk_high", "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
-    "earlier_many", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason", "reason", "wishes", "send_off", "back",
+    "earlier_many", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason",
+    "reason", "wishes", "send_off", "back",
     "not_entitled", "who_asker", "who_admin", "who_user", "voted", "voted_before",
     "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
     "unpaired", "unpair_listed", "unpair_unknown", "unpair_usage", "link_private", "link_code",
-    "link_same", "link_full", "linked", "linked_with", "not_linked", "parted", "relayed", "passed_on",
+    "link_same", "link_full", "linked", "linked_with", "not_linked", "parted", "relayed",
+    "passed_on",
     "later_one", "later_many", "whole_in_file", "file_too_large",
-    "working", "idle", "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start", "command_help", "command_new", "command_stop", "command_mode",
+    "working", "idle", "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start",
+    "command_help", "command_new", "command_stop", "command_mode",
     "command_approvals", "command_approve", "command_deny", "command_status", "command_model",
     "command_permissions", "command_pair", "command_unpair", "command_link", "command_whoami",
     "research_init", "research_search", "research_analyze", "research_synthesize",
@@ -93,9 +101,10 @@ ENGLISH: dict[Key, str] = {
     "mode_steer": "What you write while I work, I take into account at once.",
     "mode_interrupt": "What you write while I work stops me, and I take it up instead.",
     "mode_usage": "Write /mode ask (I ask before every change and every command) or /mode auto "
-    "(only before something risky). For what you write while I work: /mode queue (it waits), /mode steer (I "
-    "take it into account at once) or /mode interrupt (I stop for it). For what I am here: /mode "
-    "research, image, slide, app, general, browser, swe, data, mcp or sandboxed; /mode task ends that.",
+    "(only before something risky). For what you write while I work: /mode queue (it waits), "
+    "/mode steer (I take it into account at once) or /mode interrupt (I stop for it). For what I "
+    "am here: /mode research, image, slide, app, general, browser, swe, data, mcp or sandboxed; "
+    "/mode task ends that.",
     "profile_is": "Profile: {profile}.",
     "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
     "approval_of": "approval of {calls}",
@@ -143,8 +152,8 @@ ENGLISH: dict[Key, str] = {
     "more_characters": "{n} more characters",
     "your_answer": "Your answer",
     "your_question": "Your question",
-    "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel first, or "
-    "copy the message into our own chat.",
+    "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel "
+    "first, or copy the message into our own chat.",
     "deny_reason": "Deny with reason",
     "reason": "Reason",
     "wishes": "What should change?",
@@ -186,8 +195,8 @@ ENGLISH: dict[Key, str] = {
     "remind_approval": "Still waiting for a decision: {what}\nPress a button on its card, or write "
     "/approve or /deny.",
     "remind_question": "Still waiting for an answer: {what}",
-    "over_quota": "The limit here is reached: {n} requests an hour. I did not take this message up; "
-    "send it again in {minutes} minutes.",
+    "over_quota": "The limit here is reached: {n} requests an hour. I did not take this message "
+    "up; send it again in {minutes} minutes.",
     "welcome": "You were let in. Write what you want done; /help lists the commands.",
     "welcome_admin": "You were let in, as the admin here. Write what you want done; /help lists "
     "the commands.",
@@ -235,7 +244,8 @@ GERMAN: dict[Key, str] = {
     "stopped": "Angehalten.",
     "stopped_note": "Hier angehalten.",
     "interrupted_note": "Hier angehalten: eine neuere Nachricht kam.",
-    "limit_note": "Angehalten: mehr darf ein Vorgang nicht dauern. Schreiben Sie 'weiter', um fortzufahren.",
+    "limit_note": "Angehalten: mehr darf ein Vorgang nicht dauern. Schreiben Sie 'weiter', um "
+    "fortzufahren.",
     "twice_note": "Möglicherweise doppelt gesendet (Neustart).",
     "lost_note": "Möglicherweise doppelt gesendet (die Verbindung brach ab).",
     "dead": "Das konnte ich nicht beenden: das Gateway brach dabei {n}-mal ab. Die Nachricht ist "
@@ -251,7 +261,8 @@ GERMAN: dict[Key, str] = {
     "stranger": "Ich kenne Sie noch nicht. Zeigen Sie einem Admin diesen Code: {code}\nEin Admin "
     "gibt ihn mit /pair {code} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
     "paired": "{name} darf diesen Bot nun benutzen.",
-    "paired_admin": "{name} darf diesen Bot nun benutzen und ist sein Admin: die erste Person hier.",
+    "paired_admin": "{name} darf diesen Bot nun benutzen und ist sein Admin: die erste Person "
+    "hier.",
     "pair_wrong": "Der Code gilt nicht oder nicht mehr. Lassen Sie sich einen neuen zeigen.",
     "pair_locked": "Fünf falsche Codes: für eine Stunde können Sie keine mehr eingeben.",
     "pair_usage": "Schreiben Sie den Code dahinter: /pair ABCD2345",
@@ -265,10 +276,10 @@ GERMAN: dict[Key, str] = {
     "mode_steer": "Was Sie schreiben, während ich arbeite, beachte ich sofort.",
     "mode_interrupt": "Schreiben Sie, während ich arbeite, höre ich auf und wende mich dem zu.",
     "mode_usage": "Schreiben Sie /mode ask (ich frage vor jeder Änderung und jedem Befehl) oder "
-    "/mode auto (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: /mode queue (es "
-    "wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). Wofür ich hier "
-    "da bin: /mode research, image, slide, app, general, browser, swe, data, mcp oder sandboxed; /mode "
-    "task beendet das.",
+    "/mode auto (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: /mode queue "
+    "(es wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). "
+    "Wofür ich hier da bin: /mode research, image, slide, app, general, browser, swe, data, mcp "
+    "oder sandboxed; /mode task beendet das.",
     "profile_is": "Profil: {profile}.",
     "profile_needs": "Es braucht {tools}; das ist hier nicht eingerichtet, also geht es ohne.",
     "approval_of": "Erlaubnis für {calls}",
@@ -318,8 +329,8 @@ GERMAN: dict[Key, str] = {
     "more_characters": "{n} weitere Zeichen",
     "your_answer": "Ihre Antwort",
     "your_question": "Ihre Frage",
-    "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich erst in den "
-    "Kanal ein, oder kopieren Sie die Nachricht in unseren eigenen Chat.",
+    "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich "
+    "erst in den Kanal ein, oder kopieren Sie die Nachricht in unseren eigenen Chat.",
     "deny_reason": "Mit Grund ablehnen",
     "reason": "Grund",
     "wishes": "Was soll anders werden?",
@@ -363,7 +374,8 @@ GERMAN: dict[Key, str] = {
     "remind_question": "Wartet noch auf eine Antwort: {what}",
     "over_quota": "Sie haben in der letzten Stunde {n} Vorgänge begonnen, mehr sind hier nicht "
     "erlaubt. Diese Nachricht blieb liegen; senden Sie sie in {minutes} Minuten noch einmal.",
-    "welcome": "Sie sind eingelassen. Schreiben Sie, was getan werden soll; /help zeigt die Befehle.",
+    "welcome": "Sie sind eingelassen. Schreiben Sie, was getan werden soll; /help zeigt die "
+    "Befehle.",
     "welcome_admin": "Sie sind eingelassen, als Admin. Schreiben Sie, was getan werden soll; /help "
     "zeigt die Befehle.",
     "unpaired": "{person} darf diesen Bot nicht mehr benutzen.",

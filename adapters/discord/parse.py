@@ -298,9 +298,13 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
     words = "\n".join(_written(data)).strip() if event.get("type") == FILLED_IN else ""
     if words and token.endswith(":text"):
         return FormSubmitted(
-            conversation=conversation, sender=sender, event=f"i{number}",
-            token=token, text=words, press=press,
-        )  # fmt: skip
+            conversation=conversation,
+            sender=sender,
+            event=f"i{number}",
+            token=token,
+            text=words,
+            press=press,
+        )
     return ButtonPressed(
         conversation=conversation,
         sender=sender,
@@ -319,9 +323,13 @@ def _command(
     if not name:
         return None
     return CommandGiven(
-        conversation=conversation, sender=sender, event=f"i{number}",
-        message=number, name=name, arguments=typed_of(event).strip(),
-    )  # fmt: skip
+        conversation=conversation,
+        sender=sender,
+        event=f"i{number}",
+        message=number,
+        name=name,
+        arguments=typed_of(event).strip(),
+    )
 
 
 def command_of(event: Json) -> str:

@@ -39,18 +39,19 @@ log = logging.getLogger("adapters.slack")
 STREAMS = ("streaming_state_conflict", "cant_update_message", "edit_window_closed")
 """Refusals of an edit that may be for a stream that was never ended."""
 LOOKED_BACK = 5.0
-"""Seconds before a call whose answer was lost, from which its message is looked for: clocks differ."""
+"""Seconds before a call whose answer was lost, from which its message is looked for: clocks
+differ."""
 MOST_FETCHED, KNOWN = 50 << 20, 2_000
 RECALLS = 0.001
-"""Seconds: a send is named (`send_as`), but Slack itself never knows it again. It is found by reading
-back, which may fail, so a send that was cut off is in doubt at once."""
+"""Seconds: a send is named (`send_as`), but Slack itself never knows it again. It is found by
+reading back, which may fail, so a send that was cut off is in doubt at once."""
 QUIET = {"unfurl_links": False, "unfurl_media": False, "link_names": False}
 
 
 class SlackAdapter:
     """One app's bot. With an app token it receives by Socket Mode, else over HTTP at /slack/events;
-    `look` is what its home shows, `recent` where it reads back what it missed, `outputs` the folder of the files that the agent gives out.
-    ValueError if a setting cannot work."""
+    `look` is what its home shows, `recent` where it reads back what it missed, `outputs` the folder
+    of the files that the agent gives out. ValueError if a setting cannot work."""
 
     platform = "slack"
     abilities = Abilities(drafts=False, edit_interval=1.2, send_timeout=14.0, recalls=RECALLS)
@@ -185,7 +186,8 @@ class SlackAdapter:
         return stamp
 
     async def _changed(self, conversation: Conversation, told: dict[str, object]) -> None:
-        """A message that still streams, begun before a restart, takes no edit: it is ended first."""
+        """A message that still streams, begun before a restart, takes no edit: it is ended
+        first."""
         try:
             await self._wire.call("chat.update", told)
         except Rejected as error:

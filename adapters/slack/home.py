@@ -1,5 +1,5 @@
-"""App Home: what waits for the person, what runs, their jobs. Published when it is opened, and while
-somebody may be looking at it, soon after something changed."""
+"""App Home: what waits for the person, what runs, their jobs. Published when it is opened, and
+while somebody may be looking at it, soon after something changed."""
 
 import asyncio
 import logging

@@ -1,8 +1,8 @@
 """Slack's markup: what people wrote made readable, what the agent writes made harmless. Pure.
 
 Slack reads `<!channel>`, `<@U1>`, `<#C1>` and `<https://a|what is shown>` wherever they stand. In a
-`markdown` block the `<` of these is escaped in prose; in code, where an escape might be seen, a word
-joiner parts them.
+`markdown` block the `<` of these is escaped in prose; in code, where an escape might be seen, a
+word joiner parts them.
 """
 
 import re

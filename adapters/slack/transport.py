@@ -1,7 +1,7 @@
 """The wire to Slack's Web API: slack_sdk's client on one aiohttp session.
 
-Owns the session and what a failed call means: RateLimited, Unsent, Ambiguous or Rejected. No error's
-text holds a token.
+Owns the session and what a failed call means: RateLimited, Unsent, Ambiguous or Rejected. No
+error's text holds a token.
 """
 
 import logging

@@ -178,8 +178,8 @@ def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
 
 
 def _item(number: int, step: PlanStep, language: str) -> Item:
-    """A box that is ticked when the step is done; what a box cannot say stands beside it. The number
-    is what its buttons and /todo call it."""
+    """A box that is ticked when the step is done; what a box cannot say stands beside it. The
+    number is what its buttons and /todo call it."""
     words: RichText = inline(clip(" ".join(step.text.split()), STEP, language)) or step.id
     match step.state:
         case "running":

@@ -88,8 +88,11 @@ def guarded(gate: Gate, handler: Handler) -> Handler:
         except Refused as refused:
             response = error(refused.status, refused.reason)
         except StoreFailed:
-            response = error(503, "The gateway could not keep this: its store does not answer or "
-                              "its disk is full. Nothing was done; try again soon.")  # fmt: skip
+            response = error(
+                503,
+                "The gateway could not keep this: its store does not answer or "
+                "its disk is full. Nothing was done; try again soon.",
+            )
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response

@@ -87,16 +87,22 @@ class Gate:
         """Refuse a foreign Host or Origin."""
         host = headers.get("Host", "").lower()
         if host not in self._hosts and not (self._wildcard and self._address(host)):
-            raise Refused(403, f"This address ({host[:80]}) is not served here. Open the chat by "
-                          "its own address, or add the name to the web names in the settings.")  # fmt: skip
+            raise Refused(
+                403,
+                f"This address ({host[:80]}) is not served here. Open the chat by "
+                "its own address, or add the name to the web names in the settings.",
+            )
         origin = headers.get("Origin")
         site = headers.get("Sec-Fetch-Site", "")
         if origin is not None:
             if not self._own_origin(origin, host):
                 raise Refused(403, "This request comes from another site. Open the chat itself.")
         elif method not in ("GET", "HEAD") and site != "same-origin" and not _bearer(headers):
-            raise Refused(403, "This request does not say where it comes from. Send an Origin "
-                          "header, or an API token.")  # fmt: skip
+            raise Refused(
+                403,
+                "This request does not say where it comes from. Send an Origin "
+                "header, or an API token.",
+            )
 
     def person(self, headers: Mapping[str, str], cookie: str | None) -> str:
         """Who asks; a bearer token, once given, decides alone."""
@@ -107,8 +113,11 @@ class Gate:
             raise Refused(401, "The API token is wrong. Take it from the gateway's settings.")
         person = self._read("session", cookie or "")
         if person is None:
-            raise Refused(401, "You are not signed in. Run `turnkeeper link` where the gateway "
-                          "runs and open the link that it prints.")  # fmt: skip
+            raise Refused(
+                401,
+                "You are not signed in. Run `turnkeeper link` where the gateway "
+                "runs and open the link that it prints.",
+            )
         return person
 
     def welcome(self, headers: Mapping[str, str], remote: str) -> str | None:
@@ -142,8 +151,11 @@ class Gate:
         until = int(clock.now()) + LINK_SECONDS
         claim = self._claim or self._claim_here
         if not person or not await claim(nonce, until):
-            raise Refused(401, "This sign-in link was used already or is too old. Run `turnkeeper "
-                          "link` for a new one.")  # fmt: skip
+            raise Refused(
+                401,
+                "This sign-in link was used already or is too old. Run `turnkeeper "
+                "link` for a new one.",
+            )
         return person
 
     async def _claim_here(self, nonce: str, until: int) -> bool:

@@ -61,8 +61,9 @@ def job_routes(desk: JobDesk, gate: Gate) -> list[web.AbstractRouteDef]:
         if done is None:
             raise Refused(404, NONE)
         if not done:
-            raise Refused(409, "That changes nothing: the job is not in that state, or stands in "
-                               "jobs.toml.")  # fmt: skip
+            raise Refused(
+                409, "That changes nothing: the job is not in that state, or stands in jobs.toml."
+            )
         return answer(Done(done=True, key=key))
 
     handlers: tuple[tuple[str, str, Handler], ...] = (

@@ -42,8 +42,11 @@ class Uploads:
             _keep_for(path, KEPT)
         except OSError as error:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
-            raise Refused(503, f"The file could not be kept ({error.strerror}). Free some disk "
-                          "space and send it again.") from error  # fmt: skip
+            raise Refused(
+                503,
+                f"The file could not be kept ({error.strerror}). Free some disk "
+                "space and send it again.",
+            ) from error
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
             raise

@@ -152,7 +152,8 @@ GERMAN: dict[str, str] = {
     "running": "Arbeitet",
     "waiting": "Wartet auf Sie",
     "lost": "Verbindung verloren. Sie wird neu aufgebaut.",
-    "no_gateway": "Das Gateway antwortet nicht. Prüfen Sie, ob es läuft; hier ging nichts verloren.",
+    "no_gateway": "Das Gateway antwortet nicht. Prüfen Sie, ob es läuft; hier ging nichts "
+    "verloren.",
     "odd_answer": "Das Gateway antwortete {status}. Versuchen Sie es erneut.",
     "too_old": "Diese Seite ist zu alt für das, was kam. Laden Sie sie neu.",
     "waits": "Wartet, bis es an der Reihe ist",

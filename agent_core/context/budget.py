@@ -7,8 +7,8 @@ from agent_core.scope import Scope
 SHARE = 0.7
 """Of the turn's calls that is used when the model is warned."""
 WARNING = (
-    "[Budget]\n{used} of {most} model calls of this turn are used. Come to an end: do only what the "
-    "answer still needs."
+    "[Budget]\n{used} of {most} model calls of this turn are used. Come to an end: do only what "
+    "the answer still needs."
 )
 
 

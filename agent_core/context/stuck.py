@@ -19,8 +19,8 @@ ERRORS = 5
 """Rounds in a row in which every call failed, after which the plan has to change."""
 
 VARY = (
-    "[Going in circles]\nThat was done before and gave nothing new. Try another way, or answer with "
-    "what is known and say what is missing."
+    "[Going in circles]\nThat was done before and gave nothing new. Try another way, or answer "
+    "with what is known and say what is missing."
 )
 
 

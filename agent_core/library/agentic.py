@@ -67,7 +67,8 @@ class Stats(TypedDict):
 
 class AgenticLoop:
     """`agent` does the work. `debug`: the report shows what was gathered, the log each phase. Where
-    the agent keeps a journal, the history of what was done is there too, and is read at the start."""
+    the agent keeps a journal, the history of what was done is there too, and is read at the
+    start."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent

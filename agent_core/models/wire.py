@@ -231,7 +231,8 @@ class Fold(Protocol):
 
 
 async def feed(response: httpx2.Response, fold: Fold) -> None:
-    """Give `fold` all events; a provider may answer in one piece although a stream was asked for."""
+    """Give `fold` all events; a provider may answer in one piece although a stream was asked
+    for."""
     if str(response.headers.get("content-type", "")).startswith("application/json"):
         fold.add(await response.aread())
         return

@@ -107,7 +107,8 @@ class Result(Struct, frozen=True, kw_only=True):
 
 class Spell(Struct, frozen=True, kw_only=True):
     """How a loop went: its words, its messages, and why it ended. `cut`: a person skipped it;
-    `stuck`: it goes in circles; `spent`: the turn's model calls are used up; `planned`: it made `plan`, which is to be worked off."""
+    `stuck`: it goes in circles; `spent`: the turn's model calls are used up; `planned`: it made
+    `plan`, which is to be worked off."""
 
     text: str
     messages: tuple[Message, ...]

@@ -99,9 +99,9 @@ def moved(plan: Plan, step_id: str, state: StepState, note: str = "") -> Plan:
 def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
     """`plan` with what had not begun replaced by `steps`.
 
-    What was done or failed stays. Of what had not begun, a step named again is replaced, the
-    others are skipped, but for those that a person added: they come last. An id that belongs to an ended step is
-    not given out a second time. A plan of which nothing has begun is replaced as a whole.
+    What was done or failed stays. Of what had not begun, a step named again is replaced, the others
+    are skipped, but for those that a person added: they come last. An id that belongs to an ended
+    step is not given out a second time. A plan of which nothing has begun is replaced as a whole.
     """
     wanted = tuple(steps)
     taken = {step.id for step in plan.steps if step.state != "pending"}

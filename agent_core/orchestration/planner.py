@@ -35,9 +35,10 @@ This is how far the plan is:
 
 {why}
 
-Call no tool. What is done stays done; to do it once more, give it a new id. Answer with JSON alone, in the same form as before: the \
-steps that are still to do, another way where one failed. They replace all steps that have not \
-begun; keep the id of a step that stays. If the request cannot be met, answer {{"steps": []}}."""
+Call no tool. What is done stays done; to do it once more, give it a new id. Answer with JSON \
+alone, in the same form as before: the steps that are still to do, another way where one failed. \
+They replace all steps that have not begun; keep the id of a step that stays. If the request \
+cannot be met, answer {{"steps": []}}."""
 
 _ALIASES: dict[str, tuple[str, ...]] = {
     "description": ("description", "do", "task", "text", "step"),

@@ -31,9 +31,9 @@ PROFILES: dict[str, Profile] = {
         ),
         Profile(
             name="browser",
-            prompt="You work in a web browser. Each result shows the page as it is now, with numbers "
-            "for what can be used: look at it before the next action. Never give a password or payment data that the person did not give you for "
-            "this very page.",
+            prompt="You work in a web browser. Each result shows the page as it is now, with "
+            "numbers for what can be used: look at it before the next action. Never give a "
+            "password or payment data that the person did not give you for this very page.",
             tools=("@files", "@web", "@talk", "@find", "browser_*", "analyze_image"),
             shown=(*_ALWAYS, "browser_use", "browser_get_stream_url", "read_page", "web_search")
             + ("read_file", "write_file"),

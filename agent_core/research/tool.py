@@ -1,8 +1,9 @@
 """The ways into a research: the turn's own (route `research`), and the tool delegate_to_research.
 
-The tool is a turn tool (`TurnTool.over`): it gets the scope of its call. Each search, page and answer
-of the model is a record of its own in there, so a call that a crash cut off goes on where it was,
-instead of being one effect whose outcome nobody knows. What it returns rides on the next commit.
+The tool is a turn tool (`TurnTool.over`): it gets the scope of its call. Each search, page and
+answer of the model is a record of its own in there, so a call that a crash cut off goes on where it
+was, instead of being one effect whose outcome nobody knows. What it returns rides on the next
+commit.
 """
 
 import asyncio

@@ -148,7 +148,8 @@ def _own_words(draft: str) -> str:
 
 
 def _first_section(body: str) -> str:
-    """What stands under the first heading that has something below it: models begin with a title."""
+    """What stands under the first heading that has something below it: models begin with a
+    title."""
     _, *sections = _HEADING.split(body)
     texts = (section.partition("\n")[2].strip() for section in sections)
     return next(filter(None, texts), body)

@@ -40,8 +40,8 @@ class Running(Protocol):
 
 
 class Ran(Struct, frozen=True, kw_only=True):
-    """How a command went in a shell that stays. `folder`: where the shell is now, as it calls it; ""
-    if it ended with the command."""
+    """How a command went in a shell that stays. `folder`: where the shell is now, as it calls it;
+    "" if it ended with the command."""
 
     done: Done
     folder: str

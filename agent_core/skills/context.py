@@ -1,5 +1,5 @@
-"""What a skill works with: models, tools, other skills. All of it goes through the turn's scope, so a
-skill that a crash cut off goes on where it was."""
+"""What a skill works with: models, tools, other skills. All of it goes through the turn's scope, so
+a skill that a crash cut off goes on where it was."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

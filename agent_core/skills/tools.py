@@ -1,7 +1,8 @@
 """The tools invoke_skill and list_skills.
 
-invoke_skill is a turn tool (`TurnTool.over`): a skill's calls of models and tools are records of their
-own in its scope. It asks for no permission itself, since each call that it makes is judged alone.
+invoke_skill is a turn tool (`TurnTool.over`): a skill's calls of models and tools are records of
+their own in its scope. It asks for no permission itself, since each call that it makes is judged
+alone.
 """
 
 import asyncio

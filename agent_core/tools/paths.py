@@ -281,9 +281,9 @@ def folder(workspace: Path, real: Path, create: bool = False) -> Iterator[int]:
 
 
 def put_output(workspace: Path, name: str, data: bytes) -> str:
-    """Write `data` as the file `name` of the workspace's outputs, which stay the gateway's; its path.
-    Blocks. No link is followed: on the way it is a ToolFailed, and so is all else that makes the
-    write impossible; one in the file's own place makes way."""
+    """Write `data` as the file `name` of the workspace's outputs, which stay the gateway's; its
+    path. Blocks. No link is followed: on the way it is a ToolFailed, and so is all else that makes
+    the write impossible; one in the file's own place makes way."""
     path = f"{OWN}/outputs/{name}"
     real = Path(os.path.realpath(workspace)) / path
     with folder(workspace, real.parent, create=True) as parent:

@@ -149,14 +149,17 @@ _GIT = {
         valued="n",
         names=(
             *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only", "--patch"),
-            *("--since=", "--until=", "--author=", "--grep=", "--format=", "--pretty=", "--no-merges"),
-            *("--max-count=", "--name-status", "--reverse", "--date="),
+            *("--since=", "--until=", "--author=", "--grep=", "--format=", "--pretty="),
+            *("--no-merges", "--max-count=", "--name-status", "--reverse", "--date="),
         ),
     ),
     "diff": _Verb(
         flags="pwb",
         valued="U",
-        names=("--stat", "--cached", "--staged", "--name-only", "--name-status", "--check", "--shortstat"),
+        names=(
+            *("--stat", "--cached", "--staged", "--name-only", "--name-status", "--check"),
+            "--shortstat",
+        ),
     ),
     "show": _Verb(flags="ps", names=("--stat", "--oneline", "--name-only", "--format=")),
     "blame": _Verb(flags="wbs", valued="L", most=2),

@@ -93,7 +93,8 @@ class Toolbox:
         return weight
 
     def digest(self, names: tuple[str, ...]) -> str:
-        """The name of what the model is shown of the tools `names`; computed once for each offer."""
+        """The name of what the model is shown of the tools `names`; computed once for each
+        offer."""
         digest = self._digests.get(names)
         if digest is None:
             shown = hashlib.sha256(msgspec.json.encode(self.specs(names)))

@@ -57,14 +57,15 @@ MAX_COPIES = 2
 MAX_FAILURES = 3
 """Unexpected failures of one view before it is set aside."""
 MAX_EDITS = 8
-"""Unanswered edits of one view, over a minute and a half, before it is left as it is or sent anew."""
+"""Unanswered edits of one view, over a minute and a half, before it is left as it is or sent
+anew."""
 MAX_ANEW = 2
 """Times that a message which is gone from the chat is sent again."""
 MAX_UNSENT = 86_400.0
 """Seconds that an unreachable platform is tried for one view."""
 NO_NATIVE = ""
-"""The id of a message that cannot be edited: nobody knows whether it arrived, or it is gone. Without
-a digest it is to be sent anew."""
+"""The id of a message that cannot be edited: nobody knows whether it arrived, or it is gone.
+Without a digest it is to be sent anew."""
 
 
 class Outbox:

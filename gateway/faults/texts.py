@@ -34,25 +34,27 @@ ENGLISH: dict[FaultKey, str] = {
 GERMAN: dict[FaultKey, str] = {
     "fault_key": "{name} hat den Schlüssel abgelehnt ({status}). Prüfen Sie {setting}.",
     "fault_credit": "{name} meldet, dass kein Guthaben mehr da ist (402). Prüfen Sie das Konto.",
-    "fault_rate": "{name} nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es später "
-    "noch einmal oder nehmen Sie ein anderes Modell.",
+    "fault_rate": "{name} nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es "
+    "später noch einmal oder nehmen Sie ein anderes Modell.",
     "fault_late": "{name} hat zu lange gebraucht (408). Versuchen Sie es noch einmal.",
     "fault_down": "{name} ist überlastet oder ausgefallen ({status}). Versuchen Sie es später noch "
     "einmal.",
     "fault_refused": "{name} hat die Anfrage nicht angenommen ({status}): {detail}",
-    "fault_silent": "{name} hat {seconds} lang nichts gesendet. Versuchen Sie es später noch einmal.",
+    "fault_silent": "{name} hat {seconds} lang nichts gesendet. Versuchen Sie es später noch "
+    "einmal.",
     "fault_unreachable": "{name} ist unter {host} nicht erreichbar. Prüfen Sie das Netz und die "
     "Adresse.",
-    "fault_uncallable": "{name} lässt sich nicht aufrufen: {detail}. Prüfen Sie Schlüssel und Adresse.",
+    "fault_uncallable": "{name} lässt sich nicht aufrufen: {detail}. Prüfen Sie Schlüssel und "
+    "Adresse.",
     "fault_characters": "In der Unterhaltung stehen beschädigte Zeichen.",
     "fault_stopped": "{name} hat aufgehört zu senden. Versuchen Sie es noch einmal oder nehmen Sie "
     "ein anderes Modell.",
     "fault_cut": "{name} hat die Antwort abgebrochen. Versuchen Sie es noch einmal oder nehmen Sie "
     "ein anderes Modell.",
-    "fault_error": "{name} hat mit einem Fehler abgebrochen: {detail}. Versuchen Sie es noch einmal "
-    "oder nehmen Sie ein anderes Modell.",
-    "fault_empty": "{name} hat eine leere Antwort gegeben. Versuchen Sie es noch einmal oder nehmen "
-    "Sie ein anderes Modell.",
+    "fault_error": "{name} hat mit einem Fehler abgebrochen: {detail}. Versuchen Sie es noch "
+    "einmal oder nehmen Sie ein anderes Modell.",
+    "fault_empty": "{name} hat eine leere Antwort gegeben. Versuchen Sie es noch einmal oder "
+    "nehmen Sie ein anderes Modell.",
     "fault_senseless": "{name} hat Unverständliches gesendet. Versuchen Sie es noch einmal oder "
     "nehmen Sie ein anderes Modell.",
     "fault_stuck": "So kam ich nicht weiter. Fragen Sie auf andere Weise.",

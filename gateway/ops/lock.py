@@ -32,8 +32,10 @@ def make_private(home: Path) -> None:
             os.fchmod(descriptor, 0o700)
         finally:
             os.close(descriptor)
-        for path in (*(one for name in OWN_FILES for one in home.glob(name)),
-                     *(home / name for name in OWN_FOLDERS)):  # fmt: skip
+        for path in (
+            *(one for name in OWN_FILES for one in home.glob(name)),
+            *(home / name for name in OWN_FOLDERS),
+        ):
             _close_to_others(path)
     except OSError as error:
         mend = f"the data folder cannot be used ({error.strerror}); choose another."

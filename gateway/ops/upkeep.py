@@ -1,4 +1,5 @@
-"""Long work on all that is stored, with a gateway or without one: what would be dropped, backups."""
+"""Long work on all that is stored, with a gateway or without one: what would be dropped,
+backups."""
 
 import asyncio
 import shutil
@@ -23,8 +24,9 @@ from gateway.vault.vault import Vault
 from gateway.wiring.jobs import WORKSPACES, stored
 from gateway.wiring.retention import make_contents, make_removal, make_retention
 
-IN_REDIS = """What is stored in Redis is not in it. Redis writes its snapshot now, in the background: \
-copy {file} on its machine when `redis-cli lastsave` has changed (docs/operations.md)."""
+IN_REDIS = """What is stored in Redis is not in it. Redis writes its snapshot now, in the \
+background: copy {file} on its machine when `redis-cli lastsave` has changed \
+(docs/operations.md)."""
 
 
 class StoreUpkeep:
@@ -104,8 +106,15 @@ class StoreUpkeep:
         for account in accounts:
             for job in await jobs.listed(account):
                 for run in await jobs.unfinished(job.id):
-                    ended = replace(run, state="stopped", reason="deleted", text="", given="",
-                                    wake=0.0, version=ambient.new_id())  # fmt: skip
+                    ended = replace(
+                        run,
+                        state="stopped",
+                        reason="deleted",
+                        text="",
+                        given="",
+                        wake=0.0,
+                        version=ambient.new_id(),
+                    )
                     await jobs.advance(run, ended)
                 await jobs.commit(job, None, ())
 

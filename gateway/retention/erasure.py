@@ -48,8 +48,16 @@ Closed = Callable[[str], AbstractAsyncContextManager[None]]
 Tell = Callable[[str], None]
 _encode = msgspec.json.Encoder().encode
 _inbound = msgspec.json.Decoder(Inbound).decode
-_PLAIN = ("memory:own:", "person:", "identity:", "quota:", "zone:", "wrong:", "shown:",
-          "linkshown:")  # fmt: skip
+_PLAIN = (
+    "memory:own:",
+    "person:",
+    "identity:",
+    "quota:",
+    "zone:",
+    "wrong:",
+    "shown:",
+    "linkshown:",
+)
 """How the names of documents begin that are one account's."""
 
 

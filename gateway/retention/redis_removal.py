@@ -165,8 +165,10 @@ class RedisRemoval:
         base = key(conversation)
         (audit,) = await self._store.call(("HGETALL", f"{base}:audit"))
         flat = cast("list[bytes]", audit)
-        parts = [(name.decode(), body.partition(b" ")) for name, body in
-                 zip(flat[::2], flat[1::2], strict=True)]  # fmt: skip
+        parts = [
+            (name.decode(), body.partition(b" "))
+            for name, body in zip(flat[::2], flat[1::2], strict=True)
+        ]
         lines = [(name, float(at), body) for name, (at, _, body) in parts]
         commands = [*flush_audit(conversation, lines)]
         lists = [KNOWN]

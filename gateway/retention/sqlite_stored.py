@@ -13,17 +13,29 @@ ROWS = 100
 GONE = b"{}"
 _SELECTS: tuple[tuple[StoredKind, str], ...] = (
     ("conversation", "SELECT id, id, body FROM conversations WHERE id = ?1 AND id > ?2 LIMIT ?3"),
-    ("turn", "SELECT id, id, body FROM turns WHERE conversation = ?1 AND id > ?2"
-             " ORDER BY id LIMIT ?3"),
-    ("view", "SELECT rowid, rowid, body FROM outbox WHERE conversation = ?1 AND rowid > ?2"
-             " ORDER BY rowid LIMIT ?3"),
-    ("question", "SELECT id, id, body FROM questions WHERE conversation = ?1 AND id > ?2"
-                 " ORDER BY id LIMIT ?3"),
-    ("transcript", "SELECT n, n, body FROM transcript WHERE conversation = ?1 AND n > ?2"
-                   " ORDER BY n LIMIT ?3"),
-    ("letter", "SELECT id, id, body FROM letters WHERE conversation = ?1 AND id > ?2"
-               " ORDER BY id LIMIT ?3"),
-)  # fmt: skip
+    (
+        "turn",
+        "SELECT id, id, body FROM turns WHERE conversation = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+    ),
+    (
+        "view",
+        "SELECT rowid, rowid, body FROM outbox WHERE conversation = ?1 AND rowid > ?2"
+        " ORDER BY rowid LIMIT ?3",
+    ),
+    (
+        "question",
+        "SELECT id, id, body FROM questions WHERE conversation = ?1 AND id > ?2"
+        " ORDER BY id LIMIT ?3",
+    ),
+    (
+        "transcript",
+        "SELECT n, n, body FROM transcript WHERE conversation = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
+    ),
+    (
+        "letter",
+        "SELECT id, id, body FROM letters WHERE conversation = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+    ),
+)
 _RECORDS = "SELECT n, body FROM records WHERE turn = ? ORDER BY n"
 _MESSAGE = """UPDATE inbox SET body = ?1, state = CASE WHEN ?1 = x'7b7d' THEN 1 ELSE state END
 WHERE seq = ?2"""
@@ -71,8 +83,10 @@ class SqliteContents:
         after, count = -1, 0
         while found := await self._store.read(partial(_fetch, sql, (after, ROWS))):
             after = found[-1][0]
-            edited = ((seq, GONE if where in conversations else edit(body), body)
-                      for seq, where, body in found)  # fmt: skip
+            edited = (
+                (seq, GONE if where in conversations else edit(body), body)
+                for seq, where, body in found
+            )
             changed = [(new, seq) for seq, new, body in edited if new != body]
             await self._store.write(partial(_update, _MESSAGE, changed))
             count += len(changed)

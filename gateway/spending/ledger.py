@@ -1,8 +1,8 @@
 """Limits of money: reserved before each model call, settled after it.
 
 What is spent today is counted by the store, the same for all replicas: each call adds to its
-accounts in one step, however many there are. A call that a crash cut off stays counted with what was
-reserved for it: the provider may have charged it.
+accounts in one step, however many there are. A call that a crash cut off stays counted with what
+was reserved for it: the provider may have charged it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

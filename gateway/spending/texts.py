@@ -8,8 +8,8 @@ SpendingKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[SpendingKey, str] = {
-    "budget_turn": "This request has reached its limit of {limit}. Ask for less at a time, or ask an "
-    "admin to raise the limit.",
+    "budget_turn": "This request has reached its limit of {limit}. Ask for less at a time, or ask "
+    "an admin to raise the limit.",
     "budget_person": "Your limit of {limit} a day is reached. Go on tomorrow, or ask an admin to "
     "raise it.",
     "budget_job": "This job has reached its limit of {limit} a day. It goes on tomorrow.",
@@ -27,11 +27,12 @@ ENGLISH: dict[SpendingKey, str] = {
 }
 
 GERMAN: dict[SpendingKey, str] = {
-    "budget_turn": "Dieser Vorgang hat sein Limit von {limit} erreicht. Fragen Sie weniger auf einmal, "
-    "oder bitten Sie einen Admin, es zu erhöhen.",
+    "budget_turn": "Dieser Vorgang hat sein Limit von {limit} erreicht. Fragen Sie weniger auf "
+    "einmal, oder bitten Sie einen Admin, es zu erhöhen.",
     "budget_person": "Ihr Limit von {limit} am Tag ist erreicht. Morgen geht es weiter, oder ein "
     "Admin erhöht es.",
-    "budget_job": "Dieser Auftrag hat sein Limit von {limit} am Tag erreicht. Morgen geht er weiter.",
+    "budget_job": "Dieser Auftrag hat sein Limit von {limit} am Tag erreicht. Morgen geht er "
+    "weiter.",
     "budget_day": "Das Limit von {limit} am Tag für alle ist erreicht. Morgen geht es weiter, oder "
     "ein Admin erhöht es.",
     "usage_none": "Hier wurde noch kein Modell gerufen.",

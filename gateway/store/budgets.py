@@ -1,5 +1,5 @@
-"""What is spent in a day, in the embedded store; and how an older version kept it in both stores: in
-one document of the directory for each day."""
+"""What is spent in a day, in the embedded store; and how an older version kept it in both stores:
+in one document of the directory for each day."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence

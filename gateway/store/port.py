@@ -77,8 +77,8 @@ class Leases(Protocol):
         """Hold on for `ttl` more seconds; the conversations that are still ours."""
 
     def release(self, lease: Lease, seen: int, changes: Changes) -> asyncio.Future[bool]:
-        """Queue, in this very step: commit `changes` and let go. False, and still held, if an inbox row newer than `seen`
-        exists, a view is unsent or a turn is running."""
+        """Queue, in this very step: commit `changes` and let go. False, and still held, if an inbox
+        row newer than `seen` exists, a view is unsent or a turn is running."""
 
     async def give_back(self, lease: Lease) -> None:
         """Let go of a conversation that has work left, so that the next owner finds it."""

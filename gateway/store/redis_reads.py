@@ -361,9 +361,14 @@ def _old_letter(conversation: str, seq: str, body: bytes) -> Letter:
     at, _, inbound = body.partition(b" ")
     why = "given up by an earlier version"
     return Letter(
-        id=seq, kind="message", conversation=conversation, name=seq, at=float(at), why=why,
+        id=seq,
+        kind="message",
+        conversation=conversation,
+        name=seq,
+        at=float(at),
+        why=why,
         payload=inbound,
-    )  # fmt: skip
+    )
 
 
 def opened(

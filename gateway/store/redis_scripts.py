@@ -1,13 +1,13 @@
 """The Lua that runs inside Redis: each script is one atomic step within one conversation's keys.
 
 Layout. `tk:{conversation}` is a hash (token, nonce, number, owner, expires, seen, last, work, at,
-row, listed, epoch; going, begun, bound while it is removed); its other keys begin with the same hash tag, so they share a slot and scripts
-derive their names: `:waiting` (zset of seq), `:in` (seq → "at json"), `:letters` (id → dead letter), `:live` (open
-turns → status), `:turns`, `:r:<turn>` (n → record), `:views` (bodies) with the zsets `:rev`,
-`:pos`, `:o:<turn>` and the set `:unsent`, `:questions` with the set `:open`, `:transcript` with the
-zset `:n`, `:audit` (lines on their way to the global list), `:e:<key>` (seen events, 24 h).
-Bodies are opaque strings: never decoded here. A script checks everything before it writes
-anything, since Redis rolls nothing back.
+row, listed, epoch; going, begun, bound while it is removed); its other keys begin with the same
+hash tag, so they share a slot and scripts derive their names: `:waiting` (zset of seq), `:in` (seq
+→ "at json"), `:letters` (id → dead letter), `:live` (open turns → status), `:turns`, `:r:<turn>` (n
+→ record), `:views` (bodies) with the zsets `:rev`, `:pos`, `:o:<turn>` and the set `:unsent`,
+`:questions` with the set `:open`, `:transcript` with the zset `:n`, `:audit` (lines on their way to
+the global list), `:e:<key>` (seen events, 24 h). Bodies are opaque strings: never decoded here. A
+script checks everything before it writes anything, since Redis rolls nothing back.
 
 Time is the server's: a lease runs out by one clock, whoever asks. Callers give durations; `at` and
 the times of rows are for people, and stay the caller's.

@@ -82,7 +82,8 @@ class SqliteStore:
         self._searching: sqlite3.Connection | None = None
         self._broken: set[tuple[str, int]] = set()
         self._leases: dict[str, tuple[int, float]] = {}
-        """Token and end (monotonic) of the leases given out; the writer's thread alone writes it."""
+        """Token and end (monotonic) of the leases given out; the writer's thread alone writes
+        it."""
         self._recent: sqlite3.Connection | None = None
         self._near: dict[str, bytes | None] = {}
         """Small documents read lately, None where there is none: nobody else writes this file."""
@@ -485,9 +486,12 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         connection = _open(self._path)
         for pragma in (
-            f"page_size = {PAGE_SIZE}", "journal_mode = WAL", "synchronous = FULL",
-            "cache_size = -2048", "secure_delete = ON",
-        ):  # fmt: skip
+            f"page_size = {PAGE_SIZE}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "cache_size = -2048",
+            "secure_delete = ON",
+        ):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         (size,) = connection.execute("PRAGMA page_size").fetchone()
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // size}").fetchall()

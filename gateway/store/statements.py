@@ -128,8 +128,8 @@ def acquire(c: sqlite3.Connection, wanted: Wanted, is_live: Callable[[int], bool
     if c.execute(LEAVING, (conversation,)).fetchone() is not None:
         return None
     c.execute(
-        "INSERT INTO conversations(id, token, owner, expires, work, at) VALUES(?1, ?2, ?3, ?4, 1, ?5)"
-        " ON CONFLICT(id) DO UPDATE SET token = ?2, owner = ?3, expires = ?4, work = 1",
+        "INSERT INTO conversations(id, token, owner, expires, work, at) VALUES(?1, ?2, ?3, ?4, 1, "
+        "?5) ON CONFLICT(id) DO UPDATE SET token = ?2, owner = ?3, expires = ?4, work = 1",
         (conversation, token + 1, owner, now + ttl, now),
     )
     damaged: list[Letter] = []
@@ -182,7 +182,8 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
     for turn in changes.turns:
         ended = None if turn.status in ("running", "parked") else ambient.now()
         c.execute(
-            "INSERT OR REPLACE INTO turns(id, conversation, status, ended, body) VALUES(?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO turns(id, conversation, status, ended, body) VALUES(?, ?, ?, "
+            "?, ?)",
             (turn.id, conversation, turn.status, ended, encode(turn)),
         )
     for record in changes.records:

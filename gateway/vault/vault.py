@@ -64,8 +64,10 @@ class Vault:
     def keep(self, address: str, name: str, value: str) -> None:
         """Keep a secret. Raises Unfit."""
         if not NAME.fullmatch(name) or _TAKEN.fullmatch(name):
-            raise Unfit(f"{name[:64]!r} cannot be a name: use capitals, digits and _, and no name "
-                        "that a shell uses itself.")  # fmt: skip
+            raise Unfit(
+                f"{name[:64]!r} cannot be a name: use capitals, digits and _, and no name "
+                "that a shell uses itself."
+            )
         if len(value) < LEAST or "\0" in value or "\n" in value:
             raise Unfit(f"The value needs at least {LEAST} characters, in one line.")
         known = self._read()
@@ -103,12 +105,14 @@ class Vault:
         if (info.st_mtime_ns, info.st_ino) != self._seen:
             known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
-            self._values = Words({
-                form: f"[{name}]"
-                for own in known.values()
-                for name, value in own.items()
-                for form in _forms(value)
-            })  # fmt: skip
+            self._values = Words(
+                {
+                    form: f"[{name}]"
+                    for own in known.values()
+                    for name, value in own.items()
+                    for form in _forms(value)
+                }
+            )
         return self._known
 
     def _write(self, known: dict[str, dict[str, str]]) -> None:

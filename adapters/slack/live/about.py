@@ -114,9 +114,12 @@ def read(payload: Json) -> _Chosen | None:
 def window(about: _About, language: str) -> Json:
     """One field for the question."""
     field: Json = {
-        "type": "plain_text_input", "action_id": "words", "multiline": True,
-        "max_length": ASKED, "focus_on_load": True,
-    }  # fmt: skip
+        "type": "plain_text_input",
+        "action_id": "words",
+        "multiline": True,
+        "max_length": ASKED,
+        "focus_on_load": True,
+    }
     title = _plain("your_question", language)
     block: Json = {"type": "input", "block_id": "words", "label": title, "element": field}
     return {
@@ -133,8 +136,13 @@ def window(about: _About, language: str) -> Json:
 def _refusal(language: str) -> Json:
     words: Json = {"type": "section", "text": _plain("not_in_here", language)}
     title, close = _plain("your_question", language), _plain("back", language)
-    return {"type": "modal", "callback_id": "none", "title": title, "close": close,
-            "blocks": [words]}  # fmt: skip
+    return {
+        "type": "modal",
+        "callback_id": "none",
+        "title": title,
+        "close": close,
+        "blocks": [words],
+    }
 
 
 def asked(payload: Json, me: Me) -> Inbound | None:

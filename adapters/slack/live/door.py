@@ -29,7 +29,8 @@ Heard: TypeAlias = Callable[[str, Json], Awaitable[int]]
 """What is done with a payload, by its kind as Socket Mode calls it; the HTTP status it gives."""
 
 DIGITS = 12
-"""Most digits of a moment in seconds: more of them are no time, and no number that is counted with."""
+"""Most digits of a moment in seconds: more of them are no time, and no number that is counted
+with."""
 LOG = logging.getLogger("adapters.slack.bolt")
 LOG.setLevel(logging.WARNING)  # of a request that is not signed it would write out everything
 

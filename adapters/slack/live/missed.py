@@ -1,9 +1,9 @@
 """What people wrote while nothing was received: read back from Slack, as far as it can be.
 
-Known are the conversations that the store names, the newest first; their threads, and what stands in
-their channels outside threads, are read from a little before their last turn on. What was taken
-before is known by its message and dropped by `accept`; it remembers a day, so nothing older is read.
-Presses, edits and commands by slash cannot be read back.
+Known are the conversations that the store names, the newest first; their threads, and what stands
+in their channels outside threads, are read from a little before their last turn on. What was taken
+before is known by its message and dropped by `accept`; it remembers a day, so nothing older is
+read. Presses, edits and commands by slash cannot be read back.
 """
 
 import logging

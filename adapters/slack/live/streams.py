@@ -27,7 +27,8 @@ LONGEST = 240.0
 people see. Its message is edited from then on."""
 REFUSED_FOR, AGAIN = 3_600.0, 5.0
 LOOKED_BACK = 5.0
-"""Seconds before a call whose answer was lost, from which its stream is looked for: clocks differ."""
+"""Seconds before a call whose answer was lost, from which its stream is looked for: clocks
+differ."""
 MOST = 12_000
 """Most characters of the text of one call."""
 

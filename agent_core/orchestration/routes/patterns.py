@@ -26,7 +26,8 @@ class Patterns(Struct, frozen=True, kw_only=True):
 LANGUAGES: dict[str, Patterns] = {
     "en": Patterns(
         openers=(
-            r"(?<!\bthe )(?<!\ba )(?<!\bmy )(?<!\bhis )(?<!\bher )(?<!\byour )(?<!\bour )first(?:ly)?",
+            r"(?<!\bthe )(?<!\ba )(?<!\bmy )(?<!\bhis )(?<!\bher )(?<!\byour )(?<!\bour )"
+            r"first(?:ly)?",
             r"to begin with",
             r"start by",
         ),

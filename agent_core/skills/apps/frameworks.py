@@ -38,7 +38,10 @@ def manifest(name: str, framework: Framework) -> str:
 
 
 _NPM = "npm install --no-audit --no-fund {packages}"
-_PIP = "python3 -m venv .venv && .venv/bin/python -m pip install --quiet -r requirements.txt {packages}"
+_PIP = (
+    "python3 -m venv .venv && "
+    ".venv/bin/python -m pip install --quiet -r requirements.txt {packages}"
+)
 
 
 def _node(

@@ -1,7 +1,7 @@
 """The tools create_app_project, app_write_file, app_install_packages and app_start_server.
 
-They are turn tools over write_file, run_command and check_command: what they do is judged, asked for
-and journaled as those calls, with their diffs, their sandbox and their background.
+They are turn tools over write_file, run_command and check_command: what they do is judged, asked
+for and journaled as those calls, with their diffs, their sandbox and their background.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ INSTALL, START = "app_install_packages", "app_start_server"
 FOLDER = "apps"
 INSTALL_SECONDS, LOOK_SECONDS = 300, 3
 NO_NETWORK = (
-    "Not installed: the sandbox that commands run in has no network. Say so to the person; the files "
-    "are there, and the packages can be installed wherever they take the app."
+    "Not installed: the sandbox that commands run in has no network. Say so to the person; the "
+    "files are there, and the packages can be installed wherever they take the app."
 )
 NO_PREVIEW = (
     "There is no live preview: the address is inside of the place where commands run, people "

@@ -7,8 +7,8 @@ WRITE = """\
 Write code for this task{language}:
 {task}
 
-Answer with one block of code that is complete and runs as it is, then at most five sentences: what \
-it needs and how it is used."""
+Answer with one block of code that is complete and runs as it is, then at most five sentences: \
+what it needs and how it is used."""
 
 
 def code_skill() -> ToolSkill:

@@ -1,5 +1,5 @@
-"""The skill data_analysis: a look at the data, a plan, a program that is run where commands run, and
-a summary of what it gave. Numbers come from the program, never from the model."""
+"""The skill data_analysis: a look at the data, a plan, a program that is run where commands run,
+and a summary of what it gave. Numbers come from the program, never from the model."""
 
 from agent_core.errors import ToolFailed
 from agent_core.skills.built_in.fences import code_in
@@ -29,10 +29,10 @@ The beginning of each file:
 
 Plan the analysis: the steps, from reading the files to the answer."""
 PROGRAM = """\
-Write one Python program that carries the plan out. It runs in the folder of the files and reads them \
-by the paths above. Use the standard library; use pandas or matplotlib only inside a try that goes on \
-without. It prints every figure that the answer needs, each with its name, and nothing else. Answer \
-with the program in one block of code."""
+Write one Python program that carries the plan out. It runs in the folder of the files and reads \
+them by the paths above. Use the standard library; use pandas or matplotlib only inside a try \
+that goes on without. It prints every figure that the answer needs, each with its name, and \
+nothing else. Answer with the program in one block of code."""
 MEND = """\
 It ended like this:
 {output}

@@ -1,5 +1,5 @@
-"""The skill task_planning: the planner's steps for a request, taken up by the tool of that name. The
-turn then works them off as a plan."""
+"""The skill task_planning: the planner's steps for a request, taken up by the tool of that name.
+The turn then works them off as a plan."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,5 @@
-"""One call of OpenAI's image generations. It imports the SDK, so it is imported for a first picture."""
+"""One call of OpenAI's image generations. It imports the SDK, so it is imported for a first
+picture."""
 
 import base64
 from collections.abc import AsyncGenerator

@@ -39,7 +39,8 @@ const label = (e) => {
   const field = ['input', 'select', 'textarea'].includes(tag);
   const name = tidy(e.getAttribute('aria-label')) || tidy(by)
     || tidy(field && e.labels && [...e.labels].map((l) => l.innerText).join(' '))
-    || tidy(presses && e.value) || tidy(!field && e.innerText) || tidy(e.getAttribute('placeholder'))
+    || tidy(presses && e.value) || tidy(!field && e.innerText) || \
+tidy(e.getAttribute('placeholder'))
     || tidy(e.getAttribute('title')) || tidy(e.querySelector?.('img[alt]')?.alt)
     || tidy(e.getAttribute('alt')) || tidy(e.getAttribute('name'));
   return {kind: tidy(kind), name};

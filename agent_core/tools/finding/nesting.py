@@ -1,5 +1,6 @@
-"""Arguments of calls that are nested too deeply to be read: a model that repeats itself writes them,
-and whoever decodes them would run out of stack, here, at a provider, or where people see the call."""
+"""Arguments of calls that are nested too deeply to be read: a model that repeats itself writes
+them, and whoever decodes them would run out of stack, here, at a provider, or where people see the
+call."""
 
 import re
 

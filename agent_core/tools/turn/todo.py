@@ -1,4 +1,5 @@
-"""The tool todo: a list that the agent keeps for itself while it works, seen by people as a checklist.
+"""The tool todo: a list that the agent keeps for itself while it works, seen by people as a
+checklist.
 
 It is no plan: nothing is worked off or checked by it. In a step of a plan, the plan is the list.
 """

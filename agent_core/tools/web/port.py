@@ -1,4 +1,5 @@
-"""The web as the agent knows it: what finds, what fetches, and what they give. Imports no client."""
+"""The web as the agent knows it: what finds, what fetches, and what they give. Imports no
+client."""
 
 from typing import Protocol
 

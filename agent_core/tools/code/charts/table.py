@@ -113,7 +113,8 @@ def date(cell: str) -> datetime | None:
 
 
 def _text(data: bytes) -> str:
-    """What is written there: UTF-8, UTF-16 where the file says so, else as Western Europe has it."""
+    """What is written there: UTF-8, UTF-16 where the file says so, else as Western Europe has
+    it."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace")
     try:
