@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
-from agent_core.messages import CommandResult, GivenFile, Picture, ToolCall
+from agent_core.messages import Browsed, CommandResult, GivenFile, Picture, ToolCall
 from agent_core.models.port import Reply
 from agent_core.phrases import Phrase
 from agent_core.plan_edit import PlanEdit
@@ -86,6 +86,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     changed: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     command: CommandResult | None = None
+    browsed: Browsed | None = None
     shown: str | Phrase | None = None
 
 

@@ -87,6 +87,14 @@ class CommandResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"[stopped after {self.stopped:g} s]" if self.stopped else "[stopped]"
 
 
+class Browsed(Struct, frozen=True, kw_only=True):
+    """What a call did in the browser: the action, and the page that is open then ("" = none); of a
+    call that did nothing there, the address at which it can be watched."""
+
+    action: str = ""
+    url: str = ""
+
+
 class ToolResult(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool_result"
 ):
@@ -121,6 +129,7 @@ class Output(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     command: CommandResult | None = None
+    browsed: Browsed | None = None
     shown: str | Phrase | None = None
 
 

@@ -374,6 +374,7 @@ def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolF
         changed=made.changed,
         pictures=made.pictures,
         command=made.command,
+        browsed=made.browsed,
         shown=made.shown,
     )
 

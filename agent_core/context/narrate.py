@@ -1,7 +1,5 @@
 """Records told as events: what happened in a turn, for streams, APIs and callbacks."""
 
-import re
-
 import msgspec
 from msgspec import Struct
 
@@ -41,9 +39,6 @@ from agent_core.questions import Approval, Question
 
 COMMANDS = frozenset({"run_command", "bash", "sandbox_shell"})
 CODE = frozenset({"execute_code", "python_execute", "normal_python_execute"})
-WATCH = "browser_get_stream_url"
-_BROWSED = re.compile(r"\[browser (\w+)[^\]\n]*\]\n(?s:.*?)(?:^URL: (\S+)$|\Z)", re.MULTILINE)
-"""How a result of the browser begins, and where it says which page is open."""
 _LAST = 200
 """Characters of a command's last words that say why it did not end by itself."""
 
@@ -128,13 +123,12 @@ def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
 
 def _browsed(record: ToolFinished) -> tuple[AgentEvent, ...]:
     """What was done in the browser, or where it can be watched."""
-    if record.outcome != "ok" or "browser" not in record.name:
+    browsed = record.browsed
+    if record.outcome != "ok" or browsed is None:
         return ()
-    if record.name == WATCH:
-        return (BrowserShown(call_id=record.call_id, url=record.content.rpartition(" ")[2]),)
-    if (done := _BROWSED.match(record.content)) is None:
-        return ()
-    return (BrowserMoved(call_id=record.call_id, action=done[1], url=done[2] or ""),)
+    if not browsed.action:
+        return (BrowserShown(call_id=record.call_id, url=browsed.url),)
+    return (BrowserMoved(call_id=record.call_id, action=browsed.action, url=browsed.url),)
 
 
 def _left(record: ToolFinished) -> tuple[AgentEvent, ...]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import AgentError
 from agent_core.events import OutputAdded
-from agent_core.guardrails.veil import Veil
+from agent_core.guardrails.veil import Veil, Words
 from agent_core.journal import Outcome
 from agent_core.messages import (
     Output,
@@ -158,7 +158,8 @@ class _Worker:
             context = ToolContext(workspace=workspace, key=token, limit=limit, output=shown)
             changes = hooks.post or hides is not None
             try:
-                return await run(item, context, approved, rewrite if changes else None)
+                gave = await run(item, context, approved, rewrite if changes else None)
+                return _hide_page(gave, hides()) if hides is not None else gave
             finally:
                 if veil is not None:
                     veil.end()
@@ -190,6 +191,13 @@ class _Worker:
             preview=verdict.preview,
             covers=verdict.covers,
         )
+
+
+def _hide_page(gave: str | Output, words: Words) -> str | Output:
+    """`gave` without secrets in the address of a page; its text has none by now."""
+    if not isinstance(gave, Output) or gave.browsed is None:
+        return gave
+    return replace(gave, browsed=replace(gave.browsed, url=words.hide(gave.browsed.url)))
 
 
 def _denied(answer: Answer) -> str:

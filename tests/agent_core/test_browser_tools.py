@@ -21,7 +21,7 @@ from agent_core.context.narrate import events_of
 from agent_core.errors import ToolFailed
 from agent_core.events import BrowserMoved, BrowserShown
 from agent_core.journal import Outcome, ToolFinished
-from agent_core.messages import Output
+from agent_core.messages import Browsed, Output
 from agent_core.policy import Situation
 from agent_core.tools.browser import chromium, state
 from agent_core.tools.browser import desk as desk_module
@@ -249,17 +249,18 @@ def test_touching_is_never_made_twice(tools: dict[str, Tool]) -> None:
 
 
 def test_its_events(tools: dict[str, Tool]) -> None:
-    def ended(name: str, content: str, outcome: Outcome = "ok") -> Any:
-        digest = {"key": "k", "call_id": "c", "digest": ""}
-        return events_of(ToolFinished(name=name, content=content, outcome=outcome, **digest))[0]
+    def ended(name: str, browsed: Browsed | None, outcome: Outcome = "ok") -> Any:
+        record = {"key": "k", "call_id": "c", "digest": "", "content": "[browser go_back at a.org]"}
+        finished = ToolFinished(name=name, browsed=browsed, outcome=outcome, **record)
+        return events_of(finished)[0]
 
-    said = "[browser go_back at a.org:443]\nWent back.\n[mark]\nURL: https://a.org/x\nTitle: URL: y"
+    went = Browsed(action="go_back", url="https://a.org/x")
     moved = BrowserMoved(call_id="c", action="go_back", url="https://a.org/x")
-    assert ended("browser_use", said) == moved == ended("sandbox_browser", said)
-    assert ended("browser_use", said, "failed") != moved
-    assert ended("read_page", said) != moved
+    assert ended("browser_use", went) == moved == ended("sandbox_browser", went)
+    assert ended("browser_use", went, "failed") != moved
+    assert ended("browser_use", None) != moved, "what a result says is not read back"
     shown = BrowserShown(call_id="c", url="http://127.0.0.1:1/s")
-    assert ended("browser_get_stream_url", "Watch: http://127.0.0.1:1/s") == shown
+    assert ended("browser_get_stream_url", Browsed(url="http://127.0.0.1:1/s")) == shown
 
 
 # ---- what a page cannot do ---------------------------------------------------------------

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from agent_core.events import OutputAdded
 from agent_core.guardrails.answers import Answer
 from agent_core.guardrails.veil import Veil, Words
-from agent_core.messages import Text, Thinking, ToolCall, text_of
+from agent_core.messages import Browsed, Output, Text, Thinking, ToolCall, text_of
 from agent_core.models.port import (
     Delta,
     OnDelta,
@@ -112,10 +112,11 @@ class Leaks(World):
         super().__init__(folder)
         self.pieces, self.printed = pieces, ""
 
-        async def call(arguments: BaseModel, context: ToolContext) -> str:
+        async def call(arguments: BaseModel, context: ToolContext) -> Output:
             for piece in pieces:
                 context.output(piece)
-            return "".join(pieces)
+            page = Browsed(action="look", url=f"https://a.example/{SECRET}")
+            return Output(text="".join(pieces), browsed=page)
 
         leak = Tool(
             name="leak", description="d", arguments=Nothing, repetition="pure", access="read",

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import GivenFile, Output, Picture
+from agent_core.messages import Browsed, GivenFile, Output, Picture
 from agent_core.tools import paths
 from agent_core.tools.browser.acts import where
 from agent_core.tools.browser.desk import HEIGHT, Desk
@@ -43,15 +43,18 @@ async def output(told: Told, desk: Desk, context: ToolContext, keep: Keep) -> Ou
     notes, desk.notes = desk.notes, []
     head = f"[browser {told.action} at {where(desk.page.url) if desk.context.pages else 'no page'}]"
     if not desk.context.pages:
-        return Output(text="\n".join((head, told.said, marked(notes), "No tab is open.")))
+        text = "\n".join((head, told.said, marked(notes), "No tab is open."))
+        return Output(text=text, browsed=Browsed(action=told.action))
     content = [f"Content:\n{told.content}"] if told.content else []
     lines = [*notes, *await _state(desk), *content]  # what is the page's own word comes last
     shot = await desk.shot(QUALITY)
     words = f"{head}\n{told.said}\n{marked(lines)}"
+    browsed = Browsed(action=told.action, url=desk.page.url[:MOST_URL])
     if not shot:
-        return Output(text=words)
+        return Output(text=words, browsed=browsed)
     picture = await asyncio.to_thread(_kept, shot, context, keep)
-    return Output(text=f"{words}\n(screenshot: {picture.path})", pictures=(picture,))
+    text = f"{words}\n(screenshot: {picture.path})"
+    return Output(text=text, pictures=(picture,), browsed=browsed)
 
 
 async def content(desk: Desk, offset: int) -> str:

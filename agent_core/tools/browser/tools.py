@@ -10,7 +10,7 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, Repetition
+from agent_core.messages import Browsed, Output, Repetition
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser import acts, memory
 from agent_core.tools.browser.acts import TOUCHES, Act
@@ -252,15 +252,18 @@ async def _searched(search: Search, query: str) -> Output:
     if not hits:
         return Output(text="Nothing was found. Try other words.")
     rows = [f"{n}. {hit.title}\n{hit.url}\n{hit.snippet}" for n, hit in enumerate(hits, 1)]
-    return Output(text=f"[browser web_search]\n{marked(rows)}")
+    text = f"[browser web_search]\n{marked(rows)}"
+    return Output(text=text, browsed=Browsed(action="web_search"))
 
 
 def _stream_tool(browser: Browser) -> Tool:
-    async def call(arguments: BaseModel, context: ToolContext) -> str:
+    async def call(arguments: BaseModel, context: ToolContext) -> Output:
         desk = browser.at_work(context.workspace)
         if desk is None:
             raise ToolFailed(NONE_OPEN)
-        return f"Watch the browser, as long as it is open: {await browser.stream.address(desk)}"
+        url = await browser.stream.address(desk)
+        text = f"Watch the browser, as long as it is open: {url}"
+        return Output(text=text, browsed=Browsed(url=url))
 
     return Tool(
         name="browser_get_stream_url",
