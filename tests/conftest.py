@@ -1,7 +1,8 @@
 """Tests run on the event loop that the gateway runs on, and examples take as long as they take."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -49,3 +50,19 @@ def _umask() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture
+async def rig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[object]:
+    """A gateway beside Telegram and a model; it has not started. A file that needs more overrides
+    this fixture and takes it as its argument. Marks: `as_in_life` (not paced faster), `bugs_are_told`
+    (tracebacks in the log are expected)."""
+    from tests.stories.rig import living, quick  # it imports all of the gateway
+
+    if request.node.get_closest_marker("as_in_life") is None:
+        quick(monkeypatch)
+    strict = request.node.get_closest_marker("bugs_are_told") is None
+    async with living(tmp_path, strict=strict) as made:
+        yield made

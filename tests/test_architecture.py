@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -57,11 +57,20 @@ EXAMPLES = {"agent_core/tools/tell_time.py"}
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def modules() -> Iterator[tuple[str, str]]:
+@cache
+def modules() -> tuple[tuple[str, str], ...]:
     """(path from the root, text) of each module of the product."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), path.read_text()
+    return tuple(
+        (path.relative_to(ROOT).as_posix(), path.read_text())
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+    )
+
+
+@cache
+def parse(text: str) -> ast.Module:
+    """The tree of a module, parsed once for all checks."""
+    return ast.parse(text)
 
 
 def tracked() -> list[Path]:
@@ -86,7 +95,7 @@ def test_modules_are_short() -> None:
 def test_functions_are_short() -> None:
     long = []
     for path, text in modules():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 size = _body_size(node)
                 if size > MOST_BODY:
@@ -112,7 +121,7 @@ def test_names_say_what_a_thing_is() -> None:
     classes = [
         f"{path}:{node.lineno} {node.name}"
         for path, text in modules()
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.ClassDef) and BAD_CLASS.search(node.name)
     ]
     assert not files, f"rename these files by what they own: {files}"
@@ -123,7 +132,7 @@ def test_every_module_says_what_it_owns() -> None:
     silent = [
         path
         for path, text in modules()
-        if not path.endswith("__init__.py") and not ast.get_docstring(ast.parse(text))
+        if not path.endswith("__init__.py") and not ast.get_docstring(parse(text))
     ]
     assert not silent, f"no docstring: {silent}"
 
@@ -133,7 +142,7 @@ def test_only_settings_read_the_environment() -> None:
         f"{path}:{node.lineno}"
         for path, text in modules()
         if path not in ENVIRONMENT
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if _reads_environment(node)
     ]
     assert not readers, f"take these from the settings: {readers}"
@@ -156,7 +165,7 @@ def test_no_path_of_a_workspace_is_used_by_its_name() -> None:
         for path, text in modules()
         if path.startswith(("agent_core/", "gateway/")) and not path.startswith(own)
         if path not in NOT_IN_WORKSPACES
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.Call) and _uses_path(node)
     ]
     assert not users, f"go through agent_core.tools.paths: {users}"
@@ -187,7 +196,7 @@ def test_only_the_command_line_prints() -> None:
         f"{path}:{node.lineno}"
         for path, text in modules()
         if not path.startswith(PRINTS)
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("print", "input")
@@ -232,6 +241,25 @@ def test_every_setting_is_documented() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     missing = [name for name in KNOWN if f"`{name}`" not in page]
     assert not missing, f"docs/settings.md does not tell of: {missing}"
+
+
+def test_no_test_imports_another_test() -> None:
+    """What tests share lies in `fakes/`, in a module that is no test, or in a conftest."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and _imports_test(node)
+    ]
+    assert not found, f"move what these share: {found}"
+
+
+def _imports_test(node: ast.Import | ast.ImportFrom) -> bool:
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names = [f"{node.module}.{name}" for name in names]
+    modules = [name.split(".") for name in names if name.startswith("tests.")]
+    return any(part.startswith("test_") for parts in modules for part in parts)
 
 
 def test_the_readme_is_short_and_names_the_commands() -> None:

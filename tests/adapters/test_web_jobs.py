@@ -7,13 +7,11 @@ import pytest
 
 from gateway.messages import ButtonPressed
 from gateway.views import Button, ChoiceCard
-from tests.adapters.test_web_looks import axe, faults, settle
-from tests.adapters.test_web_use import press, value
+from tests.adapters.web_rig import faults, press, settle, value
 from tests.fakes.browser import MISSING, find
 from tests.fakes.job_desk import some
 from tests.fakes.web_server import Room, opened
 
-__all__ = ["axe"]
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
     pytest.mark.timeout(120),

@@ -4,10 +4,6 @@ PAGE_SHOTS=docs keeps the pictures in that folder; otherwise nothing is written.
 """
 
 import os
-import shutil
-import struct
-import subprocess
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -27,8 +23,8 @@ from gateway.views import (
     Reply,
     Report,
     Said,
-    StepState,
 )
+from tests.adapters.web_rig import faults, media, plan, settle
 from tests.fakes.browser import MISSING, find
 from tests.fakes.web_server import ANSWER, Room, activity, approval, opened
 
@@ -37,58 +33,6 @@ pytestmark = [
     pytest.mark.timeout(120),
 ]
 WIDE, PHONE = (1200, 860), (320, 700)
-
-
-def chart() -> bytes:
-    """A small picture: bars."""
-    width, height, heights = 360, 150, (60, 95, 40, 120, 80, 105)
-
-    def pixel(x: int, y: int) -> bytes:
-        bar = x // 60
-        filled = 14 <= x % 60 < 46 and y >= height - heights[bar]
-        return b"\x0f\x6b\x5c" if filled else b"\xff\xff\xff"
-
-    rows = b"".join(b"\0" + b"".join(pixel(x, y) for x in range(width)) for y in range(height))
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        end = struct.pack(">I", zlib.crc32(kind + body))
-        return struct.pack(">I", len(body)) + kind + body + end
-
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
-def plan() -> PlanView:
-    steps: tuple[tuple[str, StepState, str], ...] = (
-        ("Read the release notes of the last three versions", "done", ""),
-        ("Run the tests", "done", "412 passed"),
-        ("Build the packages", "running", ""),
-        ("Publish the documentation", "pending", ""),
-        ("Announce it", "skipped", "You do this yourself."),
-    )
-    return PlanView(
-        title="Release version 2.4",
-        steps=tuple(
-            PlanStep(id=str(n), text=text, state=state, note=note)
-            for n, (text, state, note) in enumerate(steps)
-        ),
-        buttons=(
-            Button(label="Stop", token="q:p:stop", style="bad"),
-            Button(label="Skip this step", token="q:p:skip"),
-        ),
-    )
-
-
-def media(room: Room) -> Media:
-    room.server.outputs.mkdir(parents=True, exist_ok=True)
-    (room.server.outputs / "o1").mkdir(exist_ok=True)
-    (room.server.outputs / "o1/chart.png").write_bytes(chart())
-    (room.server.outputs / "o1/report.csv").write_text("a,b\n1,2\n")
-    files = (
-        MediaFile(ref="o1/chart.png", name="Visitors by day.png", mime="image/png", size=1204),
-        MediaFile(ref="o1/report.csv", name="visitors.csv", mime="text/csv", size=48_211),
-    )
-    return Media(files=files, caption="Visitors of the *last six days*.")
 
 
 def fill(room: Room) -> None:
@@ -121,14 +65,6 @@ async def drawn(room: Room) -> None:
     await room.page.js("document.querySelector('.picture').scrollIntoView()")
     await room.page.until("[...document.images].every((one) => one.complete && one.naturalWidth)")
     await room.page.js("document.fonts.ready.then(() => true)")
-
-
-async def settle(room: Room) -> None:
-    """Until what moves has moved."""
-    await room.page.until("document.getAnimations().every((one) => one.effect.getTiming()"
-                          ".iterations === Infinity || one.playState === 'finished')")  # fmt: skip
-    await room.page.js("new Promise((done) => requestAnimationFrame(() => "
-                       "requestAnimationFrame(() => done(true))))")  # fmt: skip
 
 
 async def scroll(room: Room, selector: str) -> None:
@@ -242,37 +178,6 @@ async def test_the_first_paint_comes_within_300_ms(tmp_path: Path) -> None:
         sizes = "performance.getEntriesByType('resource').map((one) => one.name)"
         names = cast(Sequence[str], await room.page.js(sizes))
         assert all(name.startswith((room.server.url, "data:")) for name in names)
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The source of axe-core, from npm."""
-    folder = tmp_path_factory.mktemp("axe")
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is missing, and so is its package axe-core")
-    command = (npm, "install", "--no-save", "--no-audit", "--no-fund", "axe-core@4")
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=90)  # noqa: S603
-    except subprocess.TimeoutExpired:
-        pytest.skip("npm did not bring its package axe-core in time")
-    source = folder / "node_modules/axe-core/axe.min.js"
-    if done.returncode or not source.is_file():
-        pytest.skip("npm could not bring its package axe-core")
-    return source.read_text()
-
-
-async def faults(room: Room, axe: str) -> list[str]:
-    """What axe calls serious or critical."""
-    await settle(room)
-    await room.page.js(f"{axe}; true")
-    found = await room.page.js(
-        "axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations"
-        ".filter((one) => ['serious', 'critical'].includes(one.impact))"
-        ".flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)} "
-        "${node.failureSummary.slice(0, 300)}`)))"
-    )
-    return cast(list[str], found)
 
 
 @pytest.mark.pick("axe", 2)

@@ -23,9 +23,9 @@ from gateway.views import (
     Said,
     ToolLine,
 )
-from tests.adapters.test_web_looks import media, plan
+from tests.adapters.web_rig import media, plan, press, value
 from tests.fakes.browser import MISSING, find
-from tests.fakes.web_server import LIVE, Room, approval, opened
+from tests.fakes.web_server import LIVE, approval, opened
 
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
@@ -33,16 +33,6 @@ pytestmark = [
 ]
 XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">"""
-KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40}
-
-
-async def press(room: Room, *keys: str) -> None:
-    for key in keys:
-        await room.page.press(key, KEYS[key])
-
-
-async def value(room: Room) -> object:
-    return await room.page.js("document.querySelector('#text').value")
 
 
 async def test_commands_are_chosen_by_keyboard_alone(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from agent_core import Agent, tool
 from agent_core.errors import Misuse
 from agent_core.events import Completed, TokenAdded, ToolAnswered
 from agent_core.messages import calls_of
-from agent_core.models.openai_chat import OpenAIChat
 from agent_core.questions import Answer, Approval
 from agent_core.settings import Endpoint
 from agent_core.tools.ask import ask_tool
+from tests.agent_core.library_rig import Named, provider
 from tests.fakes.model_server import Call, Fail, ModelServer, Say
 
 RAN: list[str] = []
@@ -42,21 +42,6 @@ async def server():
     RAN.clear()
     yield server
     await server.close()
-
-
-class Named(OpenAIChat):
-    """A provider with a fixed model."""
-
-    async def complete(self, request, on_delta):
-        from msgspec.structs import replace
-
-        return await super().complete(replace(request, model="m"), on_delta)
-
-
-def provider(server: ModelServer) -> OpenAIChat:
-    return Named(
-        Endpoint(provider="openai", base_url=server.url + "/v1", api_key="k", key_setting="K")
-    )
 
 
 async def test_a_chat_with_a_tool_remembers_what_was_said(server: ModelServer) -> None:

@@ -16,7 +16,7 @@ from agent_core.library.entries import MAX_HISTORY, NAME, Entries
 from agent_core.messages import user
 from agent_core.questions import Approval
 from agent_core.tools.ask import ask_tool
-from tests.agent_core.test_agent import provider
+from tests.agent_core.library_rig import provider
 from tests.fakes.model_server import Call, Calls, Fail, ModelServer, Say
 
 RAN: list[str] = []

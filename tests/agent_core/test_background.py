@@ -1,12 +1,10 @@
 """Commands in the background: handles, their end, and that nothing is left of them."""
 
 import asyncio
-import itertools
 import os
 import shutil
 from pathlib import Path
 
-import psutil
 import pytest
 
 from agent_core.errors import ToolFailed
@@ -16,6 +14,7 @@ from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.shell import Check, Run, check_tool, shell_tool
+from tests.fakes.processes import a_mark, gone, there
 
 needs_bwrap = pytest.mark.skipif(
     shutil.which("bwrap") is None and os.environ.get("CI") != "true",
@@ -24,14 +23,6 @@ needs_bwrap = pytest.mark.skipif(
 both = pytest.mark.parametrize(
     "sandbox", [pytest.param(BwrapSandbox(), marks=needs_bwrap), PlainSubprocess()]
 )
-
-
-_marks = itertools.count(1)
-
-
-def a_mark() -> str:
-    """Seconds to sleep that no other test sleeps, in any process."""
-    return f"7{os.getpid()}.{next(_marks)}"
 
 
 class Desk:
@@ -54,30 +45,6 @@ class Desk:
     async def check(self, handle: str, action: str = "read", seconds: int = 30) -> str:
         arguments = Check(handle=handle, action=action, seconds=seconds)  # type: ignore[arg-type]
         return wrap_output(await self._check.call(arguments, self.context())).text
-
-
-def alive(mark: str) -> list[psutil.Process]:
-    """Processes with `mark` among their words."""
-    found = []
-    for one in psutil.process_iter():
-        try:
-            if mark in one.cmdline() and one.status() != psutil.STATUS_ZOMBIE:
-                found.append(one)
-        except psutil.Error:
-            continue
-    return found
-
-
-async def gone(mark: str) -> None:
-    async with asyncio.timeout(10):
-        while alive(mark):
-            await asyncio.sleep(0.02)
-
-
-async def there(mark: str) -> None:
-    async with asyncio.timeout(10):
-        while not alive(mark):
-            await asyncio.sleep(0.02)
 
 
 @both

@@ -20,7 +20,7 @@ from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.session import _Stream
 from agent_core.tools.code.bash import Bash, Command, bash_tool, bind
 from agent_core.tools.contract import ToolContext
-from tests.agent_core.test_background import a_mark, alive, gone, there
+from tests.fakes.processes import a_mark, alive, gone, there
 
 needs_bwrap = pytest.mark.skipif(
     shutil.which("bwrap") is None and os.environ.get("CI") != "true",

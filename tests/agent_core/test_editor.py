@@ -17,7 +17,7 @@ from agent_core.tools.facts import judge_call
 from agent_core.tools.toolbox import Prepared, Toolbox, run
 from agent_core.tools.toolbox import bind as bound
 from agent_core.tools.turn.terminate import terminate_tool
-from tests.agent_core.test_scope import Crew, Disk, make
+from tests.agent_core.scope_rig import Crew, Disk, make
 
 TOOL = editor_tool()
 

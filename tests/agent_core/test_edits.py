@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from agent_core.orchestration.edits import apply, edited
 from agent_core.orchestration.plan import MOST_STEPS, Plan, moved, problem, revised
 from agent_core.plan_edit import PlanEdit
-from tests.agent_core.test_plan import ids, plan, states
+from tests.agent_core.plan_values import ids, plan, states
 
 
 def after(one: Plan, **edit: str) -> Plan:

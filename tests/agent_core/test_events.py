@@ -2,7 +2,6 @@
 real OpenAI SDK, or of the gateway, read from its journal. What is not built is named with why."""
 
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import get_args
@@ -11,7 +10,6 @@ import msgspec
 import pytest
 
 from agent_core import Agent, tool
-from agent_core.context.narrate import events_of
 from agent_core.events import (
     AgentEvent,
     CodeRan,
@@ -36,13 +34,14 @@ from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import Kept, send_tool
 from agent_core.tools.shell import command_tools
-from tests.agent_core.test_agent import provider
+from tests.agent_core.events_rig import BROWSED, fill, journaled, kind
+from tests.agent_core.library_rig import provider
 from tests.fakes.model_server import Call, Calls, Cut, Fail, ModelServer, Say, Think
-from tests.fakes.web_pages import WebPages, served
-from tests.stories.rig import PERSON, Rig, living, quick
-from tests.stories.test_history_story import SHORT, until_long
-from tests.stories.test_memory_story import FALCON, memory
-from tests.stories.test_research_story import answer, fact, web_of
+from tests.fakes.web_pages import served
+from tests.stories.history_rig import SHORT, until_long
+from tests.stories.memory_rig import FALCON, memory
+from tests.stories.research_rig import answer, web_of
+from tests.stories.rig import PERSON, Rig
 
 NAMES = {
     "stage", "complete", "error", "token", "image", "code_result", "tool_call", "tool_result",
@@ -80,15 +79,9 @@ SUMMARISED = {"compressed"}
 HANDED_OVER = {"handoff", "source", "research"}
 SKILLED = {"skill_output", "image"}
 """What the turns below emit: each test is about one of these."""
-BROWSED = {"browser_action", "browser_stream"}
-"""What a turn with a browser emits: tests/stories/test_browser_story.py."""
 
 LONG = "First look the word up in the book, then write down what it means, and then check it."
 STEPS = [{"id": "a", "description": "find it"}, {"id": "b", "description": "count it"}]
-
-
-def kind(event: AgentEvent) -> str:
-    return str(event.__struct_config__.tag)
 
 
 def kinds(events: list[AgentEvent]) -> set[str]:
@@ -296,21 +289,6 @@ async def test_records_that_the_code_does_not_ask_for_any_more(
 # ---- the gateway -------------------------------------------------------------------------
 
 
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
-
-
-def journaled(rig: Rig) -> set[str]:
-    """The kinds of all that the gateway's journals tell."""
-    (store,) = rig.home.glob("*.db")
-    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as db:
-        bodies = [body for (body,) in db.execute("SELECT body FROM records")]
-    return {kind(event) for body in bodies for event in events_of(decode(body))}
-
-
 async def test_what_is_remembered(rig: Rig) -> None:
     await rig.start()
     rig.model.script(memory("add", FALCON), Say("Noted."))
@@ -349,9 +327,3 @@ async def test_a_skill_that_makes_a_picture(rig: Rig) -> None:
     await rig.shows("There.")
     await rig.quiet()
     assert journaled(rig) >= SKILLED
-
-
-def fill(site: WebPages) -> None:
-    for n, name in enumerate(("Alpha", "Beta", "Gamma")):
-        words = " ".join(f"{name.lower()}{word}" for word in ("one", "two", "three", "four"))
-        site.put(f"/{name}", name, f"{words}. " * 6, fact(name, n))

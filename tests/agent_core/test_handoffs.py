@@ -12,7 +12,7 @@ from agent_core.handoffs.count import MOST, counted
 from agent_core.journal import Journal
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
-from tests.agent_core.test_scope import Disk
+from tests.agent_core.scope_rig import Disk
 
 
 def names(workspace: Path, *patterns: str) -> list[str]:

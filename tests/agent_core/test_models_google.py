@@ -15,8 +15,7 @@ from agent_core.models.port import Delta, Restarted, TextDelta, ThinkingDelta, U
 from agent_core.models.tiers import Models
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
-from tests.agent_core.test_models_order import PICTURES, histories
-from tests.agent_core.test_pictures import PNG, one
+from tests.agent_core.models_rig import PICTURES, histories
 from tests.fakes.model_gemini import SIGNED
 from tests.fakes.model_gemini import Gemini as Spoken
 from tests.fakes.model_server import (
@@ -34,6 +33,7 @@ from tests.fakes.model_server import (
     Stop,
     Think,
 )
+from tests.fakes.pictures import PNG, one
 
 NAME = "gemini-3.8-flash"
 

@@ -1,7 +1,6 @@
 """Planned turns alone: a scope over a journal in memory, a scripted model, and a kill after every
 record. What the planner and the judge make of what models write."""
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -11,91 +10,22 @@ from msgspec.structs import replace
 from agent_core.context.transcript import messages_of
 from agent_core.errors import ModelFailed
 from agent_core.events import PlanMade, Routed, StageEntered, StepBegan, StepEnded
-from agent_core.journal import Broke, Emitted, Journal, Replied
+from agent_core.journal import Broke, Journal, Replied
 from agent_core.messages import CommandResult, Message, Text, ToolCall, ToolResult, text_of, user
-from agent_core.models.port import OnDelta, Reply, Request, TextDelta
+from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.asides import Unusable, find_json, tier
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Result
 from agent_core.orchestration.drive import drive
-from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import read_steps
 from agent_core.orchestration.verify import Finding, verify
-from agent_core.policy import Verdict
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.scope import Scope, Turn
 from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import Toolbox
-from tests.agent_core.test_scope import Disk
-
-STEPS = [
-    {"id": "a", "description": "find", "outcome": "found"},
-    {"id": "b", "description": "look", "outcome": "seen", "needs": ["a"]},
-    {"id": "c", "description": "count", "outcome": "counted", "needs": ["a"]},
-]
-YES = '{"ok": true}'
-
-
-def plan(steps: object = STEPS) -> str:
-    return json.dumps({"steps": steps})
-
-
-class World:
-    """One life: a model that answers from a table, and who watches."""
-
-    def __init__(self, folder: Path, **answers: str | Exception) -> None:
-        self.answers: dict[str, str | Exception] = {"plan": plan(), "check": YES} | answers
-        self.asked: list[str] = []
-        self.requests: list[Request] = []
-        self.streamed = ""
-        self.brief = Brief(
-            text="first this, then that", system="s", model="pro", tools=(),
-            workspace=str(folder), route="planned", cache_key="k",
-        )  # fmt: skip
-        self.hands = Hands(
-            complete=self.complete, toolbox=Toolbox(()), live=lambda event: None,
-            judge=lambda item: Verdict(ruling="allow", rule="", reason=""),
-        )  # fmt: skip
-
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
-        what = purpose(request)
-        self.asked.append(what)
-        self.requests.append(request)
-        answer = self.answers.get(what, self.answers.get(what.partition(" ")[0], f"{what} done"))
-        if isinstance(answer, Exception):
-            raise answer
-        on_delta(TextDelta(text=answer))
-        return Reply(parts=(Text(text=answer),), model="m", provider="p")
-
-    def live(self, event: object) -> None:
-        self.streamed += getattr(event, "text", "")
-
-    def take_steers(self) -> tuple[tuple[int, str], ...]:
-        return ()
-
-    async def run(self, disk: Disk) -> Result:
-        turn = Turn("t", Journal(list(disk.records), disk.write), self)
-
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
-            return await work(scope, self.brief, self.hands, (), past)
-
-        result = await drive(turn, code)
-        await turn.journal.barrier()
-        return result
-
-
-def purpose(request: Request) -> str:
-    last = text_of(request.messages[-1])
-    if last.startswith("Step: "):
-        return f"check {last.splitlines()[0][6:]}"
-    marks = {"[Planning]": "plan", "[Planning again]": "replan", "[Finishing]": "final"}
-    found = [name for mark, name in marks.items() if mark in last]
-    return found[0] if found else last.partition("nothing else:\n")[2].partition(":")[0] or last
-
-
-def events(disk: Disk, kind: type) -> list[object]:
-    return [r.event for r in disk.records if isinstance(r, Emitted) and isinstance(r.event, kind)]
+from tests.agent_core.orchestrator_rig import STEPS, World, events, plan, purpose
+from tests.agent_core.scope_rig import Disk
 
 
 async def test_only_the_last_words_stream(tmp_path: Path) -> None:

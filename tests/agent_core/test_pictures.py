@@ -10,25 +10,13 @@ import pytest
 from agent_core.context.compression import PICTURE, estimate
 from agent_core.context.pictures import MOST_SHOWN, kind, shown
 from agent_core.errors import ModelFailed
-from agent_core.messages import Message, Picture, Text, text_of, user
-from agent_core.models.anthropic_messages import AnthropicMessages
-from agent_core.models.openai_chat import OpenAIChat
-from agent_core.models.openai_responses import OpenAIResponses
+from agent_core.messages import Message, Text, text_of, user
 from agent_core.models.port import Model, Request
 from agent_core.settings import Endpoint
 from agent_core.tools.send import Kept
 from tests.agent_core.asking import KEY, ask, assistant, ignore
 from tests.fakes.model_server import Fail, ModelServer, Say
-
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
-    "gg=="
-)
-MAKERS = {
-    "chat": ("/v1", OpenAIChat),
-    "responses": ("/v1", OpenAIResponses),
-    "anthropic": ("", AnthropicMessages),
-}
+from tests.fakes.pictures import MAKERS, PNG, one
 
 
 @pytest.fixture
@@ -45,10 +33,6 @@ async def model(request: pytest.FixtureRequest, server: ModelServer) -> AsyncIte
     made: Any = make(Endpoint(provider="p", base_url=url, api_key=KEY, key_setting="P_API_KEY"))
     yield made
     await made.close()
-
-
-def one(ref: str, size: int = len(PNG)) -> Picture:
-    return Picture(ref=ref, path=f"incoming/{ref}.png", mime="image/png", size=size)
 
 
 async def asked(*messages: Message) -> Request:

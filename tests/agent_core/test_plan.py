@@ -16,22 +16,7 @@ from agent_core.orchestration.plan import (
     revised,
     still_open,
 )
-
-
-def plan(*steps: str) -> Plan:
-    """'id need need' for each step."""
-    made = (step.split() for step in steps)
-    return Plan(
-        title="t", steps=tuple(Step(id=i, description=f"do {i}", needs=tuple(n)) for i, *n in made)
-    )
-
-
-def ids(steps: tuple[Step, ...]) -> str:
-    return " ".join(step.id for step in steps)
-
-
-def states(one: Plan) -> dict[str, str]:
-    return {step.id: step.state for step in one.steps}
+from tests.agent_core.plan_values import ids, plan, states
 
 
 def test_steps_are_ready_when_what_they_need_is_over() -> None:

@@ -1,8 +1,5 @@
 """Profiles: their data, the history that they see, and how people choose one."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,15 +9,7 @@ from agent_core.profiles.built_in import PROFILES
 from agent_core.profiles.profile import recent
 from agent_core.tools.finding.toolsets import Toolsets, within
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import ADMIN, PERSON, Rig, living, quick
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
-
+from tests.stories.rig import ADMIN, PERSON, Rig
 
 # ---- data --------------------------------------------------------------------------------
 

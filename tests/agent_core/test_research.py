@@ -31,7 +31,7 @@ from agent_core.tools.send import Kept
 from agent_core.tools.toolbox import Toolbox
 from agent_core.tools.web.settings import WebSettings
 from agent_core.tools.web.tools import web_of
-from tests.agent_core.test_scope import Disk
+from tests.agent_core.scope_rig import Disk
 from tests.fakes.web_pages import Answer, WebPages, served
 
 SOURCE = re.compile(r"Source: (.+)\n(\S+)\n")

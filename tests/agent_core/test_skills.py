@@ -62,8 +62,8 @@ from agent_core.tools.files import file_tools
 from agent_core.tools.send import Kept
 from agent_core.tools.shell import command_tools
 from agent_core.tools.toolbox import Toolbox
-from tests.agent_core.test_agent import provider
-from tests.agent_core.test_scope import Disk
+from tests.agent_core.library_rig import provider
+from tests.agent_core.scope_rig import Disk
 from tests.fakes.model_server import Call, ModelServer, Say
 
 WHAT = fields({"what": text("")})

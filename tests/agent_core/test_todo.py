@@ -6,9 +6,9 @@ from agent_core.context import todo
 from agent_core.events import PlanMade
 from agent_core.orchestration.plan import Plan, moved
 from agent_core.orchestration.planner import read_steps
-from tests.agent_core.test_orchestrator import World, events
-from tests.agent_core.test_plan import plan, states
-from tests.agent_core.test_scope import Disk
+from tests.agent_core.orchestrator_rig import World, events
+from tests.agent_core.plan_values import plan, states
+from tests.agent_core.scope_rig import Disk
 
 
 def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from agent_core.models.google.client import Gemini
 from agent_core.models.port import Model, Reply, Request
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, ask, assistant, ignore
-from tests.agent_core.test_pictures import MAKERS, PNG, one
-from tests.agent_core.test_scope import Crew, Disk, make
+from tests.agent_core.scope_rig import Crew, Disk, make
 from tests.fakes.model_server import Fail, ModelServer, Say
+from tests.fakes.pictures import MAKERS, PNG, one
 
 EVERY = {**MAKERS, "google": ("", Gemini)}
 CALL = ToolCall(id="c1", name="look", arguments="{}")

@@ -1,7 +1,6 @@
 """Sets of tools, the search for one, calls by name, and what all of it costs a request."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,14 +20,7 @@ from agent_core.tools.finding.tools import meant
 from agent_core.tools.finding.toolsets import BUILT_IN, Toolsets, within
 from agent_core.tools.toolbox import Prepared, Toolbox, Unfit
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import ADMIN, PERSON, Rig, living, quick
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+from tests.stories.rig import ADMIN, PERSON, Rig
 
 
 def sets(text: str, places: str = "") -> Toolsets:

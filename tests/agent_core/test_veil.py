@@ -23,8 +23,8 @@ from agent_core.models.port import (
 )
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Toolbox
-from tests.agent_core.test_orchestrator import World
-from tests.agent_core.test_scope import Disk
+from tests.agent_core.orchestrator_rig import World
+from tests.agent_core.scope_rig import Disk
 
 SECRET = "abcabd-abcabd"
 HIDES = Words({SECRET: "[TOKEN]", "abcab": "[SHORT]", "dab-": "[OVER]"})

@@ -8,7 +8,7 @@ from cron.job import ScheduleError
 from cron.schedule import read_schedule
 from gateway.errors import StoreFailed
 from gateway.store.sqlite import SqliteStore
-from tests.cron.test_schedule import due
+from tests.cron.schedule_rig import due
 
 TESTS = Path(__file__).parents[1]
 DUE = {

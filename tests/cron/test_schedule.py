@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,17 +13,9 @@ from cron.schedule import MACROS, read_schedule
 from cron.timetable import Times
 from cron.trigger import missed, next_fire, times
 from gateway.cli.main import main
+from tests.cron.schedule_rig import at, due
 
 NEW_YORK, LORD_HOWE, CAIRO = "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"
-
-
-def at(text: str) -> float:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
-
-
-def due(schedule: str, zone: str, start: str, count: int) -> list[str]:
-    found = times(read_schedule(schedule, zone), zone, at(start))
-    return [f"{datetime.fromtimestamp(one, UTC):%m-%d %H:%M}" for one in islice(found, count)]
 
 
 @pytest.mark.parametrize(

@@ -3,46 +3,15 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from gateway.errors import StoreFailed
 from gateway.ops import doors as module
 from gateway.ops import http
-from gateway.ops.doors import Doors
-
-HALF = b"GET / HTTP/1.1\r\nHost: a\r\nX-Ha"
-
-
-@asynccontextmanager
-async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
-    doors = Doors(most)
-
-    async def echo(request: web.Request) -> web.Response:
-        return web.Response(body=await request.read())
-
-    async def slow(request: web.Request) -> web.Response:
-        await asyncio.sleep(0.5)
-        return web.Response(text="slow")
-
-    app = web.Application(middlewares=[doors.watch])
-    app.add_routes([web.get("/", echo), web.post("/", echo), web.get("/slow", slow)])
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    make = runner.server
-    assert make is not None
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: doors.protocol(make()), "127.0.0.1", 0)
-    try:
-        yield "127.0.0.1", server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        await runner.cleanup()
+from tests.gateway.doors_rig import HALF, served
 
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
@@ -146,8 +115,7 @@ async def test_work_under_way_makes_no_room() -> None:
 SMALL = """
 import asyncio, resource, socket, sys, json
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
-from tests.gateway.test_doors import served, HALF
-import tests.gateway.test_doors as own
+from tests.gateway.doors_rig import served
 
 async def main():
     async with served() as address:

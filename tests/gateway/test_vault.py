@@ -3,7 +3,6 @@
 import base64
 import io
 import stat
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,10 @@ from gateway.cli.main import main
 from gateway.messages import digest
 from gateway.vault.vault import FILE, LEAST, Unfit, Vault
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import FRIEND, PERSON, Rig, living, quick
+from tests.stories.rig import FRIEND, PERSON, Rig
 
 VALUE = "hunter2-not-in-a-chat"
 WHERE = Rig.where().id
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def test_it_is_kept_for_its_owner_alone(tmp_path: Path) -> None:

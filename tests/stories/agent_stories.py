@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from tests.fakes.model_server import Call, Json, Say, Slow, Step
 from tests.fakes.web_pages import served
 from tests.gateway.process import KEY
+from tests.stories.budget_rig import PRICES, looks
+from tests.stories.memory_rig import TEA, memory
+from tests.stories.plan_rig import ASK, CHAIN, plan
+from tests.stories.research_rig import fact, thinks, web_of
 from tests.stories.rig import write
 from tests.stories.surfaces import Held, Surface
 from tests.stories.surfaces.story import delivered, story
-from tests.stories.test_budget_story import PRICES, looks
-from tests.stories.test_memory_story import TEA, memory
-from tests.stories.test_plan_story import ASK, CHAIN, plan
-from tests.stories.test_research_story import fact, thinks, web_of
 
 # ---- research --------------------------------------------------------------------------------
 

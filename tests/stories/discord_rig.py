@@ -97,9 +97,3 @@ async def opened(
             for logger in loggers:
                 logger.removeHandler(made.log)
                 logger.setLevel(logging.NOTSET)
-
-
-@pytest.fixture
-async def discord_rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordRig]:
-    async with opened(DiscordServer(), tmp_path, monkeypatch) as made:
-        yield made

@@ -1,7 +1,6 @@
 """Who may talk, over Telegram: strangers, viewers, groups, quotas, pairing and linking in chat."""
 
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,21 +18,12 @@ from tests.stories.rig import (
     PERSON,
     STRANGER,
     Rig,
-    living,
     mention,
-    quick,
     write,
 )
 
 OTHER_GROUP = -1008
 TO_BOT = mention("@test_bot")
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def call(rig: Rig, text: str, user: int = PERSON, **more: object) -> dict:

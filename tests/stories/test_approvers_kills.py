@@ -19,7 +19,7 @@ from gateway.views import ApprovalCard
 from tests.fakes.lives import count_points, killed_everywhere, life
 from tests.fakes.world import ROOM, Ledger, Life, _view
 from tests.sampling import some_and_every
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 BOARD = Conversation(platform="test", account="a", channel="board")
 

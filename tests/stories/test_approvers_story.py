@@ -1,10 +1,5 @@
 """Who decides, over Telegram: deciders by risk, several yeses, reminders, escalation."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
-
 from gateway.messages import QuestionDue
 from gateway.store.rows import QuestionRow
 from gateway.texts import say
@@ -17,9 +12,7 @@ from tests.stories.rig import (
     STRANGER,
     Json,
     Rig,
-    living,
     mention,
-    quick,
     token,
     write,
 )
@@ -27,13 +20,6 @@ from tests.stories.rig import (
 SECOND = 14
 """Another admin."""
 ADMINS = {"TELEGRAM_ADMIN_USERS": f"{ADMIN},{SECOND}"}
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def asked_in_group(rig: Rig, **settings: str) -> Json:

@@ -2,22 +2,13 @@
 what cannot be read is answered, and the conversation goes on."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Call, Json, Say
-from tests.stories.rig import PERSON, Rig, living, quick
+from tests.stories.rig import PERSON, Rig
 
 DEEP = "[" * 3_000
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def goes_on(rig: Rig) -> None:

@@ -7,20 +7,19 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from gateway.vault.vault import Vault
 from gateway.wiring.agent_default import TurnkeeperAgent
-from tests.agent_core.test_events import BROWSED, journaled
+from tests.agent_core.events_rig import BROWSED, journaled
 from tests.fakes.browser import MISSING, find
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.web_pages import Answer, WebPages, served
-from tests.stories.rig import PERSON, Rig, labels, living, quick
-from tests.stories.test_pictures_story import shown
-from tests.stories.test_research_story import web_of
+from tests.stories.pictures_rig import shown
+from tests.stories.research_rig import web_of
+from tests.stories.rig import PERSON, Rig, labels
 
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
@@ -30,13 +29,6 @@ FORM = (
     "<title>Order</title><form action='/done'><label>Name <input name=n></label>"
     "<button>Send it</button></form>"
 )
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from gateway.views import Reply
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 
 class ShortAgent(ScriptedAgent):

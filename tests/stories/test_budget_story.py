@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,9 @@ from gateway.settings import Settings, SettingsError
 from gateway.spending.ledger import Ledger, Payer
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import ADMIN, FRIEND, PERSON, Rig, living, quick
-from tests.stories.test_plan_story import ASK, CHAIN, GOOD
-
-PRICES = json.dumps({"openai/fake-model": {"input": 1.0, "cached": 0.1, "output": 10.0}})
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
-
-
-def looks(count: int) -> list[Call]:
-    return [Call("list_files", json.dumps({"path": ".", "pattern": f"{n}*"})) for n in range(count)]
+from tests.stories.budget_rig import PRICES, looks
+from tests.stories.plan_rig import ASK, CHAIN, GOOD
+from tests.stories.rig import ADMIN, FRIEND, PERSON, Rig
 
 
 async def test_a_turn_is_warned_and_then_sums_up(rig: Rig) -> None:

@@ -17,6 +17,7 @@ from agent_core import ambient
 from agent_core.orchestration.brief import Brief
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TurnkeeperAgent
+from tests.fakes.clocks import Skipping
 from tests.fakes.model_server import Call, Calls, Cut, Empty, Events, Fail, Hang, Say, Slow, Stop
 from tests.fakes.ports import free_port
 from tests.stories.rig import (
@@ -34,13 +35,6 @@ from tests.stories.rig import (
 
 SECRET = "a-secret-of-the-webhook"
 T = TypeVar("T")
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 # ---- what comes in -------------------------------------------------------------------------
@@ -306,34 +300,6 @@ async def test_no_model_at_all(rig: Rig) -> None:
 
 
 # ---- Telegram ------------------------------------------------------------------------------
-
-
-class Skipping:
-    """The machine's clock, moved on by hand; whoever waits is woken by it."""
-
-    def __init__(self) -> None:
-        self._real = ambient.SystemClock()
-        self.ahead = 0.0
-        self._moved = asyncio.Event()
-
-    def now(self) -> float:
-        return self._real.now() + self.ahead
-
-    def monotonic(self) -> float:
-        return self._real.monotonic() + self.ahead
-
-    async def wait(self, seconds: float) -> None:
-        end = self.monotonic() + seconds
-        while (left := end - self.monotonic()) > 0:
-            try:
-                await asyncio.wait_for(self._moved.wait(), left)
-            except TimeoutError:
-                return
-
-    def skip(self, seconds: float) -> None:
-        self.ahead += seconds
-        self._moved.set()
-        self._moved = asyncio.Event()
 
 
 @pytest.fixture

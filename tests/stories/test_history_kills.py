@@ -18,7 +18,7 @@ from gateway.views import ApprovalCard, Notice, Reply
 from tests.fakes.lives import Story, count_points, killed_everywhere
 from tests.fakes.world import ROOM, Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 ROUNDS = ("note", "look", "add", "deploy", "look")
 

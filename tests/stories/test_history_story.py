@@ -4,8 +4,6 @@ one that has grown long."""
 import json
 import re
 import sqlite3
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -16,18 +14,12 @@ from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Calls, Fail, Json, Say
 from tests.fakes.model_steps import Step
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, living, mention, quick, write
+from tests.stories.history_rig import SHORT, summaries, until_long
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, mention, write
 
 AUTO = {"TELEGRAM_ADMIN_USERS": f"{ADMIN},{PERSON}"}
 """The person is an admin, whose own writes need no approval."""
 GROUPS = {"TELEGRAM_ALLOWED_CHATS": str(GROUP)}
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def ask(rig: Rig, text: str, answer: str, *steps: Step, chat: int = PERSON) -> None:
@@ -205,41 +197,9 @@ async def test_a_person_resumes_only_what_they_may_see(rig: Rig) -> None:
 
 # ---- long conversations ------------------------------------------------------------------
 
-SHORT = {
-    "CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "9000",
-    "CONTEXT_COMPRESSION_PRESERVE_RECENT": "4",
-    "FLASH_MODEL": "openai/fake-flash",
-    "MEMORY_ENABLED": "off",
-}
-LONG = "word " * 700
-
-
-def summaries(rig: Rig) -> list[Json]:
-    """Requests for a summary."""
-    found = (one.body for one in rig.model.requests if one.body["model"] == "fake-flash")
-    return list(found)
-
 
 def told(body: Json) -> str:
     return json.dumps(body["messages"])
-
-
-async def until_long(rig: Rig, summary: Step) -> int:
-    """Ask long questions until a summary is asked for; how many it took."""
-
-    def answer(body: Json) -> Step:
-        return summary if body["model"] == "fake-flash" else Say("answered")
-
-    rig.model.script(*[answer] * 50)
-    for n in range(15):
-        before = len(rig.said())
-        rig.telegram.say(PERSON, f"question {n} {LONG}")
-        await rig.telegram.wait(lambda before=before: len(rig.said()) > before)
-        await rig.quiet()
-        if summaries(rig):
-            rig.model.steps.clear()
-            return n
-    raise AssertionError("it was never too long")
 
 
 def told_by(rig: Rig) -> list[UsageCounted | Compressed]:

@@ -17,7 +17,7 @@ from gateway.views import ApprovalCard, Notice, Reply
 from tests.fakes.lives import Died, count_points, life
 from tests.fakes.world import ANN, ROOM, Ledger, Life, _view
 from tests.sampling import some_and_every, spread
-from tests.stories.test_kills import _card, _finals, check
+from tests.stories.kills_rig import check, finals, open_card
 
 Act = Callable[[Life], Awaitable[None]]
 
@@ -75,9 +75,9 @@ def at_each_point(
 async def short_story(one: Life) -> None:
     """One message with tools and an approval that the interference may decide or end."""
     await one.say("m2", "do note look|deploy add")
-    await one.until(lambda: _card(one) or _over(one))
-    if _card(one):
-        await one.press("p1", _card(one).buttons[0].token)
+    await one.until(lambda: open_card(one) or _over(one))
+    if open_card(one):
+        await one.press("p1", open_card(one).buttons[0].token)
     await one.until(lambda: _over(one))
     await one.quiet()
     await one.say("m3", "bye")
@@ -186,9 +186,9 @@ def test_a_message_at_every_point_is_used_exactly_once(mode: str, some: int) -> 
 def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(some: int) -> None:
     async def story(one: Life) -> None:
         await one.say("m2", "do note look|deploy add")
-        await one.until(lambda: _card(one) or _over(one) or _stolen(one))
-        if _card(one) and not _stolen(one):
-            await one.press("p1", _card(one).buttons[0].token)
+        await one.until(lambda: open_card(one) or _over(one) or _stolen(one))
+        if open_card(one) and not _stolen(one):
+            await one.press("p1", open_card(one).buttons[0].token)
         await one.until(lambda: _over(one) or _stolen(one))
         await one.quiet()
 
@@ -207,12 +207,12 @@ def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(some: int) -> 
             one.host.wake(conversation)
         await one.say("m1", "hello")
         await one.say("m2", "do note look|deploy add")
-        await one.until(lambda: _card(one) or _finals(one, "done note"))
-        if _card(one):
-            await one.press("p1", _card(one).buttons[0].token)
-        await one.until(lambda: _finals(one, "done note"))
+        await one.until(lambda: open_card(one) or finals(one, "done note"))
+        if open_card(one):
+            await one.press("p1", open_card(one).buttons[0].token)
+        await one.until(lambda: finals(one, "done note"))
         await one.say("m3", "bye")
-        await one.until(lambda: _finals(one, "ack bye") and _finals(one, "ack hello"))
+        await one.until(lambda: finals(one, "ack bye") and finals(one, "ack hello"))
         await one.quiet()
 
     points = count_points(story)

@@ -1,8 +1,6 @@
 """Jobs and runs over the HTTP API: the same rights as in a chat."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -11,7 +9,7 @@ from gateway.jobs.port import Asker, Job, Wish
 from gateway.messages import Conversation, Sender
 from tests.fakes.model_server import Json, Say
 from tests.stories.jobs_rig import book, make, settled
-from tests.stories.rig import Rig, living, quick
+from tests.stories.rig import Rig
 
 BEARER = "a-token-of-the-page-0123456789"
 OWNER = Sender(platform="web", id="owner", name="owner")
@@ -19,11 +17,9 @@ HOME = Conversation(platform="web", account="local", channel="owner~c1", private
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        await made.start(TURNKEEPER_TOKEN=BEARER)
-        yield made
+async def rig(rig: Rig) -> Rig:
+    await rig.start(TURNKEEPER_TOKEN=BEARER)
+    return rig
 
 
 async def ask(rig: Rig, way: str, path: str, token: str = BEARER, **body: str) -> tuple[int, Json]:

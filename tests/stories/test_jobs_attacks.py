@@ -1,21 +1,19 @@
 """Attacks on `POST /hooks`, case by case: forged, repeated, damaged and too large calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
 
 from agent_core import ambient
-from agent_core.ambient import SystemClock
 from gateway.jobs.work.hooks import ADDRESS, secret_name
 from gateway.vault.vault import Vault
 from tests.fakes.model_server import Say
+from tests.stories.hooks_rig import BODY, call, github, mac, plain, prepare, standard
 from tests.stories.jobs_rig import Shifted, pass_until, runs, settled
-from tests.stories.rig import PATIENCE, Rig, living, quick
-from tests.stories.test_jobs_hooks import BODY, call, github, mac, plain, prepare, standard
+from tests.stories.rig import PATIENCE, Rig
 
 Case = Callable[[Rig, Shifted], Awaitable[None]]
 CASES: dict[str, Case] = {}
@@ -30,21 +28,11 @@ def case(name: str) -> Callable[[Case], Case]:
 
 
 @pytest.fixture
-def clock() -> Iterator[Shifted]:
-    shifted = Shifted()
-    ambient.use(shifted)
-    yield shifted
-    ambient.use(SystemClock())
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        prepare(made.home, made.where().id)
-        await made.start()
-        await made.until(lambda: made.log.named("jobs_file_applied"))
-        yield made
+async def rig(rig: Rig) -> Rig:
+    prepare(rig.home, rig.where().id)
+    await rig.start()
+    await rig.until(lambda: rig.log.named("jobs_file_applied"))
+    return rig
 
 
 async def refused(rig: Rig, headers: dict[str, str], body: bytes = BODY, status: int = 401) -> None:

@@ -2,9 +2,7 @@
 with it. Over Telegram, the real gateway and model SDK."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -13,16 +11,9 @@ from gateway.messages import job_token
 from gateway.texts import say
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import TITLE, book, card_of, make, only, runs
-from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, labels, living, quick, token
+from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, labels, token
 
 SURE = ["Delete for good", "Keep"]
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def listed(rig: Rig, chat: int = PERSON) -> Json:

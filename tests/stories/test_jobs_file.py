@@ -2,17 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from agent_core import ambient
-from agent_core.ambient import SystemClock
 from gateway.cli.main import main
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.jobs_rig import Shifted, book, fire, make, only, runs, settled
-from tests.stories.rig import ADMIN, PERSON, Rig, labels, living, quick
+from tests.stories.rig import ADMIN, PERSON, Rig, labels
 
 REPORT = """\
 # the operator's jobs
@@ -51,23 +48,11 @@ deliver = ["here", "fax:12"]
 
 
 @pytest.fixture
-def clock() -> Iterator[Shifted]:
-    shifted = Shifted()
-    ambient.use(shifted)
-    yield shifted
-    ambient.use(SystemClock())
-
-
-@pytest.fixture
-async def rig(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Shifted
-) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        made.home.mkdir()
-        for name, value in made.env().items():
-            monkeypatch.setenv(name, value)
-        yield made
+async def rig(clock: Shifted, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    rig.home.mkdir()
+    for name, value in rig.env().items():
+        monkeypatch.setenv(name, value)
+    return rig
 
 
 Cli = Callable[..., Awaitable[tuple[int, str]]]

@@ -24,7 +24,7 @@ from gateway.messages import Conversation, job_token
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
 from tests.sampling import some_and_every
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 T = TypeVar("T")
 sends: Counter[int] = Counter()

@@ -2,13 +2,10 @@
 missed while nothing ran, failed and retried."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
 from agent_core import ambient
-from agent_core.ambient import SystemClock
 from gateway.jobs.port import Job, Run
 from gateway.messages import JobFired
 from tests.fakes.model_server import Call, Fail, Say
@@ -32,29 +29,15 @@ from tests.stories.rig import (
     PERSON,
     Rig,
     labels,
-    living,
     mention,
-    quick,
     write,
 )
 from tests.stories.surfaces import Web
 
 
 @pytest.fixture
-def clock() -> Iterator[Shifted]:
-    shifted = Shifted()
-    ambient.use(shifted)
-    yield shifted
-    ambient.use(SystemClock())
-
-
-@pytest.fixture
-async def rig(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Shifted
-) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+async def rig(clock: Shifted, rig: Rig) -> Rig:
+    return rig
 
 
 async def test_made_in_words_and_nothing_before_the_press(rig: Rig) -> None:

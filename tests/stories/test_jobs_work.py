@@ -2,19 +2,15 @@
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from agent_core import ambient
-from agent_core.ambient import SystemClock
 from gateway.jobs.port import Draft, Job, Run
 from gateway.messages import digest
 from tests.fakes.model_server import Call, Say
 from tests.stories.jobs_rig import Shifted, book, card_of, fire, make, only, schedule, settled
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, labels, living, quick
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, labels
 
 NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
 PRICES = '{"openai/fake-model": {"input": 1000, "output": 1000}}'
@@ -24,20 +20,8 @@ ISOLATED = {"SANDBOX_PROVIDER": "bwrap"}
 
 
 @pytest.fixture
-def clock() -> Iterator[Shifted]:
-    shifted = Shifted()
-    ambient.use(shifted)
-    yield shifted
-    ambient.use(SystemClock())
-
-
-@pytest.fixture
-async def rig(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Shifted
-) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+async def rig(clock: Shifted, rig: Rig) -> Rig:
+    return rig
 
 
 def put(rig: Rig, **fields: object) -> None:

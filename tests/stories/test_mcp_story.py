@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 
 from agent_core.mcp import connection
-from tests.agent_core.test_background import gone, there
 from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, Hang, Json, Say
+from tests.fakes.processes import gone, there
 from tests.gateway.process import START, World, peopled
-from tests.stories.rig import ADMIN, PERSON, Rig, living, quick
+from tests.stories.mcp_rig import find, note, stdio, through
+from tests.stories.rig import ADMIN, PERSON, Rig
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
+async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.setattr(connection, "FIRST", 0.1)
-    async with living(tmp_path) as made:
-        yield made
+    return rig
 
 
 @pytest.fixture
@@ -31,27 +30,8 @@ def http(tmp_path: Path) -> Iterator[Http]:
     server.stop()
 
 
-def stdio(rig: Rig, *more: str, name: str = "notes", **fields: object) -> str:
-    """MCP_SERVERS with a child process; it writes its effects into a file."""
-    dead = str(rig.folder / "dead")
-    started = {"command": sys.executable, "args": arguments(note(rig), "--dead", dead, *more)}
-    return json.dumps([{"name": name, "env": {"TOKEN": "TOKEN-SECRET"}, **started, **fields}])
-
-
-def note(rig: Rig) -> Path:
-    return rig.folder / "note"
-
-
 def effects(rig: Rig) -> list[str]:
     return note(rig).read_text().splitlines() if note(rig).exists() else []
-
-
-def find(query: str) -> Call:
-    return Call("find_tools", json.dumps({"query": query}))
-
-
-def through(name: str, **given: object) -> Call:
-    return Call("call_tool", json.dumps({"name": name, "arguments": given}))
 
 
 def direct(name: str, **given: object) -> Call:

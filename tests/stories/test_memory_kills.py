@@ -29,7 +29,7 @@ from tests.contracts.redis_server import redis_server
 from tests.fakes.lives import count_points, killed_at
 from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every, spread
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 TEA, FALCON = "Ann likes tea.", "It is called Falcon."
 STEPS = {

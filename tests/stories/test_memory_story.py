@@ -3,30 +3,14 @@ never lets a private chat be known in a group."""
 
 import json
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from agent_core.memory.recall import CHANGED, HEAD
 from tests.fakes.model_server import Call, Calls, Json, Say
 from tests.fakes.model_steps import Step
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, Rig, living, mention, quick
+from tests.stories.memory_rig import COFFEE, FALCON, TEA, memory
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, Rig, mention
 
-TEA, COFFEE, FALCON = "Ann likes tea.", "Ann likes coffee.", "The project is called Falcon."
 DEMO = "The demo is on Monday."
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
-
-
-def memory(action: str, text: str = "", target: str = "memory", old: str = "") -> Call:
-    wanted = {"action": action, "target": target, "text": text, "old_text": old}
-    return Call("memory", json.dumps({key: value for key, value in wanted.items() if value}))
 
 
 BOTH = Calls([memory("add", TEA, "user"), memory("add", FALCON)])

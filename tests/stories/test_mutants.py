@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from agent_core.journal import Answered
 from gateway.store.sqlite import SqliteStore
-from tests.stories import test_rules as rules
+from tests.stories import rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 

@@ -2,23 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.sessions import reading
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, living, mention, quick
+from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
+async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.setattr(reading, "FETCH_PAUSE", 0.01)
-    async with living(tmp_path) as made:
-        yield made
+    return rig
 
 
 def document(rig: Rig, name: str, data: bytes = b"a,b\n1,2\n") -> dict[str, Any]:

@@ -2,25 +2,17 @@
 
 import json
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import ADMIN, Rig, labels, living, quick
+from tests.stories.rig import ADMIN, Rig, labels
 
 CONTROLS = "".join(map(chr, (*range(1, 9), 11, 12, *range(14, 32), *range(0x7F, 0xA0))))
 ODD = f"a{CONTROLS}\u202eb\u2066\ufffe\uffffc"
 HALVES = "half \ud83d and \udc00 nul \0 end"
 BYTES = [bytes([n]) for n in range(1, 256) if n != 0x2F]
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def plant(workspace: Path) -> int:

@@ -1,20 +1,12 @@
 """What comes besides words: albums, cut-up pastes, voice notes; and files given back."""
 
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import PERSON, Rig, living, quick
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+from tests.stories.rig import PERSON, Rig
 
 
 async def test_a_paste_that_telegram_cut_up_is_one_turn(rig: Rig) -> None:

@@ -2,8 +2,6 @@
 Over Telegram, the real gateway and model SDK."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +10,7 @@ from gateway.store.rows import Rule
 from gateway.texts import say
 from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Say
+from tests.stories.isolated import Isolated
 from tests.stories.rig import (
     FRIEND,
     GROUP,
@@ -19,25 +18,20 @@ from tests.stories.rig import (
     Json,
     Rig,
     labels,
-    living,
     mention,
-    quick,
     write,
 )
-from tests.stories.test_telegram_story import Isolated
 
 LS = Call("run_command", '{"command": "ls"}')
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     async def found() -> Isolated:
         return Isolated()
 
-    quick(monkeypatch)
     monkeypatch.setattr(assembly, "detect", found)
-    async with living(tmp_path) as made:
-        yield made
+    return rig
 
 
 async def allowed(rig: Rig, call: Call, label: str, chat: int = PERSON) -> None:

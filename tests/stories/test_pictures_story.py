@@ -1,37 +1,10 @@
 """A photo that a person sends is before the model's eyes, as it was sent, for as long as it is
 part of the conversation."""
 
-import base64
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
-
-from tests.agent_core.test_pictures import PNG
 from tests.fakes.model_server import Say
-from tests.stories.rig import PERSON, Rig, living, quick
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
-
-
-def photo(rig: Rig, data: bytes, caption: str) -> None:
-    rig.telegram.files["p"] = data
-    size = {"file_id": "p", "file_unique_id": "u", "width": 10, "height": 10}
-    rig.telegram.say(PERSON, "", caption=caption, photo=[size | {"file_size": len(data)}])
-
-
-def shown(rig: Rig, n: int = -1) -> list[bytes]:
-    return [
-        base64.b64decode(part["image_url"]["url"].partition(",")[2])
-        for message in rig.model.requests[n].body["messages"]
-        for part in (message["content"] if isinstance(message["content"], list) else ())
-        if part["type"] == "image_url"
-    ]
+from tests.fakes.pictures import PNG
+from tests.stories.pictures_rig import photo, shown
+from tests.stories.rig import PERSON, Rig
 
 
 async def test_a_photo_is_seen_and_stays_as_it_was(rig: Rig) -> None:

@@ -19,8 +19,8 @@ from gateway.views import Reply as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import ALL, SOME
-from tests.stories.test_kills import assert_clean, on_redis, on_sqlite  # noqa: F401  # a fixture
-from tests.stories.test_plan_kills import answers, purpose, written
+from tests.stories.kills_rig import assert_clean, on_sqlite
+from tests.stories.plan_kills_rig import answers, purpose, written
 
 FAILS = {"s1": ("note", ()), "s2": ("look", ("s1",))}
 WORKS = {"t1": ("add", ()), "t2": ("look", ("t1",))}

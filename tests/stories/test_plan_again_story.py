@@ -3,8 +3,6 @@ what, when, and whatever dies in between. Over Telegram, the real gateway and mo
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from gateway.plans import amend
 from gateway.store.rows import Changes, Lease, OutboxRow
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
+from tests.stories.plan_rig import ASK, CHAIN, GOOD, pass_on, plan
 from tests.stories.rig import (
     ADMIN,
     FRIEND,
@@ -21,21 +20,11 @@ from tests.stories.rig import (
     Json,
     Rig,
     labels,
-    living,
     mention,
-    quick,
     token,
 )
-from tests.stories.test_plan_story import ASK, CHAIN, GOOD, pass_on, plan
 
 BAD, NONE = Say('{"ok": false, "why": "nobody there"}'), Say('{"steps": []}')
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def failed(rig: Rig) -> Json:

@@ -3,7 +3,7 @@ Telegram with the real gateway and model SDK, and re-run with a kill at every po
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,22 +14,15 @@ from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.world import Ledger, Life, _view
 from tests.sampling import some_and_every
-from tests.stories.rig import PERSON, Rig, living, quick
-from tests.stories.test_plan_kills import PlannedAgent, purpose, story, written
-from tests.stories.test_plan_story import ASK, GOOD, asked, hold, pass_on, plan, step_of
+from tests.stories.plan_kills_rig import PlannedAgent, purpose, story, written
+from tests.stories.plan_rig import ASK, GOOD, asked, hold, pass_on, plan, step_of
+from tests.stories.rig import PERSON, Rig
 
 WHICH = {"question": "which?", "kind": "decision", "options": ["all", "some"]}
 STEPS = plan(
     "hosts: List the hosts", "limits: Ask for limits", "prices < hosts: Look prices up",
     "sums < prices: Add them up", "table < sums limits: Write it",
 )  # fmt: skip
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def answer(body: Json) -> Say | Call:

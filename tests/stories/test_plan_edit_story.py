@@ -3,13 +3,10 @@ to see it first. Over Telegram, the real gateway and model SDK."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
+from tests.stories.plan_rig import ASK, CHAIN, GOOD, asked, hold, pass_on, plan, step_of
 from tests.stories.rig import (
     FRIEND,
     GROUP,
@@ -17,19 +14,9 @@ from tests.stories.rig import (
     Json,
     Rig,
     labels,
-    living,
     mention,
-    quick,
     write,
 )
-from tests.stories.test_plan_story import ASK, CHAIN, GOOD, asked, hold, pass_on, plan, step_of
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def begun(rig: Rig, *answers: Say | Call, steps: Say = CHAIN) -> None:

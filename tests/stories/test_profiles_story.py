@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 
 from agent_core.sandboxes.bwrap import PlainSubprocess
-from tests.agent_core.test_background import a_mark, gone, there
 from tests.fakes.model_server import Call, Say
+from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
 from tests.gateway.process import START, World, peopled
-from tests.stories.rig import ADMIN, PERSON, Rig, living, quick, token
+from tests.stories.mcp_rig import find, stdio, through
+from tests.stories.rig import ADMIN, PERSON, Rig, token
 from tests.stories.surfaces.web import Web
-from tests.stories.test_mcp_story import find, stdio, through
 
 NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
 NO_PYTHON = pytest.mark.skipif(
@@ -28,13 +28,6 @@ TIERS = pytest.mark.parametrize(
     "tier", [pytest.param("bwrap", marks=NO_BWRAP), "unsafe-subprocess"]
 )
 ANEW = "the one before is gone (the gateway was started anew), with its variables"
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def call(name: str, **given: object) -> Call:

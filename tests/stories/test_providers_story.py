@@ -1,15 +1,12 @@
 """The same conversation with each provider, in each protocol that it is spoken to in: an approval
 over a restart, a picture, a second turn; nothing that was sent before is sent differently."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from tests.agent_core.test_pictures import PNG
 from tests.fakes.model_server import Say, Think
-from tests.stories.rig import PERSON, Rig, living, quick, write
-from tests.stories.test_pictures_story import photo
+from tests.fakes.pictures import PNG
+from tests.stories.pictures_rig import photo
+from tests.stories.rig import PERSON, Rig, write
 
 PROVIDERS = {
     "openai": ("openai/fake-model", "/v1", {}, "messages"),
@@ -22,13 +19,6 @@ PROVIDERS = {
         "gemini/gemini-3.8-flash", "", {"GEMINI_API_MODE": "generate_content"}, "contents",
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -10,7 +10,7 @@ from gateway.views import ApprovalCard
 from tests.fakes.lives import count_points, killed_at, killed_everywhere
 from tests.fakes.world import Ledger, Life, _view
 from tests.sampling import some_and_every
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 sends: Counter[int] = Counter()
 

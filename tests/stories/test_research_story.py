@@ -2,7 +2,6 @@
 loopback. Then the same, killed at every point."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -26,25 +25,13 @@ from gateway.views import Media, PlanView
 from gateway.views import Reply as Answer
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.lives import count_points, killed_everywhere
-from tests.fakes.model_server import Call, Json, Say
-from tests.fakes.model_steps import Step
+from tests.fakes.model_server import Json
 from tests.fakes.web_pages import WebPages, html, served
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
 from tests.sampling import some_and_every
-from tests.stories.rig import PERSON, Rig, living, quick
-from tests.stories.test_kills import assert_clean
-
-FRAME = {
-    "title": "Cheap hosts", "kind": "market", "depth": "quick", "queries": ["cheap hosts", "prices"],
-}  # fmt: skip
-FACT = re.compile(r"Host \w+ costs \d+ euros a month, as its own price list says\.")
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+from tests.stories.kills_rig import assert_clean
+from tests.stories.research_rig import answer, fact, thinks, web_of
+from tests.stories.rig import PERSON, Rig
 
 
 @pytest.fixture
@@ -55,43 +42,6 @@ async def site() -> AsyncIterator[WebPages]:
             made.put(f"/{name}", name, f"{words}. " * 6, fact(name, n))
         made.found.append("/gone")
         yield made
-
-
-def fact(name: str, n: int) -> str:
-    return f"Host {name} costs {n + 5} euros a month, as its own price list says."
-
-
-def thinks(shown: str, before: str) -> str:
-    """What a good model answers in a research. `before`: what it was shown before the last."""
-    if "[Research]" in shown:
-        return json.dumps(FRAME)
-    if "[Synthesis]" in shown:
-        return '{"themes": []}'
-    if "[Report]" in shown:
-        marks = re.findall(r"^(f\d+) ", before, re.MULTILINE)
-        return "## Summary\n" + " ".join(f"One host [{mark}]." for mark in marks) + "\n\n## More\nx"
-    found = FACT.search(shown)
-    assert found, shown
-    return json.dumps({"findings": [{"claim": found[0], "quote": found[0]}]})
-
-
-def answer(body: Json) -> Step:
-    messages = [str(message["content"]) for message in body["messages"]]
-    if body["messages"][-1]["role"] == "tool":
-        return Say("The report says it all.")
-    if messages[-1] == "look it up":
-        arguments = {"question": "Which hosts are cheap?", "depth": "quick"}
-        return Call("delegate_to_research", json.dumps(arguments))
-    earlier = [message for message in messages[:-1] if "[Synthesis]" in message]
-    return Say(thinks(messages[-1], earlier[-1] if earlier else ""), words=50)
-
-
-def web_of(site: WebPages) -> dict[str, str]:
-    return {
-        "SEARXNG_URL": site.url,
-        "WEB_ALLOWED_HOSTS": site.place,
-        "FLASH_MODEL": "openai/fake-model",
-    }
 
 
 def in_research_mode(monkeypatch: pytest.MonkeyPatch) -> None:

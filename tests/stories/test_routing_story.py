@@ -1,24 +1,14 @@
 """Which way a request takes when a model is asked, over Telegram and the real model SDK."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from agent_core.orchestration.routes import routing
 from tests.fakes.model_server import Fail, Hang, Json, Say
-from tests.stories.rig import PERSON, Rig, living, quick
+from tests.stories.rig import PERSON, Rig
 
 REPORT = (
     "Compare all vendors of heat pumps in Europe and write me a long report with sources please."
 )
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def asked_about(body: Json) -> bool:

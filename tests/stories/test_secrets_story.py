@@ -1,24 +1,20 @@
 """A secret that a model says, or a command prints in pieces: nobody sees it on its way either."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from gateway.ports import Printed
 from gateway.vault.vault import Vault
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import PERSON, Rig, living, quick
+from tests.stories.rig import PERSON, Rig, quick
 
 VALUE = "sword fish under the bridge"
 WHERE = Rig.where().id
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     quick(monkeypatch, edit_interval=0.0)
-    async with living(tmp_path) as made:
-        yield made
+    return rig
 
 
 async def test_a_secret_in_pieces_is_never_on_the_way(rig: Rig) -> None:

@@ -35,7 +35,7 @@ from gateway.views import Reply as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
 from tests.sampling import some_and_every
-from tests.stories.test_kills import assert_clean
+from tests.stories.kills_rig import assert_clean
 
 
 async def outer(context: SkillContext, params: Values) -> Values:

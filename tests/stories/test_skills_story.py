@@ -2,22 +2,19 @@
 round is a skill, its approvals, and what it leaves behind."""
 
 import json
-from collections.abc import AsyncIterator
 from io import BytesIO
-from pathlib import Path
 
 import pptx
-import pytest
 
-from tests.agent_core.test_events import fill
+from tests.agent_core.events_rig import fill
 from tests.fakes.model_images import PICTURE
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.web_pages import served
 from tests.gateway.process import KEY
-from tests.stories.rig import ADMIN, PATIENCE, PERSON, Rig, living, quick
-from tests.stories.test_research_story import answer as researched
-from tests.stories.test_research_story import fact, web_of
+from tests.stories.research_rig import answer as researched
+from tests.stories.research_rig import fact, web_of
+from tests.stories.rig import ADMIN, PATIENCE, PERSON, Rig
 
 DECK = {
     "title": "Bees", "subtitle": "Why they matter",
@@ -31,13 +28,6 @@ BUILT_IN = (
     "app_builder", "task_planning",
 )  # fmt: skip
 MODELS = {"MAX_MODEL": "openai/big", "PRO_MODEL": "openai/middle", "FLASH_MODEL": "openai/small"}
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def in_mode(rig: Rig, mode: str, who: int = PERSON, **env: str) -> None:

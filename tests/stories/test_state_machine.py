@@ -771,7 +771,6 @@ class Machine(RuleBasedStateMachine):
         most = world.crashes + world.doubts
         assert spare <= most, f"{spare} copies from {world.crashes} crashes, {world.doubts} doubts"
 
-
     def _given_up_cards(self) -> set[str]:
         """Questions whose card may stand unanswered: the platform never told what became of it."""
         letters = [json.loads(body) for (body,) in self.world.rows("SELECT body FROM letters")]

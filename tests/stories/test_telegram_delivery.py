@@ -1,24 +1,15 @@
 """Updates that come late, again and in any order: each one is one turn."""
 
 import random
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from gateway import clock
 from tests.fakes.telegram_server import TelegramServer
-from tests.stories.rig import PERSON, Json, Rig, living, quick
+from tests.stories.rig import PERSON, Json, Rig
 
 TEXTS = tuple(f"message {n}" for n in range(8))
 SECRET = "a-long-random-text"
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def shuffled(telegram: TelegramServer, seed: int) -> None:

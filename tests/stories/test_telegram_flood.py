@@ -2,27 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Call, Slow
 from tests.fakes.model_steps import Json, Step
 from tests.fakes.telegram_limits import Limits
-from tests.stories.rig import Rig, living
+from tests.stories.rig import Rig
+
+pytestmark = pytest.mark.as_in_life
 
 PRIVATE = range(101, 117)
 GROUPS = range(-204, -200)
 WINDOW = 0.99
 """Seconds within which a chat sees one edit at most."""
-
-
-@pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    """Paced as in life."""
-    async with living(tmp_path) as made:
-        yield made
 
 
 def answer(body: Json) -> Step:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from agent_core.sandboxes.bwrap import PlainSubprocess
 from gateway.messages import MessageDeleted, Sender
 from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Calls, ModelServer, Say, Slow
 from tests.fakes.telegram_server import TelegramServer
 from tests.gateway.process import KEY, START, TOKEN, World
+from tests.stories.isolated import Isolated
 from tests.stories.rig import (
     ADMIN,
     FRIEND,
@@ -26,18 +26,10 @@ from tests.stories.rig import (
     STRANGER,
     Rig,
     labels,
-    living,
     mention,
     quick,
     write,
 )
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
 
 
 def eyes(rig: Rig, update: dict) -> bool:
@@ -200,12 +192,6 @@ async def test_for_this_conversation_covers_the_same_risk_until_new(rig: Rig) ->
     await rig.card()
     assert rig.seen(role="user") == ["three"]
     assert not (rig.workspace() / "c.txt").exists()
-
-
-class Isolated(PlainSubprocess):
-    """Says that it isolates, so that the policy lets people approve for longer."""
-
-    isolated = True
 
 
 async def test_always_covers_exactly_that_command(

@@ -3,21 +3,10 @@ Telegram, the real gateway and model SDK."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import ADMIN, PERSON, Rig, labels, living, quick
-from tests.stories.test_plan_story import ASK, plan, step_of
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+from tests.stories.plan_rig import ASK, plan, step_of
+from tests.stories.rig import ADMIN, PERSON, Rig, labels
 
 
 def todo(*items: str) -> Call:

@@ -11,18 +11,11 @@ import pytest
 
 from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
-from tests.agent_core.test_background import a_mark, alive, gone, there
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.model_steps import Step
+from tests.fakes.processes import a_mark, alive, gone, there
 from tests.gateway.process import START, World, peopled
-from tests.stories.rig import PERSON, Rig, living, quick, write
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
-    quick(monkeypatch)
-    async with living(tmp_path) as made:
-        yield made
+from tests.stories.rig import PERSON, Rig, write
 
 
 def back(path: str = "a.txt") -> Call:

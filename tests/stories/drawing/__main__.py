@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.stories.drawing.telling import STORIES, draw_all
-from tests.stories.test_both_surfaces import SURFACES
+from tests.stories.surfaces.chat_stories import SURFACES
 
 
 def main(arguments: list[str]) -> None:

@@ -1,9 +1,9 @@
 """Stories that are only drawn: what is easily shown badly, told for people's eyes alone."""
 
 from tests.fakes.model_server import Call, Calls, Empty, Fail, Say
+from tests.stories.surfaces.chat_stories import ask, run
 from tests.stories.surfaces.story import Story
 from tests.stories.surfaces.surface import Surface
-from tests.stories.test_both_surfaces import ask, run
 
 ROWS = "\n".join(
     f"| [host {n}](https://host{n}.example/a) | {n * 3} € | **{n}** GB |" for n in range(4)

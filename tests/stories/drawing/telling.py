@@ -20,11 +20,11 @@ from tests.stories.drawing.screens import Frame, screen, sheet
 from tests.stories.jobs_rig import Shifted
 from tests.stories.rig import living, quick
 from tests.stories.surfaces import Surface
+from tests.stories.surfaces.chat_stories import NOT_APPLICABLE, SURFACES
+from tests.stories.surfaces.jobs_stories import MONDAY
+from tests.stories.surfaces.jobs_stories import STORIES as OF_JOBS
 from tests.stories.surfaces.story import STORIES as SHARED
 from tests.stories.surfaces.story import Story
-from tests.stories.test_both_surfaces import NOT_APPLICABLE, SURFACES
-from tests.stories.test_jobs_surfaces import MONDAY
-from tests.stories.test_jobs_surfaces import STORIES as OF_JOBS
 
 LIVE = "document.body.dataset.live === 'on'"
 STILL = (

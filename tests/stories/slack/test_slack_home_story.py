@@ -1,28 +1,21 @@
 """App Home through the real gateway: what waits, what runs, jobs; and its buttons."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from adapters.slack import home, receive
-from adapters.slack.adapter import SlackAdapter
-from gateway.views import Abilities
+from adapters.slack import home
 from tests.fakes.model_server import Say
 from tests.fakes.slack_server import labels, shown
 from tests.stories.jobs_rig import schedule
 from tests.stories.rig import write
-from tests.stories.test_slack_story import DEV, DM, SlackRig, living
+from tests.stories.slack_rig import DEV, DM, SlackRig
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
-    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+async def rig(rig: SlackRig, monkeypatch: pytest.MonkeyPatch) -> SlackRig:
     monkeypatch.setattr(home, "PACE", 0.02)
-    async with living(tmp_path) as made:
-        yield made
+    return rig
 
 
 def at_home(rig: SlackRig, user: str = "U0ANN") -> str:

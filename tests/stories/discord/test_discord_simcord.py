@@ -1,22 +1,19 @@
 """Discord as an emulator by others has it: what it refuses would be a violation of ours."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from tests.fakes.discord_server import text_of
 from tests.fakes.discord_simcord import Simcord
 from tests.fakes.model_server import Say
-from tests.stories.discord_rig import DiscordRig, opened
+from tests.stories.discord_rig import DiscordRig
+from tests.stories.plan_rig import ASK, CHAIN, GOOD
 from tests.stories.rig import write
-from tests.stories.test_plan_story import ASK, CHAIN, GOOD
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordRig]:
-    async with opened(Simcord(), tmp_path, monkeypatch) as made:
-        yield made
+def discord() -> Simcord:
+    """Another fake of Discord, which others wrote."""
+    return Simcord()
 
 
 async def test_a_press_on_an_old_message_after_a_restart(rig: DiscordRig) -> None:

@@ -12,11 +12,9 @@ from tests.stories.discord_rig import (
     PERSON,
     STRANGER,
     DiscordRig,
-    discord_rig,
 )
 from tests.stories.rig import write
 
-rig = discord_rig
 LONG = "@bot find the three cheapest hosts in Europe and compare what they cost a month"
 
 

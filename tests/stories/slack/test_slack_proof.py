@@ -2,19 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from adapters.slack import receive
 from adapters.slack.adapter import SlackAdapter
 from gateway.views import Abilities
 from tests.fakes.model_server import Call, Slow
 from tests.fakes.model_steps import Json, Step
 from tests.fakes.slack_limits import Limits
 from tests.fakes.slack_server import shown
-from tests.stories.test_slack_story import SlackRig, living
+from tests.stories.slack_rig import SlackRig
 
 SCALE = 10.0
 CHATS = [f"D0P{n:02d}" for n in range(12)]
@@ -24,13 +21,11 @@ ALLOWED = ",".join(f"U0P{n:02d}" for n in range(60))
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
+async def rig(rig: SlackRig, monkeypatch: pytest.MonkeyPatch) -> SlackRig:
     """Our paces and Slack's limits, both ten times as fast as in life."""
     quick = Abilities(edit_interval=1.2 / SCALE, send_timeout=14.0)
     monkeypatch.setattr(SlackAdapter, "abilities", quick)
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
-    async with living(tmp_path) as made:
-        yield made
+    return rig
 
 
 def answer(body: Json) -> Step:

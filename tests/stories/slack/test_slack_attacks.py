@@ -2,29 +2,21 @@
 list that are Slack's, by its names."""
 
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from adapters.slack import receive
-from adapters.slack.adapter import SlackAdapter
 from agent_core import ambient
-from gateway.ports import Abilities
+from tests.fakes.clocks import Skipping
 from tests.fakes.model_server import Hang, Say
 from tests.fakes.slack_server import packed
-from tests.stories.test_faults import Skipping
-from tests.stories.test_slack_story import DM, SlackRig, living
+from tests.stories.slack_rig import DM, SlackRig
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
-    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
-    async with living(tmp_path) as made:
-        made.transport = "http"
-        await made.start()
-        yield made
+async def rig(rig: SlackRig) -> SlackRig:
+    rig.transport = "http"
+    await rig.start()
+    return rig
 
 
 def said(rig: SlackRig, text: str) -> tuple[bytes, str]:

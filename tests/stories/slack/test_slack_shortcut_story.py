@@ -1,26 +1,13 @@
 """'Ask the agent about this', in the menu of a message: over Slack, the real gateway and SDKs."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.slack import receive
-from adapters.slack.adapter import SlackAdapter
-from gateway.views import Abilities
 from tests.fakes.model_server import Say
-from tests.stories.test_slack_story import DEV, SlackRig, living
+from tests.stories.slack_rig import DEV, SlackRig
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
-    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
-    async with living(tmp_path) as made:
-        yield made
 
 
 async def opened(rig: SlackRig, channel: str, ts: str, user: str = "U0ANN") -> Json:

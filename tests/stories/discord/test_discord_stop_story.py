@@ -5,13 +5,11 @@ import json
 from gateway.texts import say
 from tests.fakes.discord_server import labels, text_of
 from tests.fakes.model_server import Call, Slow
-from tests.stories.discord_rig import CHANNEL, FRIEND, PERSON, DiscordRig, discord_rig
-
-__all__ = ["discord_rig"]
+from tests.stories.discord_rig import CHANNEL, FRIEND, PERSON, DiscordRig
 
 
-async def test_who_asked_stops_what_grows_and_nobody_else(discord_rig: DiscordRig) -> None:
-    rig, discord = discord_rig, discord_rig.discord
+async def test_who_asked_stops_what_grows_and_nobody_else(rig: DiscordRig) -> None:
+    discord = rig.discord
     rig.model.script(Slow(0.02, "word " * 2000))
     await rig.start()
     asked = await discord.say(CHANNEL, "@bot count", PERSON)
@@ -27,9 +25,9 @@ async def test_who_asked_stops_what_grows_and_nobody_else(discord_rig: DiscordRi
 
 
 async def test_a_tool_is_stopped_and_a_press_that_comes_late_does_nothing(
-    discord_rig: DiscordRig,
+    rig: DiscordRig,
 ) -> None:
-    rig, discord = discord_rig, discord_rig.discord
+    discord = rig.discord
     rig.model.script(Call("run_command", json.dumps({"command": "sleep 60"})))
     await rig.start()
     asked = await discord.say(CHANNEL, "@bot wait", PERSON)

@@ -22,13 +22,11 @@ from tests.stories.discord_rig import (
     STRANGER,
     THREAD,
     DiscordRig,
-    discord_rig,
 )
+from tests.stories.plan_rig import ASK, CHAIN, GOOD
 from tests.stories.rig import Rig, write
-from tests.stories.test_plan_story import ASK, CHAIN, GOOD
 
 Json = dict[str, Any]
-rig = discord_rig
 
 
 # ---- talking -------------------------------------------------------------------------------

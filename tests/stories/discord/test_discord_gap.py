@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.discord_gateway import INVALID
-from tests.stories.discord_rig import CHANNEL, DM, FRIEND, PERSON, DiscordRig, discord_rig
-
-rig = discord_rig
+from tests.stories.discord_rig import CHANNEL, DM, FRIEND, PERSON, DiscordRig
 
 
 async def _forgotten(rig: DiscordRig) -> None:

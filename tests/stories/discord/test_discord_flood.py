@@ -10,9 +10,8 @@ from gateway.views import Abilities
 from tests.fakes.discord_server import text_of
 from tests.fakes.model_server import Call, Slow
 from tests.fakes.model_steps import Json, Step
-from tests.stories.discord_rig import DiscordRig, discord_rig
+from tests.stories.discord_rig import DiscordRig
 
-rig = discord_rig
 PEOPLE = range(101, 121)
 LIMITS = {"send": (5, 5.0), "edit": (5, 5.0), "react": (1, 0.25), "type": (5, 5.0)}
 EVERYWHERE = 50

@@ -2,30 +2,19 @@
 and none for what was answered."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from adapters.slack import receive
-from adapters.slack.adapter import SlackAdapter
 from adapters.slack.live import missed
 from gateway import clock
 from gateway.messages import CommandGiven, Inbound, MessageReceived
 from gateway.ports import Scope, Summary, account_scope
-from gateway.views import Abilities
 from tests.adapters.slack_rig import adapter_of, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SlackServer
-from tests.stories.test_slack_story import DEV, DM, SlackRig, living
-
-
-@pytest.fixture
-async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
-    monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
-    async with living(tmp_path) as made:
-        yield made
+from tests.stories.slack_rig import DEV, DM, SlackRig
 
 
 @pytest.mark.parametrize("transport", ["socket", "http"])

@@ -1,0 +1,33 @@
+"""Turns that are told by their events."""
+
+import sqlite3
+
+from agent_core.context.narrate import events_of
+from agent_core.events import (
+    AgentEvent,
+)
+from agent_core.journal import decode
+from tests.fakes.web_pages import WebPages
+from tests.stories.research_rig import fact
+from tests.stories.rig import Rig
+
+BROWSED = {"browser_action", "browser_stream"}
+"""What a turn with a browser emits: tests/stories/test_browser_story.py."""
+
+
+def kind(event: AgentEvent) -> str:
+    return str(event.__struct_config__.tag)
+
+
+def journaled(rig: Rig) -> set[str]:
+    """The kinds of all that the gateway's journals tell."""
+    (store,) = rig.home.glob("*.db")
+    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as db:
+        bodies = [body for (body,) in db.execute("SELECT body FROM records")]
+    return {kind(event) for body in bodies for event in events_of(decode(body))}
+
+
+def fill(site: WebPages) -> None:
+    for n, name in enumerate(("Alpha", "Beta", "Gamma")):
+        words = " ".join(f"{name.lower()}{word}" for word in ("one", "two", "three", "four"))
+        site.put(f"/{name}", name, f"{words}. " * 6, fact(name, n))

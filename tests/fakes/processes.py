@@ -1,0 +1,38 @@
+"""Processes of commands, found by a mark in their words."""
+
+import asyncio
+import itertools
+import os
+
+import psutil
+
+_marks = itertools.count(1)
+
+
+def a_mark() -> str:
+    """Seconds to sleep that no other test sleeps, in any process."""
+    return f"7{os.getpid()}.{next(_marks)}"
+
+
+def alive(mark: str) -> list[psutil.Process]:
+    """Processes with `mark` among their words."""
+    found = []
+    for one in psutil.process_iter():
+        try:
+            if mark in one.cmdline() and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(one)
+        except psutil.Error:
+            continue
+    return found
+
+
+async def gone(mark: str) -> None:
+    async with asyncio.timeout(10):
+        while alive(mark):
+            await asyncio.sleep(0.02)
+
+
+async def there(mark: str) -> None:
+    async with asyncio.timeout(10):
+        while not alive(mark):
+            await asyncio.sleep(0.02)

@@ -1,0 +1,39 @@
+"""The rigs of stories: a clock that can be set, and stores for lives that are killed."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from agent_core import ambient
+from agent_core.ambient import SystemClock
+from gateway.store.redis import RedisStore
+from tests.contracts.redis_server import redis_server
+from tests.fakes.world import Life
+from tests.stories.jobs_rig import Shifted
+
+
+@pytest.fixture
+def clock() -> Iterator[Shifted]:
+    """The machine's clock, which a test may set to another time."""
+    shifted = Shifted()
+    ambient.use(shifted)
+    yield shifted
+    ambient.use(SystemClock())
+
+
+@pytest.fixture(scope="session")
+def on_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Life], None]]:
+    """Lives over a real redis-server, emptied for each world."""
+    server = redis_server(tmp_path_factory.mktemp("redis"))
+
+    def prepare(life: Life) -> None:
+        life.open_store = lambda folder: RedisStore.open(server.url)
+        if not (life.folder / "ledger.jsonl").exists() and not (life.folder / "begun").exists():
+            (life.folder / "begun").touch()
+            client = redis.Redis(unix_socket_path=str(server.socket))
+            client.flushall()
+            client.close()
+
+    yield prepare
+    server.end()
