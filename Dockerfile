@@ -7,7 +7,7 @@ RUN apt-get update \
     && install -d -o turnkeeper -g turnkeeper -m 0700 /data
 
 WORKDIR /app
-COPY pyproject.toml constraints.txt README.md ./
+COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY agent_core agent_core
 COPY gateway gateway
 COPY adapters adapters

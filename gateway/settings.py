@@ -32,7 +32,7 @@ Sandbox = Literal["auto", "bwrap", "unsafe-subprocess"]
 Env: TypeAlias = Mapping[str, str]
 T = TypeVar("T")
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 FILE = "turnkeeper.toml"
 QUESTION_EXPIRES = 7 * 86_400.0
 QUESTION_REMINDER = 4 * 3_600.0

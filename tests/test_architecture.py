@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -51,7 +52,7 @@ HOSTS = (
 file can be searched like any other."""
 SOMEBODY = re.compile(r"(?<![\w.~-])/(?:home|Users)/(?!user\b|nobody\b)[a-z][\w.-]*/")
 """A person's own folder; /home/user is a sandbox's."""
-NAMED = re.compile(r"`((?:agent_core|gateway|adapters|cron|tests|benchmarks)/[\w./-]+)`")
+NAMED = re.compile(r"`((?:agent_core|gateway|adapters|cron|tests|benchmarks|examples)/[\w./-]+)`")
 EXAMPLES = {"agent_core/tools/tell_time.py"}
 """Paths that the documentation makes up."""
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -222,10 +223,12 @@ def test_no_file_names_a_registry_or_a_machine() -> None:
 
 def test_what_the_documentation_names_is_there() -> None:
     broken = []
-    own = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
-    for page in (*own, *sorted((ROOT / "docs").glob("*.md"))):
+    pages = (*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md"))
+    for page in sorted(pages):
         named = set(NAMED.findall(page.read_text())) - EXAMPLES
-        broken += [f"{page.name}: {path}" for path in named if not (ROOT / path).exists()]
+        broken += [
+            f"{page.relative_to(ROOT)}: {path}" for path in named if not (ROOT / path).exists()
+        ]
         for link in LINK.findall(page.read_text()):
             target = link.partition("#")[0]
             if "://" in link or not target:
@@ -260,6 +263,15 @@ def _imports_test(node: ast.Import | ast.ImportFrom) -> bool:
         names = [f"{node.module}.{name}" for name in names]
     modules = [name.split(".") for name in names if name.startswith("tests.")]
     return any(part.startswith("test_") for parts in modules for part in parts)
+
+
+def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
+    from gateway.settings import VERSION
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "gateway/settings.py"
+    assert f"## {VERSION}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_readme_is_short_and_names_the_commands() -> None:

@@ -14,6 +14,7 @@ from adapters.slack import receive as slack_receive
 from adapters.slack.adapter import SlackAdapter
 from adapters.telegram import receive as telegram_receive
 from adapters.telegram.adapter import TelegramAdapter
+from examples.plain_adapter import PlainAdapter
 from gateway.accounts.slack import Slack
 from gateway.messages import Conversation, read_conversation
 from gateway.ports import Adapter
@@ -27,7 +28,7 @@ from tests.contracts.adapter_contract import (
 )
 from tests.fakes import slack_server
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
-from tests.fakes.plain import PlainAdapter, PlainServer, plain
+from tests.fakes.plain import PlainServer, plain
 from tests.fakes.slack_server import SlackServer
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json

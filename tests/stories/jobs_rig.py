@@ -6,7 +6,8 @@ import time
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from gateway.jobs.book import Book
-from gateway.jobs.port import Job, Run
+from gateway.jobs.port import Asker, Job, Run, Wish
+from gateway.messages import Conversation, Sender
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 
@@ -83,3 +84,15 @@ async def settled(rig: Rig, state: str) -> Run:
             if found and found[0].state == state:
                 return found[0]
             await ambient.wait(0.01)
+
+
+OWNER = Sender(platform="web", id="owner", name="owner")
+
+
+HOME = Conversation(platform="web", account="local", channel="owner~c1", private=True)
+
+
+async def own(rig: Rig) -> Job:
+    asker = Asker(conversation=HOME, sender=OWNER, role="admin")
+    wish = Wish(title="Look", prompt="Look around.", schedule="0 9 * * *", zone="Europe/Berlin")
+    return await book(rig).make(await book(rig).draft(wish, asker), "mine")

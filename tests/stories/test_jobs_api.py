@@ -5,15 +5,11 @@ import json
 import aiohttp
 import pytest
 
-from gateway.jobs.port import Asker, Job, Wish
-from gateway.messages import Conversation, Sender
 from tests.fakes.model_server import Json, Say
-from tests.stories.jobs_rig import book, make, settled
+from tests.stories.jobs_rig import book, make, own, settled
 from tests.stories.rig import Rig
 
 BEARER = "a-token-of-the-page-0123456789"
-OWNER = Sender(platform="web", id="owner", name="owner")
-HOME = Conversation(platform="web", account="local", channel="owner~c1", private=True)
 
 
 @pytest.fixture
@@ -28,12 +24,6 @@ async def ask(rig: Rig, way: str, path: str, token: str = BEARER, **body: str) -
         http.request(way, f"{rig.url}api/jobs{path}", json=body if way == "POST" else None) as got,
     ):
         return got.status, json.loads(await got.text())
-
-
-async def own(rig: Rig) -> Job:
-    asker = Asker(conversation=HOME, sender=OWNER, role="admin")
-    wish = Wish(title="Look", prompt="Look around.", schedule="0 9 * * *", zone="Europe/Berlin")
-    return await book(rig).make(await book(rig).draft(wish, asker), "mine")
 
 
 async def test_list_run_read_pause_delete(rig: Rig) -> None:
