@@ -41,7 +41,7 @@ def every_view_is_taken(view: View, rich: bool) -> None:
         assert all(shown)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
 @given(VIEWS, st.booleans())
 def test_every_view_is_what_telegram_takes(view: View, rich: bool) -> None:
     every_view_is_taken(view, rich)

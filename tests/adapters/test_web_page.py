@@ -35,6 +35,7 @@ from tests.fakes.web_server import ANSWER, LIVE, activity, approval, opened, ser
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
     pytest.mark.timeout(120),
+    pytest.mark.pick("the page", 7),
 ]
 XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 

@@ -30,6 +30,7 @@ from tests.fakes.web_server import LIVE, approval, opened
 pytestmark = [
     pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
     pytest.mark.timeout(120),
+    pytest.mark.pick("the page in use", 7),
 ]
 XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">"""

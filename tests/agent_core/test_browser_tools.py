@@ -528,6 +528,7 @@ asyncio.run(live())
 """
 
 
+@pytest.mark.pick("a browser that outlives its gateway")
 @needs_chromium
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> None:

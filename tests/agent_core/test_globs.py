@@ -44,12 +44,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.pick("quick listings", 60)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_listing_is_quick(pattern: str, workspace: Path) -> None:
     for start in ("", "incoming/"):
         assert spend(lambda s=start: entries(List(pattern=s + pattern), workspace)) < SECONDS
 
 
+@pytest.mark.pick("quick approvals", 60)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_an_approval_is_bound_quickly(pattern: str, workspace: Path) -> None:
     assert spend(lambda: shell.bind(shell.Run(command=f"ls {pattern}x"), workspace)) < SECONDS

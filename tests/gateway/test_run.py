@@ -33,6 +33,7 @@ def sent(world: World, chat: int = PERSON) -> list[str]:
     return [message["text"] for message in world.telegram.chats[chat]]
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_message_is_answered_and_operations_see_it(world: World) -> None:
     world.telegram.say(PERSON, "hello")  # it waited at Telegram before the start
     run = await world.start()
@@ -65,6 +66,7 @@ async def test_a_message_is_answered_and_operations_see_it(world: World) -> None
     assert "assembled" in run.log and "stopped" in run.log
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> None:
     world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
     run = await world.start(TELEGRAM_ADMIN_USERS=str(PERSON))
@@ -79,6 +81,7 @@ async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> N
     assert await run.end(signal.SIGINT) == 0
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
     await world.start()
@@ -100,6 +103,7 @@ async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     assert (await world.command("audit", "none"))[0] == 1
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -171,6 +175,7 @@ async def test_a_second_interrupt_ends_at_once(world: World) -> None:
     assert await run.end(signal.SIGINT) == 130
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     run = await world.start(TELEGRAM_ALLOWED_USERS="")
     world.telegram.say(STRANGER, "let me in")
@@ -190,6 +195,7 @@ async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     await world.telegram.wait_text(STRANGER, "ack still me?", START)
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_webhook(world: World) -> None:
     port = free_port()
     run = await world.start(
@@ -238,6 +244,7 @@ async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
     await world.telegram.wait_text(PERSON, "role: admin", START)
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     wrong = TOKEN.replace("fake", "else")
     run = await world.start(TELEGRAM_BOT_TOKEN=wrong)
@@ -249,6 +256,7 @@ async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     assert await run.end() == 0
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_the_demo_on_the_page(world: World) -> None:
     nothing = {"TELEGRAM_BOT_TOKEN": "", "OPENAI_API_KEY": "", "PRO_MODEL": ""}
     run = await world.start(**nothing, LOCAL_MODEL_DISCOVERY="off")
@@ -270,6 +278,7 @@ async def test_the_demo_on_the_page(world: World) -> None:
     assert await run.end() == 0
 
 
+@pytest.mark.pick("a bad setting")
 @pytest.mark.parametrize(
     ("name", "value", "mend"),
     [
@@ -307,6 +316,7 @@ async def test_commands_without_a_gateway(world: World) -> None:
     assert code == 0 and said.startswith("turnkeeper ")
 
 
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_turns_journal_is_shown(world: World) -> None:
     run = await world.start()
     world.telegram.say(PERSON, "hello")

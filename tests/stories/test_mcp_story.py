@@ -191,6 +191,7 @@ async def test_cut_off_in_a_call_it_is_not_called_twice(rig: Rig) -> None:
     await rig.quiet()
 
 
+@pytest.mark.pick("a call of MCP that waits")
 @pytest.mark.parametrize("kept", [True, False], ids=["as it was", "a server nobody knows now"])
 async def test_a_call_that_waits_for_a_person_outlives_a_restart(rig: Rig, kept: bool) -> None:
     """The turn meets the same tool again, though its server was not started since."""
@@ -233,6 +234,7 @@ async def test_a_hundred_tools_cost_nothing_and_one_is_found(rig: Rig, tmp_path:
     await rig.quiet()
 
 
+@pytest.mark.pick("a new tool of MCP")
 @pytest.mark.parametrize("way", ["stdio", "http"])
 async def test_a_new_tool_is_found_at_once_and_shown_in_the_next_turn(
     rig: Rig, http: Http, way: str
@@ -272,6 +274,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
+@pytest.mark.pick("a command that outlives its gateway", 2)
 async def test_no_server_outlives_a_gateway_that_is_killed(world: World, tmp_path: Path) -> None:
     mark = str(tmp_path / "note-of-this-test")
     started = {"command": sys.executable, "args": arguments(Path(mark), "--stay")}

@@ -67,6 +67,7 @@ def tools(rig: Rig, n: int = -1) -> set[str]:
 # ---- one for each ------------------------------------------------------------------------
 
 
+@pytest.mark.pick("a shell that stays")
 @TIERS
 async def test_swe_works_in_a_shell_that_stays(rig: Rig, tier: str) -> None:
     await chosen(rig, "swe", SANDBOX_PROVIDER=tier)
@@ -219,6 +220,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
+@pytest.mark.pick("a killed shell")
 @TIERS
 async def test_killed_in_a_command_the_next_shell_begins_where_it_was(
     world: World, tier: str

@@ -25,6 +25,7 @@ def age(rig: Rig, chat: int, days: float) -> None:
     store.close()
 
 
+@pytest.mark.pick("an old conversation", 2)
 @pytest.mark.parametrize(
     ("old", "given", "stays"),
     [

@@ -64,6 +64,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.pick("a row that cannot be read", 2)
 @pytest.mark.parametrize("kind", DAMAGES)
 async def test_a_row_that_cannot_be_read_stops_only_itself(tmp_path: Path, kind: str) -> None:
     one = life(tmp_path)
@@ -182,6 +183,7 @@ async def test_resubmitted_while_no_gateway_runs_it_is_found_at_the_start(tmp_pa
 # ---- what was made and not kept ------------------------------------------------------------
 
 
+@pytest.mark.pick("commits that fail for a while")
 @pytest.mark.parametrize("stored", [False, True], ids=["first commit", "later commit"])
 async def test_an_answer_is_not_paid_for_twice_because_a_commit_failed(
     tmp_path: Path, stored: bool
@@ -356,6 +358,7 @@ async def test_what_a_platform_cannot_be_given_for_very_long_is_set_aside(
         assert kinds == ["view"]
 
 
+@pytest.mark.pick("commits that fail for a while")
 async def test_the_time_of_a_call_follows_what_it_uploads(tmp_path: Path) -> None:
     """More than a lease may be left for: it is renewed meanwhile, or the upload ends with it."""
     one = life(tmp_path)
@@ -457,6 +460,7 @@ async def test_turns_begin_a_few_at_a_time(tmp_path: Path) -> None:
         assert one.services.slots.running == one.services.slots.waiting == 0
 
 
+@pytest.mark.pick("commits that fail for a while")
 async def test_sessions_that_ended_here_with_their_lease_are_no_crashes(tmp_path: Path) -> None:
     """A disk that takes small commits only, and no giving back, gives up no turn."""
     one = life(tmp_path)

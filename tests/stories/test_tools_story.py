@@ -145,7 +145,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
 
 
-@pytest.mark.pick("a command that outlives its gateway")
+@pytest.mark.pick("a command that outlives its gateway", 2)
 @pytest.mark.parametrize("how", ["background", "foreground"])
 @pytest.mark.parametrize("tier", [pytest.param("bwrap", marks=NO_BWRAP), "unsafe-subprocess"])
 async def test_no_command_outlives_a_gateway_that_is_killed(
