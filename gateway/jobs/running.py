@@ -13,8 +13,6 @@ from gateway.errors import StoreFailed
 from gateway.jobs.port import OPERATOR, Asker, Job
 from gateway.jobs.work.delivery import remembered
 from gateway.messages import (
-    ButtonPressed,
-    FormSubmitted,
     Inbound,
     JobFailed,
     JobFired,
@@ -22,16 +20,13 @@ from gateway.messages import (
     Sender,
     WebhookCalled,
     job_token,
-    read_job_token,
 )
 from gateway.people.roles import at_least
-from gateway.plans import amend as plans
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Report
 
 if TYPE_CHECKING:
-    from gateway.sessions.intake import Intake
     from gateway.sessions.services import Services
     from gateway.sessions.session import Session
 
@@ -148,19 +143,6 @@ def _reported(session: "Session", row: InboxRow, job: JobReported) -> None:
     session.history.told(remembered(job))
     view = session.want(f"row-{row.seq}", "report", report, 1, final=True)
     session.show(Changes(done=(row.seq,), views=(view,), row=session.row))
-
-
-async def press(
-    session: "Session", intake: "Intake", row: InboxRow, pressed: ButtonPressed | FormSubmitted
-) -> None:
-    """A button: about a job, else of a plan or a question."""
-    token = read_job_token(pressed.token)
-    if token is None:
-        await plans.press(session, intake, row, pressed)
-        return
-    from gateway.jobs.chat import pressing  # the commands know the registry
-
-    await pressing.press(session, row, pressed, token)
 
 
 async def asker(session: "Session", sender: Sender) -> Asker:

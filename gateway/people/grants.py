@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.messages import ButtonPressed, FormSubmitted, Sender, digest
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    RulePress,
+    Sender,
+    digest,
+    rule_token,
+)
 from gateway.people import reasons
 from gateway.people.roles import at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
@@ -56,15 +63,14 @@ async def permissions(call: "Call", mode: str) -> str:
     return ""
 
 
-async def press(session: "Session", row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> bool:
-    """A rule is taken back; False if the button is none of a rule."""
-    kind, _, name = pressed.token.partition(":")
-    if kind != "r" or not name:
-        return False
+async def press(
+    session: "Session", row: InboxRow, pressed: ButtonPressed | FormSubmitted, asked: RulePress
+) -> None:
+    """Take a rule back."""
     sender, language = pressed.sender, pressed.sender.language
     rules = {_name(rule): rule for rule in session.row.settings.rules}
     role = session.services.access.role(sender)
-    rule = rules.get(name)
+    rule = rules.get(asked.rule)
     if not at_least(role, "user"):
         word = say("not_allowed", language)
     elif rule is None:
@@ -76,9 +82,8 @@ async def press(session: "Session", row: InboxRow, pressed: ButtonPressed | Form
         await _drop(session, rule, sender, row.seq)
         word = say("grant_dropped", language, what=allows(rule, language))
         session.decisions.tell(pressed.press, word)
-        return True
+        return
     session.decisions.done(row.seq, pressed.press, word)
-    return True
 
 
 async def _drop(
@@ -125,7 +130,7 @@ def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
         for n, rule in enumerate(rules, 1)
     ]
     buttons = tuple(
-        Button(label=say("grant_drop", language, n=n), token=f"r:{_name(rule)}")
+        Button(label=say("grant_drop", language, n=n), token=rule_token(_name(rule)))
         for n, rule in enumerate(rules[:MOST_BUTTONS], 1)
     )
     text = "\n".join((mode, say("grants_are", language), *lines, say("grants_usage", language)))

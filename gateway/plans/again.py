@@ -18,8 +18,9 @@ from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
     MessageReceived,
+    PlanPress,
     dedupe_keys,
-    read_plan_token,
+    read_press,
 )
 from gateway.plans.texts import PlanKey
 from gateway.sessions.turns import OpenTurn
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.sessions.intake import Intake
     from gateway.sessions.session import Session
 
-Press: TypeAlias = ButtonPressed | FormSubmitted
+Pressed: TypeAlias = ButtonPressed | FormSubmitted
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -42,10 +43,12 @@ class Wish(Struct, frozen=True, kw_only=True):
     message: MessageReceived
 
 
-async def press_late(session: "Session", intake: "Intake", row: InboxRow, press: Press) -> None:
+async def press_late(
+    session: "Session", intake: "Intake", row: InboxRow, press: Pressed, asked: PlanPress
+) -> None:
     """The turn is over: what failed can be asked for anew, once, by who asked for it."""
     language = press.sender.language
-    wish = await _wish(session, press)
+    wish = await _wish(session, press, asked)
     if wish is None:
         session.decisions.done(row.seq, press.press, say("plan_over", language))
     elif _waits(session, wish.turn) or not await _offered(session, wish.turn, press.token):
@@ -58,10 +61,11 @@ async def press_late(session: "Session", intake: "Intake", row: InboxRow, press:
         session.decisions.tell(press.press, say("plan_again_waits", language) if busy else "")
 
 
-async def begin(session: "Session", intake: "Intake", press: Press) -> OpenTurn | None:
+async def begin(session: "Session", intake: "Intake", press: Pressed) -> OpenTurn | None:
     """The turn of the press that waits longest; its first commit changes the old card."""
     row = session.queue[0]
-    wish = await _wish(session, press)
+    asked = read_press(press.token)
+    wish = await _wish(session, press, asked) if isinstance(asked, PlanPress) else None
     if wish is None:
         session.queue.popleft()
         session.notice(row.seq, say("plan_over", press.sender.language))
@@ -85,10 +89,10 @@ def _superseded(key: PlanKey, values: dict[str, object], view: View) -> View:
     return replace(view, buttons=(), outcome=say(key, view.language, **values))
 
 
-async def _wish(session: "Session", press: Press) -> Wish | None:
+async def _wish(session: "Session", press: Pressed, asked: PlanPress) -> Wish | None:
     """None where nothing can be asked for anew by this person."""
-    turn_id, action, step = read_plan_token(press.token) or ("", "", "")
-    if action != "retry":
+    turn_id, step = asked.turn, asked.step
+    if asked.action != "retry":
         return None
     await session.written()
     store, access, sender = session.services.store, session.services.access, press.sender
@@ -138,8 +142,8 @@ def _waits(session: "Session", turn: str) -> bool:
     """A press on that plan waits in line already."""
     for row in session.queue:
         if isinstance(row.inbound, ButtonPressed | FormSubmitted):
-            token = read_plan_token(row.inbound.token)
-            if token is not None and token[0] == turn:
+            asked = read_press(row.inbound.token)
+            if isinstance(asked, PlanPress) and asked.turn == turn:
                 return True
     return False
 

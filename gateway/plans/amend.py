@@ -15,10 +15,9 @@ from agent_core.questions import Answer
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
+    PlanPress,
     Sender,
-    read_plan_token,
 )
-from gateway.people import grants
 from gateway.people.roles import at_least
 from gateway.plans.again import press_late
 from gateway.plans.present import Course
@@ -102,15 +101,14 @@ def _withdrawn(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...
 
 
 async def press(
-    session: "Session", intake: "Intake", row: InboxRow, press: ButtonPressed | FormSubmitted
+    session: "Session",
+    intake: "Intake",
+    row: InboxRow,
+    press: ButtonPressed | FormSubmitted,
+    asked: PlanPress,
 ) -> None:
-    """A button: of a plan, of a list of rules, else of a question."""
-    token = read_plan_token(press.token)
-    if token is None:
-        if not await grants.press(session, row, press):
-            await session.decisions.press(row, press)
-        return
-    turn_id, action, step = token
+    """Do what a plan's button says."""
+    turn_id, action, step = asked.turn, asked.action, asked.step
     sender, language = press.sender, press.sender.language
     role = session.services.access.role(sender)
     known = session.turns.get(turn_id)
@@ -118,7 +116,7 @@ async def press(
     if role is None or not at_least(role, "user"):
         session.decisions.done(row.seq, press.press, say("not_allowed", language))
     elif known is None or (held is not None and held.closed):
-        await press_late(session, intake, row, press)
+        await press_late(session, intake, row, press, asked)
     elif not await session.services.access.may_act_for(known.sender, sender, role):
         session.decisions.done(row.seq, press.press, say("not_yours", language))
     elif action == "stop":

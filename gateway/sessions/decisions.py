@@ -20,8 +20,8 @@ from gateway.messages import (
     FormSubmitted,
     QuestionDue,
     QuestionExpired,
+    QuestionPress,
     Sender,
-    read_token,
 )
 from gateway.people.approvers import DEFAULT, Approvers, Deciders, Person, named
 from gateway.sessions.turns import OpenTurn
@@ -53,27 +53,29 @@ class Decisions:
     def __init__(self, session: "Session") -> None:
         self._session = session
 
-    async def press(self, row: InboxRow, press: ButtonPressed | FormSubmitted) -> None:
+    async def press(
+        self, row: InboxRow, press: ButtonPressed | FormSubmitted, asked: QuestionPress | None
+    ) -> None:
+        """A button of a question; `asked` is None for a button that nobody knows."""
         session = self._session
         person = await session.services.access.person(press.sender)
-        token = read_token(press.token)
         question, where = None, session.conversation.id
-        if token is not None:
-            question = session.questions.get(token[0])
-            if question is None and (found := await session.services.store.find(token[0])):
+        if asked is not None:
+            question = session.questions.get(asked.question)
+            if question is None and (found := await session.services.store.find(asked.question)):
                 where, question = found
                 if where == session.conversation.id and question.status == "open":
                     # the holder knows all open ones: this one's end is on its way to the store
                     question = replace(question, status="cancelled")
-        if token is None or question is None:
+        if asked is None or question is None:
             self.done(row.seq, press.press, say("unknown_button", press.sender.language))
             return
         no = refusal(question, where, session.conversation, person)
-        wishes = isinstance(question.question, PlanReview) and token[1] == "edit"
+        wishes = isinstance(question.question, PlanReview) and asked.option == "edit"
         if not no and wishes and not press.text:
             self.done(row.seq, press.press, say("plan_wish", press.sender.language))
             return
-        answer = None if no else self._read(question, press, token[1])
+        answer = None if no else self._read(question, press, asked.option)
         if answer is None:
             key: Key = no or "unknown_button"
             log.info("press_refused", extra={"question": question.id, "why": key})

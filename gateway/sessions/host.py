@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -22,11 +22,16 @@ from gateway.messages import (
     FormSubmitted,
     GatewaySaid,
     Inbound,
+    JobPress,
+    PlanPress,
     QuestionBrought,
     QuestionDue,
     QuestionExpired,
+    QuestionPress,
+    RulePress,
+    UnknownPress,
     read_conversation,
-    read_token,
+    read_press,
     sender_of,
 )
 from gateway.ports import Changed
@@ -217,8 +222,7 @@ class Host:
         sender, where = sender_of(inbound), inbound.conversation
         policy = self.services.access.policy
         if isinstance(inbound, ButtonPressed | FormSubmitted):
-            token = read_token(inbound.token)
-            found = await self.services.store.find(token[0]) if token is not None else None
+            found = await self._find_question(inbound.token)
             asked = read_conversation(found[0]) if found is not None else where
             if replace(asked, person="") == where:
                 return replace(inbound, conversation=asked)
@@ -228,6 +232,16 @@ class Host:
         if shared or sender is None:
             return inbound
         return replace(inbound, conversation=replace(where, person=sender.id))
+
+    async def _find_question(self, token: str) -> tuple[str, QuestionRow] | None:
+        """(conversation, question) that a button answers, None if it answers none."""
+        match press := read_press(token):
+            case QuestionPress():
+                return await self.services.store.find(press.question)
+            case PlanPress() | RulePress() | JobPress() | UnknownPress():
+                return None
+            case _:
+                assert_never(press)
 
     def _carried(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
         """A press in the approvers' chat, as a row of the conversation that asked."""

@@ -16,6 +16,7 @@ from agent_core.questions import Choice, Input, PlanReview
 from gateway.commands.registry import run_command
 from gateway.errors import DeliveryError
 from gateway.jobs import running as runs
+from gateway.jobs.chat import pressing as job_cards
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -23,20 +24,28 @@ from gateway.messages import (
     GatewaySaid,
     JobFailed,
     JobFired,
+    JobPress,
     JobReported,
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    PlanPress,
     QuestionBrought,
     QuestionDue,
     QuestionExpired,
+    QuestionPress,
+    RulePress,
     Sender,
     StopPressed,
+    UnknownPress,
     WebhookCalled,
+    read_press,
     sender_of,
 )
+from gateway.people import grants
 from gateway.people.quotas import over_quota
 from gateway.people.relays import show_brought
+from gateway.plans import amend as plans
 from gateway.present import HEARD
 from gateway.sessions.decisions import describe
 from gateway.sessions.parts import goes_on, is_part, joined, settles_in, whole
@@ -88,7 +97,7 @@ class Intake:
             case CommandGiven():
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
-                await runs.press(self._session, self, row, inbound)
+                await self._pressed(row, inbound)
             case QuestionExpired() | QuestionDue():
                 await self._session.decisions.timed(row, inbound)
             case QuestionBrought():
@@ -103,6 +112,22 @@ class Intake:
                 self._deleted(row, inbound)
             case _:
                 assert_never(inbound)
+
+    async def _pressed(self, row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> None:
+        session = self._session
+        match press := read_press(pressed.token):
+            case QuestionPress():
+                await session.decisions.press(row, pressed, press)
+            case UnknownPress():
+                await session.decisions.press(row, pressed, None)
+            case PlanPress():
+                await plans.press(session, self, row, pressed, press)
+            case RulePress():
+                await grants.press(session, row, pressed, press)
+            case JobPress():
+                await job_cards.press(session, row, pressed, press)
+            case _:
+                assert_never(press)
 
     # ---- messages ------------------------------------------------------------------------
 

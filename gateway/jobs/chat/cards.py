@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gateway.jobs.port import Job
 from gateway.jobs.work.words import due, ran
-from gateway.messages import job_token, read_job_token
+from gateway.messages import JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, View
@@ -161,8 +161,8 @@ def _instead(after: View, _: View) -> View:
 def _jobs(view: View) -> Iterator[str]:
     """The jobs that the view's buttons are about."""
     for one in view.buttons if isinstance(view, ChoiceCard) else ():
-        if (token := read_job_token(one.token)) is not None:
-            yield token[0]
+        if isinstance(press := read_press(one.token), JobPress):
+            yield press.job
 
 
 async def _as_now(
@@ -196,7 +196,8 @@ def _place(where: tuple[str, str]) -> Place | None:
 
 async def _still(book: "Book", job: Job, button: Button, language: str) -> Button | None:
     """The button of a failure as it is now: what is tried again is not offered any more."""
-    _, action, slot = read_job_token(button.token) or ("", "", "")
+    press = read_press(button.token)
+    action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")
     if action == "retry":
         run = await book.jobs.run(job.id, slot)
         return button if run is not None and run.state == "failed" else None

@@ -6,7 +6,7 @@ from gateway.jobs.chat.cards import Place, card, read_place, redrawn, standing
 from gateway.jobs.commands import act
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker, managed
-from gateway.messages import ButtonPressed, FormSubmitted
+from gateway.messages import ButtonPressed, FormSubmitted, JobPress
 from gateway.store.rows import Changes, InboxRow, OutboxRow
 from gateway.texts import say
 from gateway.views import Notice
@@ -22,10 +22,10 @@ async def press(
     session: "Session",
     row: InboxRow,
     pressed: ButtonPressed | FormSubmitted,
-    token: tuple[str, str, str],
+    asked: JobPress,
 ) -> None:
     """Do what the button says, and show it where the button stands."""
-    name, action, slot = token
+    name, action, slot = asked.job, asked.action, asked.slot
     language, at, keyed = pressed.sender.language, read_place(slot), slot
     if at is not None:
         keyed, at = "", at if await standing(session, at) is not None else None
