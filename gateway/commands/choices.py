@@ -73,7 +73,7 @@ async def _jobs(host: "Host", who: Asker) -> Iterable[Choice]:
 def _steps(host: "Host", conversation: Conversation) -> Iterable[Choice]:
     """Of the plan that runs here now."""
     session = host.sessions.get(conversation.id)
-    active = session.active if session is not None else None
+    active = session.state.active if session is not None else None
     course = active.fold.course if active is not None else None
     steps = course.plan.steps if course is not None else ()
     return [(f"{n} {step.description}", str(n)) for n, step in enumerate(steps, 1)]

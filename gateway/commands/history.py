@@ -1,70 +1,54 @@
 """The commands about what was said: /undo, /retry, /resume."""
 
-from math import ceil
-from typing import TYPE_CHECKING
-
 from agent_core import ambient
+from gateway.feature import Call
 from gateway.history.resume import bring_back, find
 from gateway.history.undo import busy, last_turn, restore, take_back
-from gateway.people.quotas import over_quota
+from gateway.people.quotas import refuse_turn
 from gateway.plans.again import superseded
 from gateway.store.rows import Changes, InboxRow
 from gateway.texts import say
 
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
 
-
-async def undo(call: "Call") -> str:
+async def undo(call: Call) -> str:
     """Take the last turn back."""
-    session = call.session
-    if busy(session):
+    context = call.context
+    if busy(context):
         return say("stop_first", call.language)
-    past = await last_turn(session, call.command.sender, call.role)
+    past = await last_turn(context, call.command.sender, call.role)
     if isinstance(past, str):
         return say(past, call.language)
     restored = await restore(past)
-    plan = await session.redrawn(past.turn.id, "plan", superseded("plan_undone"))
+    plan = await context.state.redraw(past.turn.id, "plan", superseded("plan_undone"))
     if plan:  # before it is taken back: a commit in between would have a crash take back two
-        session.show(Changes(views=plan, row=session.row))
-    take_back(session, past)
-    session.notice(call.seq, say("undone", call.language) + restored.told(call.language))
+        context.state.show(Changes(views=plan, row=context.state.row))
+    take_back(context, past)
+    context.state.notice(call.seq, say("undone", call.language) + restored.told(call.language))
     return ""
 
 
-async def retry(call: "Call") -> str:
+async def retry(call: Call) -> str:
     """Ask the last message anew: the command's row waits like a message, and its turn takes the
     last one back as it begins."""
-    session = call.session
-    if busy(session):
+    context = call.context
+    if busy(context):
         return say("stop_first", call.language)
-    past = await last_turn(session, call.command.sender, call.role)
+    past = await last_turn(context, call.command.sender, call.role)
     if isinstance(past, str) or not past.records:
         return say(past if isinstance(past, str) else "nothing_to_undo", call.language)
-    if refused := await _over_quota(call):
+    if refused := await refuse_turn(context.services, call.command):
         return refused
-    session.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=call.command))
+    context.state.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=call.command))
     return ""
 
 
-async def _over_quota(call: "Call") -> str:
-    """A word where the person may begin no turn now, else ""."""
-    services = call.session.services
-    most = services.access.policy.turns_per_hour
-    if not most or call.role == "admin":
-        return ""
-    whose = min(await services.access.accounts(call.command.sender.key))
-    event = f"{call.session.conversation.id} {call.command.event}"
-    wait = await over_quota(services.store, whose, event, most)
-    return say("over_quota", call.language, n=most, minutes=ceil(wait / 60)) if wait else ""
-
-
-async def resume(call: "Call") -> str:
+async def resume(call: Call) -> str:
     """Look for an earlier conversation, or go on from one of the last list."""
-    session, sender = call.session, call.command.sender
+    context = call.context
+    sender = call.command.sender
     if call.words and call.words[0].isdecimal() and len(call.words) == 1:
         return await _go_on(call, int(call.words[0]))
-    found = await find(session, sender, call.command.arguments)
+    found = await find(context, sender, call.command.arguments)
     if not found:
         return say("resume_none", call.language)
     lines = []
@@ -76,14 +60,14 @@ async def resume(call: "Call") -> str:
     return say(key, call.language, found="\n".join(lines))  # type: ignore[arg-type]  # both are keys
 
 
-async def _go_on(call: "Call", number: int) -> str:
-    session = call.session
-    if busy(session):
+async def _go_on(call: Call, number: int) -> str:
+    context = call.context
+    if busy(context):
         return say("stop_first", call.language)
-    if not 1 <= number <= len(session.row.found):
+    if not 1 <= number <= len(context.state.row.found):
         return say("resume_gone", call.language)
-    place = session.row.found[number - 1]
-    if not await bring_back(session, call.command.sender, place):
+    place = context.state.row.found[number - 1]
+    if not await bring_back(context, call.command.sender, place):
         return say("resume_gone", call.language)
-    session.notice(call.seq, say("resumed", call.language, title=place.title))
+    context.state.notice(call.seq, say("resumed", call.language, title=place.title))
     return ""

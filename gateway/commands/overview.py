@@ -35,7 +35,7 @@ async def overview(host: "Host", conversation: Conversation, sender: Sender) -> 
         if one.state != "idle" and len(waits) < MOST:
             waits += await _waits(host, one, person, sender.language)
     runs = [
-        Entry(text=session.row.title, conversation=address, stops=True)
+        Entry(text=session.state.row.title, conversation=address, stops=True)
         for address, session in host.sessions.items()
         if address.startswith(prefix) and _runs_for(session, sender, role)
     ]
@@ -70,7 +70,7 @@ async def _waits(host: "Host", summary: Summary, person: Person, language: str) 
 
 def _runs_for(session: "Session", sender: Sender, role: Role | None) -> bool:
     """A turn runs there that the sender may stop."""
-    active = session.active
+    active = session.state.active
     return active is not None and (active.row.sender == sender.key or role == "admin")
 
 

@@ -1,8 +1,6 @@
 """The commands that people give, in one typed table. Chat, page and command line are its faces."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -12,43 +10,30 @@ from agent_core.profiles.built_in import PROFILES
 from agent_core.questions import Answer, Approval
 from gateway.access import Access, Role, refusal
 from gateway.commands import history
-from gateway.commands.call import Call
+from gateway.feature import Call, Command, Context
 from gateway.jobs.commands import jobs
 from gateway.jobs.work.commands import timezone
 from gateway.memory.commands import memory
 from gateway.messages import CommandGiven
 from gateway.people import grants
+from gateway.people.relays import brought_here, decide_there
 from gateway.people.roles import at_least
 from gateway.plans.commands import plan, todo
+from gateway.sessions.decisions import Decisions, describe, why_not
 from gateway.spending.commands import usage
 from gateway.spending.money import dollars
 from gateway.store.rows import ConversationSettings, QuestionRow
 from gateway.texts import Key, say
 from gateway.vault.commands import secret
 
-if TYPE_CHECKING:
-    from gateway.sessions.intake import Intake
-    from gateway.sessions.session import Session
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """`run` returns the answer, "" if it has answered already. `least`: the role it needs."""
-
-    name: str
-    run: Callable[[Call], Awaitable[str]]
-    least: Role = "user"
-
-
-async def run_command(
-    session: "Session", intake: "Intake", command: CommandGiven, role: Role, seq: int
-) -> str:
+async def run_command(context: Context, command: CommandGiven, role: Role, seq: int) -> str:
     """Carry out a command; the text to answer, "" if that is done."""
     known = COMMANDS.get(command.name)
-    call = Call(session=session, intake=intake, command=command, role=role, seq=seq)
+    call = Call(context=context, command=command, role=role, seq=seq)
     if known is None:
         return say("unknown_command", call.language, name=command.name[:32])
-    if not allowed(session.services.access, role, known):
+    if not allowed(context.services.access, role, known):
         return say("not_allowed", call.language)
     return await known.run(call)
 
@@ -64,38 +49,42 @@ def about(name: str, language: str) -> str:
 
 
 async def _help(call: Call) -> str:
+    context = call.context
     lines = "\n".join(
         f"/{command.name} — {about(command.name, call.language)}"
         for command in COMMANDS.values()
-        if allowed(call.session.services.access, call.role, command) and command.name != "start"
+        if allowed(context.services.access, call.role, command) and command.name != "start"
     )
     return say("help", call.language, commands=lines)
 
 
 async def _new(call: Call) -> str:
-    call.session.history.forget()
+    context = call.context
+    context.turns.history.forget()
     return say("new", call.language)
 
 
 async def _stop(call: Call) -> str:
+    context = call.context
     done = (call.seq,)
-    active, access = call.session.active, call.session.services.access
+    active, access = context.state.active, context.services.access
     sender, role = call.command.sender, call.role
     if active is not None and not await access.may_act_for(active.row.sender, sender, role):
         return say("not_yours", call.language)
     asking = {question.turn for question in _open(call)}
     quiet = active is not None and active.id in asking and not active.words
-    running = await call.intake.stop(sender, "stop", done)
+    running = await context.turns.stop(sender, "stop", done)
     ended = 0
     if call.words[:1] == ["all"]:
-        ended = await call.intake.stop_parked(sender)
+        ended = await context.turns.stop_parked(sender)
     if running and not quiet:  # a turn whose cards are withdrawn says no more
         return ""
     return say("stopped" if running or ended else "nothing_running", call.language)
 
 
 async def _mode(call: Call) -> str:
-    before, permission = call.session.row.settings, _permitted(call)
+    context = call.context
+    before, permission = context.state.row.settings, _permitted(call)
     settings = before
     word = call.words[0] if call.words else ""
     if word == "ask" or (word == "auto" and call.role == "admin"):
@@ -104,13 +93,13 @@ async def _mode(call: Call) -> str:
         return say("not_allowed", call.language)
     elif word in ("queue", "steer", "interrupt"):
         settings = replace(settings, arrival=word)
-    elif why := call.session.services.agent.lacking(MODES.get(word.lower(), "")):
+    elif why := context.services.agent.lacking(MODES.get(word.lower(), "")):
         return say("mode_no_skill", call.language, mode=word.lower(), why=why)
     elif word.lower() in MODES or word.lower() in PROFILES:
         settings = _purpose(settings, word.lower())
     elif word:
         return say("mode_usage", call.language)
-    call.session.configure(settings)
+    context.state.configure(settings)
     words: tuple[str, ...]
     match word:
         case "ask" | "auto":
@@ -140,11 +129,12 @@ def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
 
 def _purposes(call: Call) -> str:
     """What the agent is for here, what it lacks for that, and how that ends; "" if it is free."""
-    settings = call.session.row.settings
+    context = call.context
+    settings = context.state.row.settings
     if not settings.mode and not settings.profile:
         return ""
     name = settings.profile
-    needs = ", ".join(call.session.services.agent.missing(name)) if name else ""
+    needs = ", ".join(context.services.agent.missing(name)) if name else ""
     words = (
         say("mode_is", call.language, mode=settings.mode) if settings.mode else "",
         say("profile_is", call.language, profile=name) if name else "",
@@ -160,34 +150,38 @@ def _permission(call: Call) -> str:
 
 
 def _permitted(call: Call) -> str:
-    session = call.session
-    return session.services.agent.permission(session.conversation, session.row.settings, call.role)
+    context = call.context
+    return context.services.agent.permission(
+        context.state.conversation, context.state.row.settings, call.role
+    )
 
 
 def _arrival(call: Call) -> str:
     """What a message does that comes during a turn, in words."""
-    arrival = call.session.row.settings.arrival or "queue"
+    context = call.context
+    arrival = context.state.row.settings.arrival or "queue"
     return say(cast(Key, f"mode_{arrival}"), call.language)
 
 
 async def _status(call: Call) -> str:
-    session = call.session
+    context = call.context
     return say(
         "status",
         call.language,
-        state=say("working" if session.active is not None else "idle", call.language),
+        state=say("working" if context.state.active is not None else "idle", call.language),
         step=_step(call),
         spent=_spent(call),
-        waiting=len(session.queue),
-        questions=len(session.questions),
+        waiting=len(context.state.queue),
+        questions=len(context.state.questions),
         permission=_permission(call),
-        model=session.services.agent.model_name(session.row.settings),
+        model=context.services.agent.model_name(context.state.row.settings),
     )
 
 
 def _step(call: Call) -> str:
     """How far the plan is that runs, if one does."""
-    active = call.session.active
+    context = call.context
+    active = context.state.active
     course = active.fold.course if active is not None else None
     if course is None:
         return ""
@@ -200,25 +194,24 @@ def _step(call: Call) -> str:
 
 def _spent(call: Call) -> str:
     """What today took, where something is known of it."""
-    spent = call.session.row.spent.of_today
+    context = call.context
+    spent = context.state.row.spent.of_today
     if not spent.calls:
         return ""
     return f"{say('usage_today', call.language)}: {dollars(spent.cost)}. "
 
 
 async def _whoami(call: Call) -> str:
+    context = call.context
     key = call.command.sender.key
     text = say("whoami", call.language, person=key, role=call.role)
-    others = await call.session.services.access.accounts(key) - {key}
+    others = await context.services.access.accounts(key) - {key}
     linked = say("linked_with", call.language, accounts=", ".join(sorted(others)))
     return f"{text} {linked}" if others else text
 
 
 async def _approvals(call: Call) -> str:
-    from gateway.people.relays import brought_here
-    from gateway.sessions.decisions import describe
-
-    questions = [*_open(call), *(one for _, one in await brought_here(call.session))]
+    questions = [*_open(call), *(one for _, one in await brought_here(call.context))]
     if not questions:
         return say("no_approvals", call.language)
     described = (describe(question, call.language) for question in questions)
@@ -235,11 +228,9 @@ async def _deny(call: Call) -> str:
 
 
 async def _decide(call: Call, answer: Answer) -> str:
-    from gateway.people.relays import brought_here, decide_there
-    from gateway.sessions.decisions import why_not
-
-    elsewhere = await brought_here(call.session)
-    person = await call.session.services.access.person(call.command.sender)
+    context = call.context
+    elsewhere = await brought_here(context)
+    person = await context.services.access.person(call.command.sender)
     own = [q for q in _open(call) if isinstance(q.question, Approval)]
     questions = [*own, *(question for _, question in elsewhere)]
     if not questions:
@@ -252,29 +243,32 @@ async def _decide(call: Call, answer: Answer) -> str:
     chosen = numbers[0] - 1 if numbers else 0
     if chosen >= len(own):
         asked, given = elsewhere[chosen - len(own)], (call.command, call.seq)
-        return await decide_there(call.session, asked, answer, person, given)
+        return await decide_there(context, asked, answer, person, given)
     question = questions[chosen]
-    sender, where = call.command.sender, call.session.conversation
+    sender, where = call.command.sender, context.state.conversation
     no = refusal(question, where.id, where, person)
     if no is not None:
         return why_not(no, question, call.language)
     decided = replace(answer, by=sender.key, name=sender.name or sender.id, at=ambient.now())
-    return await call.session.decisions.settle(question, person, decided, call.seq)
+    return await Decisions(context).settle(question, person, decided, call.seq)
 
 
 def _open(call: Call) -> list[QuestionRow]:
-    return [q for q in call.session.questions.values() if q.status == "open"]
+    context = call.context
+    return [q for q in context.state.questions.values() if q.status == "open"]
 
 
 async def _pair(call: Call) -> str:
-    pairing = call.session.services.pairing
+    context = call.context
+    pairing = context.services.pairing
     if not call.words or pairing is None:
         return say("pair_usage", call.language)
     return await pairing.enter(call.words[0], call.command.sender.key, call.language)
 
 
 async def _unpair(call: Call) -> str:
-    pairing = call.session.services.pairing
+    context = call.context
+    pairing = context.services.pairing
     if not call.words or pairing is None:
         return say("unpair_usage", call.language)
     platform, word = call.command.sender.platform, call.words[0]
@@ -282,8 +276,9 @@ async def _unpair(call: Call) -> str:
 
 
 async def _link(call: Call) -> str:
-    linking, sender = call.session.services.linking, call.command.sender
-    if linking is None or not call.session.conversation.private:
+    context = call.context
+    linking, sender = context.services.linking, call.command.sender
+    if linking is None or not context.state.conversation.private:
         return say("link_private", call.language)
     if not call.words:
         return say("link_code", call.language, code=await linking.code_for(sender))
@@ -297,14 +292,15 @@ async def _permissions(call: Call) -> str:
 
 
 async def _model(call: Call) -> str:
-    settings = call.session.row.settings
+    context = call.context
+    settings = context.state.row.settings
     if call.words and call.role == "admin":
-        problem = call.session.services.agent.check_model(call.words[0])
+        problem = context.services.agent.check_model(call.words[0])
         if problem:
             return problem
         settings = replace(settings, model=call.words[0])
-        call.session.configure(settings)
-    return call.session.services.agent.model_name(settings)
+        context.state.configure(settings)
+    return context.services.agent.model_name(settings)
 
 
 COMMANDS: dict[str, Command] = {

@@ -268,7 +268,7 @@ class Host:
         """The conversation has work, or may have."""
         session = self.sessions.get(conversation)
         if session is not None:
-            session.wake()
+            session.state.wake()
         elif conversation in self._starting:
             self._starting[conversation] = True
         elif not self._draining and self._group is not None:
@@ -291,11 +291,11 @@ class Host:
                     break
                 # a lease that was lost may be had again, unless another holds it now
                 failed = await self._run(session)
-                again = session.woken or failed
+                again = session.state.woken or failed
                 failures = 0
                 rounds = rounds + 1 if failed else 0
                 if rounds == TROUBLED_AFTER:
-                    self.services.troubled(session.conversation, session.language)
+                    self.services.troubled(session.state.conversation, session.state.language)
             except (StoreFailed, Fenced) as error:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True
@@ -317,12 +317,12 @@ class Host:
 
     async def _run(self, session: Session) -> bool:
         """Run a session to its end; True if it did not let go of its conversation by itself."""
-        name = session.lease.conversation
+        name = session.state.lease.conversation
         self._ended_here.add(name)
         await session.run()
-        if session.ended is None:
+        if session.state.ended is None:
             self._ended_here.discard(name)
-        return session.ended is not None
+        return session.state.ended is not None
 
     @property
     def _longest_pause(self) -> float:
@@ -361,19 +361,21 @@ class Host:
         ttl = self.services.ttl
         while True:
             await ambient.wait(ttl / 3)
-            sessions = [s for s in self.sessions.values() if s.ended is None and not s.releasing]
+            sessions = [
+                s for s in self.sessions.values() if s.state.ended is None and not s.state.releasing
+            ]
             if sessions:
                 await self._contain(partial(self._renew_once, sessions), "not_renewed")
 
     async def _renew_once(self, sessions: Sequence[Session]) -> None:
         ttl, began = self.services.ttl, ambient.monotonic()
         async with ambient.limit(ttl / 3):
-            held = await self.services.store.renew([s.lease for s in sessions], ttl)
+            held = await self.services.store.renew([s.state.lease for s in sessions], ttl)
         for session in sessions:
-            if session.lease.conversation in held:
-                session.tenure.note_renewal(began)
-            elif self.sessions.get(session.lease.conversation) is session:
-                session.end(LeaseLost(), "renewal refused")
+            if session.state.lease.conversation in held:
+                session.state.tenure.note_renewal(began)
+            elif self.sessions.get(session.state.lease.conversation) is session:
+                session.state.end(LeaseLost(), "renewal refused")
 
     async def _look_for_work(self) -> None:
         """What another replica left, and what a hint did not reach."""
@@ -397,7 +399,7 @@ class Host:
     async def _look_once(self) -> None:
         for conversation, last in await self.services.store.work(self.services.owner):
             session = self.sessions.get(conversation)
-            if session is None or session.seen < last:
+            if session is None or session.state.seen < last:
                 self.wake(conversation)
 
     async def _sweep(self) -> None:
@@ -476,7 +478,7 @@ class Host:
         try:
             while conversation in self.sessions or conversation in self._starting:
                 if (session := self.sessions.get(conversation)) is not None:
-                    session.end(Drained(), "closed")
+                    session.state.end(Drained(), "closed")
                 self._changed.clear()
                 await self._changed.wait()
             self.services.unsaved.pop(conversation, None)
@@ -497,7 +499,7 @@ class Host:
         except TimeoutError:
             log.info("drain_suspends", extra={"sessions": len(self.sessions)})
         for session in list(self.sessions.values()):
-            session.end(Drained(), "shutting down")
+            session.state.end(Drained(), "shutting down")
         with suppress(TimeoutError):
             async with ambient.limit(5.0):
                 while self.sessions or self._starting:

@@ -1,18 +1,15 @@
 """/usage: tokens, cached share and money, of the last turn, of today, of all."""
 
-from typing import TYPE_CHECKING
-
+from gateway.feature import Call
 from gateway.spending.money import dollars
 from gateway.spending.tally import Tally
 from gateway.texts import Key, say
 
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
 
-
-async def usage(call: "Call") -> str:
+async def usage(call: Call) -> str:
     """What this conversation's model calls took."""
-    spent = call.session.row.spent
+    context = call.context
+    spent = context.state.row.spent
     if not spent.total.calls:
         return say("usage_none", call.language)
     lines = [
@@ -23,7 +20,7 @@ async def usage(call: "Call") -> str:
     from gateway.jobs.work.commands import job_costs  # it knows the sessions
 
     lines += await job_costs(call)
-    ledger = call.session.services.ledger
+    ledger = context.services.ledger
     if ledger is not None and call.role == "admin":
         known = await ledger.today()
         lines.append(say("usage_gateway", call.language, cost=dollars(known.get("all", 0.0))))

@@ -109,7 +109,7 @@ async def test_an_answer_is_kept_over_a_crash(rig: Rig, kind: str) -> None:
         await rig.telegram.wait_calls("getFile")
     else:
         rig.telegram.say(PERSON, "a" * 4096)
-        await rig.until(lambda: (s := rig.session()) is not None and s.queue)
+        await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
     await rig.crash()
     rig.telegram.release("getFile")
     await rig.start()
@@ -162,7 +162,7 @@ async def test_what_steers_with_more_than_words_is_read(rig: Rig, how: str) -> N
     if how == "after a file":
         rig.telegram.say(PERSON, "and hurry")
     count = 2 if how == "after a file" else 1
-    await rig.until(lambda: (s := rig.session()) is not None and len(s.queue) == count)
+    await rig.until(lambda: (s := rig.session()) is not None and len(s.state.queue) == count)
     rig.model.gate = None
     gate.set()
     await rig.shows("on my way" if how == "quote" else "seen it")
@@ -214,7 +214,7 @@ async def test_a_flood_is_bounded_and_nothing_of_it_is_lost(
     sent = [f"message {n} " + "x" * 90 for n in range(200)]
     for text in sent:
         rig.telegram.say(PERSON, text)
-    await rig.until(lambda: (s := rig.session()) is not None and len(s.queue) == 200)
+    await rig.until(lambda: (s := rig.session()) is not None and len(s.state.queue) == 200)
     await rig.telegram.wait_calls("setMessageReaction")
     rig.model.gate = None
     gate.set()

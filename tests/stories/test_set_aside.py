@@ -373,8 +373,10 @@ async def test_the_time_of_a_call_follows_what_it_uploads(tmp_path: Path) -> Non
         await one.until(lambda: one.host.sessions or shown(one, "ack"))
         session = one.host.sessions.get(ROOM.id)
         assert session is not None
-        view = session.want("row-9", "media", Media(files=files), 1, final=True)
-        session.show(msgspec.structs.replace(host_changes(), views=(view,), row=session.row))
+        view = session.state.want("row-9", "media", Media(files=files), 1, final=True)
+        session.state.show(
+            msgspec.structs.replace(host_changes(), views=(view,), row=session.state.row)
+        )
         await one.until(lambda: shown(one, "big.bin"), SOON)
         await one.quiet(SOON)
         assert len([s for s in one.ledger.all("send") if "big.bin" in str(s)]) == 1
