@@ -26,6 +26,7 @@ from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, Reply, View
+from gateway.wiring.features import load_features
 from tests.fakes.world import ANN, Ledger, Nothing, Points, ScriptedAgent
 
 RESULT = "a line of what the tool found, as tools give it " * 10
@@ -117,7 +118,7 @@ class Quiet:
         self.folder = folder
         self.agent = QuietAgent(folder)
         self.adapter = QuietAdapter()
-        self.host = Host()
+        self.host = Host(load_features())
         self.store: Store
         self.services: Services
 

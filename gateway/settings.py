@@ -91,6 +91,7 @@ class Settings:
     sandbox: Sandbox
     replica: str
     turns_at_once: int
+    plugins: tuple[str, ...]
     question_expires: float
     question_reminder: float
     policy: Policy
@@ -162,6 +163,7 @@ def _read(env: Env) -> Settings:
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
         replica=_replica(env),
         turns_at_once=_positive(env, "TURNS_AT_ONCE", TURNS_AT_ONCE),
+        plugins=tuple(dict.fromkeys(_list(env, "PLUGINS"))),
         question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
         question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
         policy=_policy(env),

@@ -16,10 +16,10 @@ from agent_core.errors import ToolFailed
 from agent_core.journal import Record, ToolStarted
 from agent_core.tools.backups import go_back
 from gateway.access import Role
+from gateway.delivery.retire import retire_plan
 from gateway.feature import Context
 from gateway.history.spans import without_last
 from gateway.messages import CommandGiven, Sender
-from gateway.plans.again import superseded
 from gateway.sessions.reading import Asked
 from gateway.sessions.turns import OpenTurn, read_brief
 from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
@@ -140,6 +140,7 @@ def take_back(context: Context, past: Past) -> None:
 async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
     """/retry: the last message is asked anew in a turn whose first commit takes the last turn
     back and ends the command's row, so that a crash leaves all of it to do or nothing."""
+    context.state.queue.popleft()
     sender, role = command.sender, context.services.access.role(command.sender) or "viewer"
     past = await last_turn(context, sender, role)
     if isinstance(past, str) or not past.records:
@@ -164,7 +165,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
     )
     text = brief.text.removesuffix(brief.recalled).rstrip() if brief.recalled else brief.text
     asked = Asked(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
-    shown = superseded("plan_anew")
+    shown = retire_plan("plan_anew")
     context.state.along += await context.state.redraw(past.turn.id, "plan", shown)
     # a commit before the turn's own would take back this much alone
     prepare = partial(take_back, context, past)

@@ -2,7 +2,7 @@
 
 from gateway.feature import Call, Context
 from gateway.jobs.book import Book
-from gateway.jobs.chat.cards import Place, card, redrawn, times_of
+from gateway.jobs.chat.cards import Place, ask_sure, card, redrawn, times_of
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker
 from gateway.jobs.work.words import delivered, ran, tried
@@ -47,9 +47,7 @@ async def jobs(call: Call) -> str:
 async def _ask(call: Call, job: Job, n: int) -> None:
     """Whether the job shall be deleted: numbers change, and what is gone is gone."""
     context = call.context
-    from gateway.jobs.chat.pressing import sure  # what is pressed knows the commands
-
-    views = await sure(context, job, Place(seq=call.seq, n=n), call.language)
+    views = await ask_sure(context, job, Place(seq=call.seq, n=n), call.language)
     context.state.show(Changes(done=(call.seq,), views=views, row=context.state.row))
 
 

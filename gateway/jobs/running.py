@@ -3,6 +3,7 @@ down. What a failure says, and the buttons below it."""
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,6 @@ from gateway.feature import Context
 from gateway.jobs.port import OPERATOR, Asker, Job
 from gateway.jobs.work.delivery import remembered
 from gateway.messages import (
-    Inbound,
     JobFailed,
     JobFired,
     JobReported,
@@ -23,6 +23,7 @@ from gateway.messages import (
 )
 from gateway.people.roles import at_least
 from gateway.sessions.services import Services
+from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Report
@@ -47,10 +48,18 @@ async def take(
     context.state.queue.append(row)
 
 
-async def may_begin(context: Context, row: InboxRow) -> bool:
-    """False, and the row is done, for a run that had its turn already or must not have one."""
-    job, book = row.inbound, context.services.jobs
-    if not isinstance(job, JobFired) or not job.turn or book is None:
+async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | None:
+    """Begin the turn of a run; none, and the row is done, for one that had its turn already or
+    must not have one."""
+    if not await _may_begin(context, row, job):
+        context.state.queue.popleft()
+        return None
+    return await context.turns.begin_next(partial(_as_run, context, job))
+
+
+async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
+    book = context.services.jobs
+    if not job.turn or book is None:
         return True
     run = await book.jobs.run(job.job, job.slot)
     known = context.state.turns.get(job.turn) or await context.services.store.turn(job.turn)
@@ -68,9 +77,9 @@ async def _role(context: Context, owner: Sender) -> Role | None:
     return "user" if owner.key == OPERATOR.key else await context.services.access.learn(owner)
 
 
-def turn_of(context: Context, row: TurnRow, job: Inbound) -> TurnRow:
-    """The turn `row` as a job's, if it is one: for its owner, under the id that the run has."""
-    if not isinstance(job, JobFired) or job.owner is None or not job.turn:
+def _as_run(context: Context, job: JobFired, row: TurnRow) -> TurnRow:
+    """The turn `row` as the run's: for the job's owner, under the id that the run has."""
+    if job.owner is None or not job.turn:
         return row
     mine = job.owner.key == OPERATOR.key
     role: Role = "user" if mine else context.services.access.role(job.owner) or "viewer"
@@ -86,7 +95,7 @@ def turn_of(context: Context, row: TurnRow, job: Inbound) -> TurnRow:
     )
 
 
-def ended(context: Context, row: TurnRow) -> None:
+def put_down_end(context: Context, row: TurnRow) -> None:
     """Put down the end of a job's turn, once its last commit stands."""
     firing, book, last = row.firing, context.services.jobs, context.state.last_commit
     if firing is None or book is None:

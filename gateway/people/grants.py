@@ -17,6 +17,7 @@ from gateway.messages import (
     rule_token,
 )
 from gateway.people import reasons
+from gateway.people.permission import describe_mode
 from gateway.people.roles import at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
 from gateway.texts import Key, say
@@ -34,11 +35,12 @@ _RISKS: dict[str, Key] = {
 }
 
 
-async def permissions(call: Call, mode: str) -> str:
-    """The list, or one of it taken back; `mode`: when people are asked, in words."""
+async def permissions(call: Call) -> str:
+    """Show the list, or take one of it back."""
     context = call.context
     language, words = call.language, call.words
     rules = context.state.row.settings.rules
+    mode = describe_mode(context, call.role, language)
     if words[:1] == ["drop"]:
         n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
         if not 1 <= n <= len(rules):

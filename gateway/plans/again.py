@@ -5,16 +5,13 @@ The old card then says what became of it and offers nothing any more, so that on
 that can be acted on, whatever was pressed twice, late, or before a crash.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import TypeAlias
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.journal import Amended
 from agent_core.orchestration.plan import Step
-from gateway.feature import Context
+from gateway.delivery.retire import retire_plan
+from gateway.feature import Context, Pressed
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
@@ -24,13 +21,10 @@ from gateway.messages import (
     read_press,
 )
 from gateway.people.quotas import refuse_turn
-from gateway.plans.texts import PlanKey
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import InboxRow
 from gateway.texts import say
-from gateway.views import PlanView, View
-
-Pressed: TypeAlias = ButtonPressed | FormSubmitted
+from gateway.views import PlanView
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -57,9 +51,8 @@ async def press_late(context: Context, row: InboxRow, press: Pressed, asked: Pla
         context.state.tell(press.press, say("plan_again_waits", language) if busy else "")
 
 
-async def begin(context: Context, press: Pressed) -> OpenTurn | None:
+async def begin(context: Context, row: InboxRow, press: Pressed) -> OpenTurn | None:
     """The turn of the press that waits longest; its first commit changes the old card."""
-    row = context.state.queue[0]
     asked = read_press(press.token)
     wish = await _wish(context, press, asked) if isinstance(asked, PlanPress) else None
     if wish is None:
@@ -68,23 +61,12 @@ async def begin(context: Context, press: Pressed) -> OpenTurn | None:
         return None
     context.state.queue[0] = replace(row, inbound=wish.message)
     context.state.along += await context.state.redraw(
-        wish.turn, "plan", superseded("plan_retried", n=wish.n)
+        wish.turn, "plan", retire_plan("plan_retried", n=wish.n)
     )
     begun = await context.turns.begin_next()
     if begun is not None and not begun.stored:
         begun.journal.put()  # the old card does not wait for the model's first answer
     return begun
-
-
-def superseded(key: PlanKey, **values: object) -> Callable[[View], View]:
-    """What makes a plan's card one that is over: a word on what came instead, no buttons."""
-    return partial(_superseded, key, values)
-
-
-def _superseded(key: PlanKey, values: dict[str, object], view: View) -> View:
-    if not isinstance(view, PlanView) or not view.buttons:
-        return view
-    return replace(view, buttons=(), outcome=say(key, view.language, **values))
 
 
 async def _wish(context: Context, press: Pressed, asked: PlanPress) -> Wish | None:

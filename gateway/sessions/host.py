@@ -15,6 +15,7 @@ from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
+from gateway.feature import Features
 from gateway.inbound_text import clean_inbound
 from gateway.messages import (
     ButtonPressed,
@@ -60,7 +61,8 @@ TIDY_EVERY = 3_600.0
 class Host:
     """Runs a session for each conversation that has work. Nothing is held for a quiet one."""
 
-    def __init__(self) -> None:
+    def __init__(self, features: Features) -> None:
+        self.features = features
         self.services: Services = None  # type: ignore[assignment]  # set by `attach`
         self.sessions: dict[str, Session] = {}
         self._starting: dict[str, bool] = {}
@@ -345,7 +347,7 @@ class Host:
             self._ended_here.discard(conversation)
             opened = replace(opened, crashed=False)
         try:
-            session = Session(self.services, where, opened, failures)
+            session = Session(self.services, self.features, where, opened, failures)
         except BaseException:
             await self.services.store.give_back(opened.lease)
             raise

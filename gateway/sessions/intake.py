@@ -12,16 +12,14 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
 from agent_core.questions import Choice, Input, PlanReview
-from gateway.commands.registry import run_command
 from gateway.errors import DeliveryError
-from gateway.feature import Change, Context
-from gateway.jobs import running as runs
-from gateway.jobs.chat import pressing as job_cards
+from gateway.feature import Call, Change, Context, Features, is_allowed
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
     FormSubmitted,
     GatewaySaid,
+    Inbound,
     JobFailed,
     JobFired,
     JobPress,
@@ -42,10 +40,8 @@ from gateway.messages import (
     read_press,
     sender_of,
 )
-from gateway.people import grants
 from gateway.people.quotas import refuse_turn
-from gateway.people.relays import show_brought
-from gateway.plans import amend as plans
+from gateway.people.roles import Role
 from gateway.present import HEARD
 from gateway.sessions.decisions import Decisions, describe
 from gateway.sessions.parts import goes_on, is_part, joined, settles_in, whole
@@ -72,8 +68,9 @@ RECEIPT_AFTER = 0.7
 class Intake:
     """Handles the inbox rows of one session."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, features: Features) -> None:
         state = context.state
+        self._features = features
         self._context = context
         self._decisions = Decisions(context)
         self._reading = Reading(state.services, state.adapter, state.conversation)
@@ -91,16 +88,14 @@ class Intake:
         match inbound:
             case MessageReceived():
                 await self._message(row, inbound)
-            case JobFired() | JobFailed() | JobReported() | WebhookCalled():
-                await runs.take(self._context, row, inbound)
+            case JobFired() | JobFailed() | JobReported() | WebhookCalled() | QuestionBrought():
+                await self._hand_over(row, inbound)
             case CommandGiven():
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
                 await self._pressed(row, inbound)
             case QuestionExpired() | QuestionDue():
                 await self._decisions.timed(row, inbound)
-            case QuestionBrought():
-                await show_brought(self._context, row, inbound)
             case GatewaySaid():
                 self._context.state.notice(row.seq, inbound.text)
             case StopPressed():
@@ -118,14 +113,23 @@ class Intake:
                 await self._decisions.press(row, pressed, press)
             case UnknownPress():
                 await self._decisions.press(row, pressed, None)
-            case PlanPress():
-                await plans.press(self._context, row, pressed, press)
-            case RulePress():
-                await grants.press(self._context, row, pressed, press)
-            case JobPress():
-                await job_cards.press(self._context, row, pressed, press)
+            case PlanPress() | RulePress() | JobPress():
+                handler = self._features.presses.get(type(press))
+                if handler is None:
+                    await self._decisions.press(row, pressed, None)
+                else:
+                    await handler.handle(self._context, row, pressed, press)
             case _:
                 assert_never(press)
+
+    async def _hand_over(self, row: InboxRow, inbound: Inbound) -> None:
+        """Let the feature take it up that reacts to it."""
+        handler = self._features.inbounds.get(type(inbound))
+        if handler is None:
+            log.error("nobody_takes_it", extra={"kind": type(inbound).__name__})
+            self._context.state.acknowledge(row.seq)
+        else:
+            await handler.handle(self._context, row, inbound)
 
     # ---- messages ------------------------------------------------------------------------
 
@@ -336,9 +340,6 @@ class Intake:
         state = self._context.state
         if not state.queue or self.settles_in():
             return None
-        if not await runs.may_begin(self._context, state.queue[0]):
-            state.queue.popleft()
-            return None
         parts = whole(state.queue)
         if await self._answered_by(parts):
             return None
@@ -360,7 +361,8 @@ class Intake:
         taken = (*parts, *rows[1:])
         done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
         row = self._turn_row(rows, taken, asked.said)
-        row = runs.turn_of(self._context, row, rows[0].inbound)
+        if change is not None:
+            row = change(row)
         open_turn = await self._context.turns.start(row, asked, done, rows=taken)
         if heard := self._reading.take_heard():
             note = Noted(key=HEARD, value=Raw(msgspec.json.encode(heard)))
@@ -477,6 +479,17 @@ class Intake:
             return
         if not state.adapter.abilities.own_messages:
             self._show_said(row, command)
-        text = await run_command(self._context, command, role, row.seq)
+        text = await self._run_command(command, role, row.seq)
         if text:
             state.notice(row.seq, text)
+
+    async def _run_command(self, given: CommandGiven, role: Role, seq: int) -> str:
+        """Carry out a command; the text to answer, "" if that is done."""
+        commands, language = self._features.commands, given.sender.language
+        command = commands.get(given.name)
+        if command is None:
+            return say("unknown_command", language, name=given.name[:32])
+        if not is_allowed(self._context.services.access, role, command):
+            return say("not_allowed", language)
+        call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
+        return await command.run(call)

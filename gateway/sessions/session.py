@@ -17,25 +17,17 @@ from agent_core.context.transcript import settled
 from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
 from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
-from agent_core.orchestration.brief import Result
+from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
+from gateway.agent import Agent
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
-from gateway.feature import Change, Context
+from gateway.feature import Change, Context, Features, FiredTurns
 from gateway.history.thread import History
-from gateway.history.undo import begin_again
-from gateway.jobs import running as runs
-from gateway.jobs.present import JobFold
-from gateway.jobs.work.scripts import Scripted
-from gateway.memory.recall import recalled, remembered
 from gateway.messages import (
-    ButtonPressed,
-    CommandGiven,
     Conversation,
-    FormSubmitted,
     Sender,
 )
-from gateway.plans import again as plans
 from gateway.present import Fold
 from gateway.sessions.burial import (
     bury,
@@ -69,7 +61,12 @@ class Session:
     """Runs one conversation under its lease until nothing is left to do."""
 
     def __init__(
-        self, services: Services, conversation: Conversation, opened: Opened, failures: int = 0
+        self,
+        services: Services,
+        features: Features,
+        conversation: Conversation,
+        opened: Opened,
+        failures: int = 0,
     ) -> None:
         """`failures`: sessions of this process that ended here in a row without progress."""
         self.services = services
@@ -80,7 +77,8 @@ class Session:
         self.decisions = Decisions(self.context)
         self._opened = opened
         self._failures = failures
-        self._intake = Intake(self.context)
+        self._features = features
+        self._intake = Intake(self.context, features)
         self._place = Place(services.slots, self.state.changed.set)
 
     # ---- life ----------------------------------------------------------------------------
@@ -157,7 +155,8 @@ class Session:
                 return
 
     def _note_undeliverable(self, turn: str) -> None:
-        runs.pause_undeliverable(self.services, turn)
+        if self._features.fired is not None:
+            self._features.fired.give_up_report(self.services, turn)
 
     def _wants_turn(self) -> bool:
         """A turn is to be run or begun."""
@@ -317,12 +316,11 @@ class Session:
                     return await self.open(turn.id)
         self.state.occupied = True  # what is being made is not in the queue any more
         try:
-            match self.state.queue[0].inbound if self.state.queue else None:
-                case CommandGiven() as again:
-                    return await begin_again(self.context, self.state.queue.popleft(), again)
-                case ButtonPressed() | FormSubmitted() as press:
-                    return await plans.begin(self.context, press)
-            return await self._intake.begin()
+            first = self.state.queue[0] if self.state.queue else None
+            beginner = self._features.begins.get(type(first.inbound)) if first else None
+            if first is None or beginner is None:
+                return await self._intake.begin()
+            return await beginner.begin(self.context, first, first.inbound)
         finally:
             self.state.occupied = False
 
@@ -349,9 +347,8 @@ class Session:
 
     def fold(self, row: TurnRow) -> Fold:
         """An empty fold for a turn's views."""
-        if row.firing is not None:
-            who, language = row.sender_name, row.language
-            return JobFold(turn=row.id, asker=who, language=language, firing=row.firing)
+        if (fired := self._fired(row)) is not None:
+            return fired.fold(row)
         own = self.state.adapter.abilities.own_messages
         return Fold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
 
@@ -366,7 +363,7 @@ class Session:
     ) -> OpenTurn:
         """Make a new turn; it enters the store with its first commit."""
         await self.history.rows()
-        now = await remembered(self.context, row)
+        additions = [await read(self.context, row) for read in self._features.on_begin]
         if prepare is not None:
             prepare()
         row = replace(row, history=self.state.row.shows)
@@ -376,7 +373,9 @@ class Session:
         shows = self.state.adapter.abilities.own_messages
         said = "" if shows else asked.said
         brief = replace(brief, said=said, pictures=asked.pictures)
-        brief = recalled(brief, now, await self.history.rows(), asked)
+        seen = await self.history.rows()
+        for add in filter(None, additions):
+            brief = add(brief, seen, asked)
         open_turn = OpenTurn(row, brief, self.fold(row), (), self._write)
         open_turn.done = done
         self.state.turns[row.id] = row
@@ -436,10 +435,15 @@ class Session:
         open_turn.task = asyncio.current_task()
         agent = self.services.agent
         hands = agent.hands(Circumstances(self.state, open_turn))
-        job = Scripted(agent, open_turn, hands)
+        fired = self._fired(open_turn.row)
+        run_code = (
+            fired.code(agent, open_turn, hands)
+            if fired is not None
+            else partial(_run_agent, agent, open_turn.brief, hands)
+        )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
-            return await job.code(scope, history, past)
+            return await run_code(scope, history, past)
 
         try:
             result = await drive(turn, code)
@@ -526,9 +530,18 @@ class Session:
         if self.state.active is not open_turn:
             self.drop(open_turn)
 
+    def _note_end(self, row: TurnRow) -> None:
+        """Tell the feature whose due time began the turn."""
+        if (fired := self._fired(row)) is not None:
+            fired.end(self.context, row)
+
+    def _fired(self, row: TurnRow) -> FiredTurns | None:
+        """How the turn is run, if a due time began it."""
+        return self._features.fired if row.firing is not None else None
+
     def _bury_unread(self, row: TurnRow, why: str) -> None:
         bury_unread(self.state, row, why)
-        runs.ended(self.context, row)
+        self._note_end(row)
 
     def drop(self, open_turn: OpenTurn) -> None:
         """The turn is over: nothing of it stays in memory but what is still to be sent."""
@@ -538,7 +551,7 @@ class Session:
         for question in [q for q in self.state.questions.values() if q.turn == open_turn.id]:
             del self.state.questions[question.id]
         self.state.outbox.forget(open_turn.id)
-        runs.ended(self.context, open_turn.row)
+        self._note_end(open_turn.row)
 
     # ---- what features ask of the turns --------------------------------------------------
 
@@ -553,3 +566,14 @@ class Session:
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns; how many."""
         return await self._intake.stop_parked(sender)
+
+
+async def _run_agent(
+    agent: Agent,
+    brief: Brief,
+    hands: Hands,
+    scope: Scope,
+    history: tuple[Message, ...],
+    past: tuple[Message, ...],
+) -> Result:
+    return await agent.code(scope, brief, hands, history, past)

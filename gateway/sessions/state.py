@@ -302,6 +302,10 @@ class ConversationState:
 
         self.services.spawn(tell, "tell")
 
+    def open_questions(self) -> list[QuestionRow]:
+        """The questions that wait for an answer, the oldest first."""
+        return [question for question in self.questions.values() if question.status == "open"]
+
     def audit(self, who: str, what: str, detail: str) -> AuditRow:
         """A line for the audit, as of now."""
         return AuditRow(at=ambient.now(), who=who, what=what, detail=detail)

@@ -1,13 +1,18 @@
 """/usage: tokens, cached share and money, of the last turn, of today, of all."""
 
+from collections.abc import Awaitable, Callable
+
 from gateway.feature import Call
 from gateway.spending.money import dollars
 from gateway.spending.tally import Tally
 from gateway.texts import Key, say
 
+CostLines = Callable[[Call], Awaitable[list[str]]]
+"""Lines about what something of the person's took today."""
 
-async def usage(call: Call) -> str:
-    """What this conversation's model calls took."""
+
+async def usage(job_costs: CostLines, call: Call) -> str:
+    """Tell what this conversation's model calls took, and today's jobs of who asks."""
     context = call.context
     spent = context.state.row.spent
     if not spent.total.calls:
@@ -17,8 +22,6 @@ async def usage(call: Call) -> str:
         _line("usage_today", spent.of_today, call.language),
         _line("usage_all", spent.total, call.language),
     ]
-    from gateway.jobs.work.commands import job_costs  # it knows the sessions
-
     lines += await job_costs(call)
     ledger = context.services.ledger
     if ledger is not None and call.role == "admin":

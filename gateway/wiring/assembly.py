@@ -37,6 +37,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.ears import Ears
+from gateway.wiring.features import load_features
 from gateway.wiring.jobs import WORKSPACES
 from gateway.wiring.linking import DirectoryLinking
 from gateway.wiring.pairing import DirectoryPairing
@@ -167,7 +168,7 @@ async def assemble(
     )
     await agent.open(stack)
     _limit_spending(agent, models, store)
-    host = Host()
+    host = Host(load_features(settings.plugins))
     services = Services(
         store=store,
         adapters=adapters,
@@ -243,11 +244,10 @@ def pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
 
 def access(settings: Settings, directory: Directory) -> Access:
     """The lists of the settings, and who was paired. SettingsError."""
-    from gateway.commands.registry import COMMANDS
-
+    commands = load_features(settings.plugins).commands
     for name in settings.policy.rights:
-        if name not in COMMANDS:
-            mend = f"there is no command /{name}; there are {', '.join(COMMANDS)}."
+        if name not in commands:
+            mend = f"there is no command /{name}; there are {', '.join(commands)}."
             raise SettingsError("COMMAND_RIGHTS", name, mend)
     lists = {
         platform: People(

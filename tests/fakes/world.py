@@ -40,6 +40,7 @@ from gateway.store.port import Store
 from gateway.store.rows import Changes, ConversationSettings, Lease, Opened
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View
+from gateway.wiring.features import load_features
 
 ANN = Sender(platform="test", id="ann", name="Ann")
 BOB = Sender(platform="test", id="bob", name="Bob")
@@ -353,7 +354,7 @@ class Life:
         self.points = Points()
         self.agent = ScriptedAgent(self.ledger, self.points, folder)
         self.adapter = LedgerAdapter(self.ledger, self.points)
-        self.host = Host()
+        self.host = Host(load_features())
         self.open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
         self.ttl = 30.0
         self.owner = "r1"

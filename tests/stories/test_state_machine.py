@@ -44,6 +44,7 @@ from gateway.sessions.services import Services
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writer import Writer, _resolve
 from gateway.views import ApprovalCard, ChoiceCard, FormCard, Reply, View
+from gateway.wiring.features import load_features
 from tests.fakes.world import LedgerAdapter, ScriptedAgent, _view
 
 PEOPLE = [Sender(platform="test", id=name, name=name.title()) for name in ("ann", "bob")]
@@ -254,7 +255,7 @@ class Gateway:
     def __init__(self, world: "World", name: str, owner: str) -> None:
         self.world, self.name, self.owner = world, name, owner
         self.dead = False
-        self.host = Host()
+        self.host = Host(load_features())
         self.store: InlineStore | None = None
         self.services: Services | None = None
         self.tasks: list[asyncio.Task] = []

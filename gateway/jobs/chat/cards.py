@@ -149,6 +149,16 @@ async def standing(context: Context, at: Place) -> OutboxRow | None:
     return next((row for row in rows if (row.turn, row.name) == at.view), None)
 
 
+async def ask_sure(context: Context, job: Job, at: Place, language: str) -> tuple[OutboxRow, ...]:
+    """Ask on the card at `at` whether the job shall be deleted: a new one, if none is there."""
+    views = await redrawn(context, job.id, at, sure=True)
+    book = context.services.jobs
+    if book is None or await standing(context, at) is not None:
+        return views
+    asking = await card(book, job, at, language, sure=True)
+    return (*views, context.state.want(*at.view, asking, 1, final=True))
+
+
 def _instead(after: View, _: View) -> View:
     return after
 

@@ -1,7 +1,7 @@
 """What a press on a job's card does. A job is deleted by a second press, on the same card."""
 
 from gateway.feature import Context
-from gateway.jobs.chat.cards import Place, card, read_place, redrawn, standing
+from gateway.jobs.chat.cards import Place, ask_sure, read_place, redrawn, standing
 from gateway.jobs.commands import act
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker, managed
@@ -34,7 +34,7 @@ async def press(
             views = await redrawn(context, name, at)
     elif action == "delete" and not job.of_file:
         at = at or await _fresh(context, pressed, row, job)
-        views = await sure(context, job, at, language)
+        views = await ask_sure(context, job, at, language)
     elif action == "keep":
         views = await redrawn(context, name, at)
     elif action == "remove":
@@ -48,16 +48,6 @@ async def press(
         views += (_notice(context, row, text),)
     context.state.show(Changes(done=(row.seq,), views=views, row=context.state.row))
     context.state.tell(pressed.press, word)
-
-
-async def sure(context: Context, job: Job, at: Place, language: str) -> tuple[OutboxRow, ...]:
-    """Whether the job shall be deleted, asked on the card at `at`: a new one, if none is there."""
-    views = await redrawn(context, job.id, at, sure=True)
-    book = context.services.jobs
-    if book is None or await standing(context, at) is not None:
-        return views
-    asking = await card(book, job, at, language, sure=True)
-    return (*views, context.state.want(*at.view, asking, 1, final=True))
 
 
 async def _fresh(

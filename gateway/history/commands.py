@@ -1,11 +1,11 @@
 """The commands about what was said: /undo, /retry, /resume."""
 
 from agent_core import ambient
+from gateway.delivery.retire import retire_plan
 from gateway.feature import Call
 from gateway.history.resume import bring_back, find
 from gateway.history.undo import busy, last_turn, restore, take_back
 from gateway.people.quotas import refuse_turn
-from gateway.plans.again import superseded
 from gateway.store.rows import Changes, InboxRow
 from gateway.texts import say
 
@@ -19,7 +19,7 @@ async def undo(call: Call) -> str:
     if isinstance(past, str):
         return say(past, call.language)
     restored = await restore(past)
-    plan = await context.state.redraw(past.turn.id, "plan", superseded("plan_undone"))
+    plan = await context.state.redraw(past.turn.id, "plan", retire_plan("plan_undone"))
     if plan:  # before it is taken back: a commit in between would have a crash take back two
         context.state.show(Changes(views=plan, row=context.state.row))
     take_back(context, past)

@@ -1,59 +1,25 @@
-"""The commands that people give, in one typed table. Chat, page and command line are its faces."""
+"""The commands about the gateway and the conversation itself: /help, /stop, /mode, /status, …"""
 
 from typing import cast
 
 from msgspec.structs import replace
 
-from agent_core import ambient
 from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
-from agent_core.questions import Answer, Approval
-from gateway.access import Access, Role, refusal
-from gateway.commands import history
-from gateway.feature import Call, Command, Context
-from gateway.jobs.commands import jobs
-from gateway.jobs.work.commands import timezone
-from gateway.memory.commands import memory
-from gateway.messages import CommandGiven
-from gateway.people import grants
-from gateway.people.relays import brought_here, decide_there
-from gateway.people.roles import at_least
-from gateway.plans.commands import plan, todo
-from gateway.sessions.decisions import Decisions, describe, why_not
-from gateway.spending.commands import usage
+from gateway.commands.own import own_command
+from gateway.feature import Call, Feature, is_allowed
+from gateway.people.permission import describe_mode, find_mode
 from gateway.spending.money import dollars
-from gateway.store.rows import ConversationSettings, QuestionRow
+from gateway.store.rows import ConversationSettings
 from gateway.texts import Key, say
-from gateway.vault.commands import secret
-
-
-async def run_command(context: Context, command: CommandGiven, role: Role, seq: int) -> str:
-    """Carry out a command; the text to answer, "" if that is done."""
-    known = COMMANDS.get(command.name)
-    call = Call(context=context, command=command, role=role, seq=seq)
-    if known is None:
-        return say("unknown_command", call.language, name=command.name[:32])
-    if not allowed(context.services.access, role, known):
-        return say("not_allowed", call.language)
-    return await known.run(call)
-
-
-def allowed(access: Access, role: Role | None, command: Command) -> bool:
-    """This role may give the command: by the settings' rights, else by its own least role."""
-    return at_least(role, access.policy.rights.get(command.name, command.least))
-
-
-def about(name: str, language: str) -> str:
-    """What a command does, for menus."""
-    return say(cast(Key, f"command_{name}"), language)
 
 
 async def _help(call: Call) -> str:
     context = call.context
     lines = "\n".join(
-        f"/{command.name} — {about(command.name, call.language)}"
-        for command in COMMANDS.values()
-        if allowed(context.services.access, call.role, command) and command.name != "start"
+        f"/{command.name} — {command.help(call.language)}"
+        for command in call.commands.values()
+        if is_allowed(context.services.access, call.role, command) and command.name != "start"
     )
     return say("help", call.language, commands=lines)
 
@@ -71,7 +37,7 @@ async def _stop(call: Call) -> str:
     sender, role = call.command.sender, call.role
     if active is not None and not await access.may_act_for(active.row.sender, sender, role):
         return say("not_yours", call.language)
-    asking = {question.turn for question in _open(call)}
+    asking = {question.turn for question in context.state.open_questions()}
     quiet = active is not None and active.id in asking and not active.words
     running = await context.turns.stop(sender, "stop", done)
     ended = 0
@@ -84,7 +50,7 @@ async def _stop(call: Call) -> str:
 
 async def _mode(call: Call) -> str:
     context = call.context
-    before, permission = context.state.row.settings, _permitted(call)
+    before, permission = context.state.row.settings, find_mode(context, call.role)
     settings = before
     word = call.words[0] if call.words else ""
     if word == "ask" or (word == "auto" and call.role == "admin"):
@@ -104,11 +70,18 @@ async def _mode(call: Call) -> str:
     match word:
         case "ask" | "auto":
             may = permission == "ask" or call.role == "admin"
-            words = (_permission(call), _back(call, permission if may else word))
+            words = (
+                describe_mode(context, call.role, call.language),
+                _back(call, permission if may else word),
+            )
         case "queue" | "steer" | "interrupt":
             words = (_arrival(call), _back(call, before.arrival or "queue"))
         case "":
-            words = (_permission(call), _arrival(call), _purposes(call))
+            words = (
+                describe_mode(context, call.role, call.language),
+                _arrival(call),
+                _purposes(call),
+            )
         case _:
             words = (_purposes(call) or say("mode_free", call.language),)
     return " ".join(filter(None, words))
@@ -144,18 +117,6 @@ def _purposes(call: Call) -> str:
     return " ".join(filter(None, words))
 
 
-def _permission(call: Call) -> str:
-    """When it is asked for permission, in words."""
-    return say("mode_ask" if _permitted(call) == "ask" else "mode_auto", call.language)
-
-
-def _permitted(call: Call) -> str:
-    context = call.context
-    return context.services.agent.permission(
-        context.state.conversation, context.state.row.settings, call.role
-    )
-
-
 def _arrival(call: Call) -> str:
     """What a message does that comes during a turn, in words."""
     context = call.context
@@ -173,7 +134,7 @@ async def _status(call: Call) -> str:
         spent=_spent(call),
         waiting=len(context.state.queue),
         questions=len(context.state.questions),
-        permission=_permission(call),
+        permission=describe_mode(context, call.role, call.language),
         model=context.services.agent.model_name(context.state.row.settings),
     )
 
@@ -210,54 +171,6 @@ async def _whoami(call: Call) -> str:
     return f"{text} {linked}" if others else text
 
 
-async def _approvals(call: Call) -> str:
-    questions = [*_open(call), *(one for _, one in await brought_here(call.context))]
-    if not questions:
-        return say("no_approvals", call.language)
-    described = (describe(question, call.language) for question in questions)
-    return "\n".join(f"{n}. {what}" for n, what in enumerate(described, 1))
-
-
-async def _approve(call: Call) -> str:
-    return await _decide(call, Answer(choice="once"))
-
-
-async def _deny(call: Call) -> str:
-    reason = " ".join(word for word in call.words if not word.isdecimal())
-    return await _decide(call, Answer(choice="deny", text=reason))
-
-
-async def _decide(call: Call, answer: Answer) -> str:
-    context = call.context
-    elsewhere = await brought_here(context)
-    person = await context.services.access.person(call.command.sender)
-    own = [q for q in _open(call) if isinstance(q.question, Approval)]
-    questions = [*own, *(question for _, question in elsewhere)]
-    if not questions:
-        return say("no_approvals", call.language)
-    numbers = [int(word) for word in call.words if word.isdecimal()]
-    if len(questions) > 1 and not numbers:
-        return say("answer_usage", call.language, name=call.command.name)
-    if numbers and not 1 <= numbers[0] <= len(questions):
-        return say("answer_usage", call.language, name=call.command.name)
-    chosen = numbers[0] - 1 if numbers else 0
-    if chosen >= len(own):
-        asked, given = elsewhere[chosen - len(own)], (call.command, call.seq)
-        return await decide_there(context, asked, answer, person, given)
-    question = questions[chosen]
-    sender, where = call.command.sender, context.state.conversation
-    no = refusal(question, where.id, where, person)
-    if no is not None:
-        return why_not(no, question, call.language)
-    decided = replace(answer, by=sender.key, name=sender.name or sender.id, at=ambient.now())
-    return await Decisions(context).settle(question, person, decided, call.seq)
-
-
-def _open(call: Call) -> list[QuestionRow]:
-    context = call.context
-    return [q for q in context.state.questions.values() if q.status == "open"]
-
-
 async def _pair(call: Call) -> str:
     context = call.context
     pairing = context.services.pairing
@@ -287,10 +200,6 @@ async def _link(call: Call) -> str:
     return await linking.enter(call.words[0], sender)
 
 
-async def _permissions(call: Call) -> str:
-    return await grants.permissions(call, _permission(call))
-
-
 async def _model(call: Call) -> str:
     context = call.context
     settings = context.state.row.settings
@@ -303,37 +212,19 @@ async def _model(call: Call) -> str:
     return context.services.agent.model_name(settings)
 
 
-COMMANDS: dict[str, Command] = {
-    command.name: command
-    for command in (
-        Command(name="start", run=_help, least="viewer"),
-        Command(name="help", run=_help, least="viewer"),
-        Command(name="new", run=_new),
-        Command(name="stop", run=_stop),
-        Command(name="undo", run=history.undo),
-        Command(name="retry", run=history.retry),
-        Command(name="resume", run=history.resume),
-        Command(name="memory", run=memory),
-        Command(name="jobs", run=jobs),
-        Command(name="timezone", run=timezone),
-        Command(name="mode", run=_mode),
-        Command(name="plan", run=plan),
-        Command(name="todo", run=todo, least="viewer"),
-        Command(name="approvals", run=_approvals, least="viewer"),
-        Command(name="approve", run=_approve),
-        Command(name="deny", run=_deny),
-        Command(name="usage", run=usage, least="viewer"),
-        Command(name="status", run=_status, least="viewer"),
-        Command(name="model", run=_model, least="viewer"),
-        Command(name="permissions", run=_permissions),
-        Command(
-            name="pair",
-            run=_pair,
-            least="admin",
-        ),
-        Command(name="unpair", run=_unpair, least="admin"),
-        Command(name="link", run=_link),
-        Command(name="secret", run=secret),
-        Command(name="whoami", run=_whoami, least="viewer"),
-    )
-}
+FEATURE = Feature(
+    name="general",
+    commands=(
+        own_command("start", _help, "viewer"),
+        own_command("help", _help, "viewer"),
+        own_command("new", _new),
+        own_command("stop", _stop),
+        own_command("mode", _mode),
+        own_command("status", _status, "viewer"),
+        own_command("model", _model, "viewer"),
+        own_command("pair", _pair, "admin"),
+        own_command("unpair", _unpair, "admin"),
+        own_command("link", _link),
+        own_command("whoami", _whoami, "viewer"),
+    ),
+)
