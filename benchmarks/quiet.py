@@ -118,7 +118,7 @@ class Quiet:
         self.folder = folder
         self.agent = QuietAgent(folder)
         self.adapter = QuietAdapter()
-        self.host = Host(load_features())
+        self.host: Host
         self.store: Store
         self.services: Services
 
@@ -130,11 +130,14 @@ class Quiet:
     async def living(self) -> AsyncIterator["Quiet"]:
         self.store = await self.open_store()
         people = People(allowed=frozenset({"ann"}))
-        self.services = Services(
-            store=self.store, adapters={"test": self.adapter}, agent=self.agent,
-            access=Access({"test": people}, {}), spawn=self.host.spawn, owner="bench",
+        self.host = Host(
+            lambda ports: Services(
+                store=self.store, adapters={"test": self.adapter}, agent=self.agent,
+                access=Access({"test": people}, {}), spawn=ports.spawn, alarm=ports.alarm,
+                deliver=ports.deliver, owner="bench",
+            ), load_features(),
         )  # fmt: skip
-        self.host.attach(self.services)
+        self.services = self.host.services
         ready = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(self.host.run(ready))

@@ -169,7 +169,14 @@ class Gateway:
         home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
         routes += (*hook_routes(parts.hooks), *job_routes(parts.job_desk, gate))
-        health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
+        health = Health(
+            store=parts.services.store,
+            counters=parts.services.counters,
+            slots=parts.services.slots,
+            sessions=parts.host.sessions,
+            adapters=self._adapters,
+            failed=self._failed,
+        )
         issue = partial(gate.issue, OWNER)
         asked = parts.operations(health, url, issue, self._stop.set, self._restore)
         await stack.enter_async_context(serve_http(listening, health, routes))
@@ -191,12 +198,15 @@ class Gateway:
         await self._open.wait()
         if self._parts is None:
             return
+        outage = self._parts.services.outage
         try:
             await self._parts.host.accept(inbounds)
         except StoreFailed:
-            self._parts.outage.tell(inbounds)
+            if outage is not None:
+                outage.tell(inbounds)
             raise
-        self._parts.outage.over()
+        if outage is not None:
+            outage.over()
 
     def _obey(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()

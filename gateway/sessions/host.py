@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Literal, assert_never
@@ -36,8 +36,9 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.ports import Changed
-from gateway.sessions.services import Services, Work
+from gateway.sessions.services import HostPorts, Services
 from gateway.sessions.session import Session
+from gateway.sessions.spawn import Work
 from gateway.store.letters import LONGEST_REASON, letter_id
 from gateway.store.rows import Accepted, Letter, Opened, QuestionRow
 from gateway.texts import say
@@ -61,9 +62,10 @@ TIDY_EVERY = 3_600.0
 class Host:
     """Runs a session for each conversation that has work. Nothing is held for a quiet one."""
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, build: Callable[[HostPorts], Services], features: Features) -> None:
+        """`build` makes what the sessions share, with what it needs of this host; nothing of that
+        is called before `run`."""
         self.features = features
-        self.services: Services = None  # type: ignore[assignment]  # set by `attach`
         self.sessions: dict[str, Session] = {}
         self._starting: dict[str, bool] = {}
         self._ended_here: set[str] = set()
@@ -80,12 +82,8 @@ class Host:
         """Seconds that the store's clock is ahead of this machine's."""
         self._due_before: set[str] = set()
         self._due_patience = AGAIN
-
-    def attach(self, services: Services) -> None:
-        """What the sessions share; before `run`."""
-        self.services = services
-        services.alarm = self._alarm
-        services.deliver = self.accept
+        ports = HostPorts(spawn=self.spawn, alarm=self._alarm, deliver=self.accept)
+        self.services = build(ports)
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
@@ -296,8 +294,8 @@ class Host:
                 again = session.state.woken or failed
                 failures = 0
                 rounds = rounds + 1 if failed else 0
-                if rounds == TROUBLED_AFTER:
-                    self.services.troubled(session.state.conversation, session.state.language)
+                if rounds == TROUBLED_AFTER and (outage := self.services.outage) is not None:
+                    outage.trouble(session.state.conversation, session.state.language)
             except (StoreFailed, Fenced) as error:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,7 @@ async def test_a_flood_is_bounded_and_nothing_of_it_is_lost(
     monkeypatch.setattr(reading, "MAX_JOINED", 5_000)
     gate = rig.model.gate = asyncio.Event()
     await rig.start()
-    rig.host.services.most_waiting = 5
+    rig.host.services = replace(rig.host.services, most_waiting=5)
     rig.telegram.say(PERSON, "begin")
     await rig.model.wait_inflight(1, PATIENCE)
     sent = [f"message {n} " + "x" * 90 for n in range(200)]

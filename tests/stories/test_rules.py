@@ -786,7 +786,7 @@ def test_a_timer_is_not_forgotten_when_the_store_fails_once(tmp_path: Path) -> N
             return await due(now, most, after)
 
         one.store.due = fails_once  # type: ignore[attr-defined]
-        one.services.question_expires = 1.0
+        one.equip(question_expires=1.0)
         await one.say("m1", "do deploy")
         await one.until(lambda: any(card.state == "expired" for card in one.cards()), SOON)
         assert failed

@@ -433,7 +433,7 @@ async def test_turns_begin_a_few_at_a_time(tmp_path: Path) -> None:
 
     one = life(tmp_path, model=0.05)
     async with one.living():
-        one.services.slots = Slots(3)
+        one.equip(slots=Slots(3))
         under_way, most = [0], [0]
         real = one.agent.complete
 

@@ -255,7 +255,7 @@ class Gateway:
     def __init__(self, world: "World", name: str, owner: str) -> None:
         self.world, self.name, self.owner = world, name, owner
         self.dead = False
-        self.host = Host(load_features())
+        self.host: Host
         self.store: InlineStore | None = None
         self.services: Services | None = None
         self.tasks: list[asyncio.Task] = []
@@ -271,12 +271,15 @@ class Gateway:
         self.store = await InlineStore.open(self.world.folder / "store.db")
         self.store._leases = self.world.leases  # several processes: by the store's clock
         people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
-        self.services = Services(
-            store=self.store, adapters={"test": Platform(self.world, self)},
-            agent=Agent(self.world, self), access=Access({"test": people}, {}),
-            spawn=self.host.spawn, owner=self.owner, ttl=TTL, question_expires=EXPIRES,
+        self.host = Host(
+            lambda ports: Services(
+                store=self.store, adapters={"test": Platform(self.world, self)},
+                agent=Agent(self.world, self), access=Access({"test": people}, {}),
+                spawn=ports.spawn, alarm=ports.alarm, deliver=ports.deliver, owner=self.owner,
+                ttl=TTL, question_expires=EXPIRES,
+            ), load_features(),
         )  # fmt: skip
-        self.host.attach(self.services)
+        self.services = self.host.services
         while True:
             with contextlib.suppress(StoreFailed):
                 await self.host.run(ready)
