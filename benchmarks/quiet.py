@@ -26,6 +26,7 @@ from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, Reply, View
+from gateway.wiring.features import load_features
 from tests.fakes.world import ANN, Ledger, Nothing, Points, ScriptedAgent
 
 RESULT = "a line of what the tool found, as tools give it " * 10
@@ -117,7 +118,7 @@ class Quiet:
         self.folder = folder
         self.agent = QuietAgent(folder)
         self.adapter = QuietAdapter()
-        self.host = Host()
+        self.host: Host
         self.store: Store
         self.services: Services
 
@@ -129,11 +130,14 @@ class Quiet:
     async def living(self) -> AsyncIterator["Quiet"]:
         self.store = await self.open_store()
         people = People(allowed=frozenset({"ann"}))
-        self.services = Services(
-            store=self.store, adapters={"test": self.adapter}, agent=self.agent,
-            access=Access({"test": people}, {}), spawn=self.host.spawn, owner="bench",
+        self.host = Host(
+            lambda ports: Services(
+                store=self.store, adapters={"test": self.adapter}, agent=self.agent,
+                access=Access({"test": people}, {}), spawn=ports.spawn, alarm=ports.alarm,
+                deliver=ports.deliver, owner="bench",
+            ), load_features(),
         )  # fmt: skip
-        self.host.attach(self.services)
+        self.services = self.host.services
         ready = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(self.host.run(ready))

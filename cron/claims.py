@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cron.trigger import Missed
-from gateway.jobs.port import Job, Reason, Run
+from gateway.jobs.port import Job, Run
+from gateway.shown_jobs import Reason
 
 ON_TIME = 59.0
 """Seconds of lateness that a due time may have and is not missed: of a job that is due every minute

@@ -23,9 +23,10 @@ from cron.timetable import Times
 from cron.trigger import missed, next_fire
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed, Unreadable
-from gateway.jobs.port import MOST_RUNS, Job, Jobs, Reason, Run
+from gateway.jobs.port import MOST_RUNS, Job, Jobs, Run
 from gateway.messages import digest
 from gateway.ports import Accept
+from gateway.shown_jobs import Reason
 
 log = logging.getLogger("turnkeeper.cron")
 

@@ -1,4 +1,4 @@
-"""The smallest adapter that keeps the contract, for a platform that knows texts and buttons only."""
+"""The smallest adapter that keeps the contract, for a platform that has texts and buttons."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO

@@ -11,13 +11,13 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.commands.menu import Choices, Menu
+from gateway.commands.menu import Choices, LoadCommands, Menu
 from gateway.errors import DeliveryError, StoreFailed
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.ops import lock
@@ -28,6 +28,7 @@ from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.web.gate import Gate
+    from gateway.feature import Command
     from gateway.wiring.assembly import Parts
 
 log = logging.getLogger("turnkeeper.main")
@@ -107,11 +108,17 @@ class Gateway:
         """The adapters of all platforms that are set; only their SDKs are imported."""
         settings = self._settings
         made = (
-            _telegram(settings),
-            _discord(settings, self._choices),
+            _telegram(settings, self._commands),
+            _discord(settings, self._commands, self._choices),
             _slack(settings, self._overview, self._recent),
         )
         return [one for one in made if one is not None]
+
+    def _commands(self) -> "Mapping[str, Command]":
+        """All commands, for menus."""
+        from gateway.wiring.features import load_features
+
+        return load_features(self._settings.plugins).commands
 
     async def _choices(
         self, conversation: Conversation, sender: Sender, name: str, typed: str
@@ -162,7 +169,14 @@ class Gateway:
         home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
         routes += (*hook_routes(parts.hooks), *job_routes(parts.job_desk, gate))
-        health = Health(host=parts.host, adapters=self._adapters, failed=self._failed)
+        health = Health(
+            store=parts.services.store,
+            counters=parts.services.counters,
+            slots=parts.services.slots,
+            sessions=parts.host.sessions,
+            adapters=self._adapters,
+            failed=self._failed,
+        )
         issue = partial(gate.issue, OWNER)
         asked = parts.operations(health, url, issue, self._stop.set, self._restore)
         await stack.enter_async_context(serve_http(listening, health, routes))
@@ -184,12 +198,15 @@ class Gateway:
         await self._open.wait()
         if self._parts is None:
             return
+        outage = self._parts.services.outage
         try:
             await self._parts.host.accept(inbounds)
         except StoreFailed:
-            self._parts.outage.tell(inbounds)
+            if outage is not None:
+                outage.tell(inbounds)
             raise
-        self._parts.outage.over()
+        if outage is not None:
+            outage.over()
 
     def _obey(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
@@ -214,19 +231,19 @@ async def _warmed(parts: "Parts") -> None:
     gc.freeze()
 
 
-def _telegram(settings: Settings) -> Adapter | None:
+def _telegram(settings: Settings, commands: LoadCommands) -> Adapter | None:
     bot = settings.telegram
     if bot is None:
         return None
     from adapters.telegram.adapter import TelegramAdapter
 
     hook = (bot.webhook_url, bot.webhook_secret)
-    menu = Menu(sorted(settings.people["telegram"].admins - {"*"}))
+    menu = Menu(commands, sorted(settings.people["telegram"].admins - {"*"}))
     where = settings.outputs
     return TelegramAdapter(bot.token, bot.api_base_url, *hook, commands=menu, outputs=where)
 
 
-def _discord(settings: Settings, choices: Choices) -> Adapter | None:
+def _discord(settings: Settings, commands: LoadCommands, choices: Choices) -> Adapter | None:
     bot = settings.discord
     if bot is None:
         return None
@@ -236,7 +253,7 @@ def _discord(settings: Settings, choices: Choices) -> Adapter | None:
         bot.token,
         bot.api_base_url,
         bot.gateway_url,
-        commands=Menu(choices=choices),
+        commands=Menu(commands, choices=choices),
         outputs=settings.outputs,
         memory=settings.home / "discord.json",
         reads=settings.policy.group != "mention",

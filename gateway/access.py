@@ -78,6 +78,18 @@ class Access:
         self._look_up = look_up
         self.addressed = Addressed()
 
+    def replace_lists(self, platforms: Mapping[str, People], policy: Policy) -> None:
+        """Take over the lists and rules as they are set now; who was paired is looked up anew."""
+        self.policy = policy
+        self._platforms = dict(platforms)
+        self._paired.clear()
+        self._until.clear()
+        self.addressed = Addressed()
+
+    def has_admin(self, platform: str) -> bool:
+        """The settings name an admin there."""
+        return bool(self._platforms.get(platform, People()).admins)
+
     # ---- roles ---------------------------------------------------------------------------
 
     def role(self, sender: Sender) -> Role | None:

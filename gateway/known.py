@@ -21,6 +21,7 @@ _OWN = (
         "QUESTION_REMINDER",
         "APPROVERS",
         "TURNS_AT_ONCE",
+        "PLUGINS",
     ),
     *("GROUP_POLICY", "GROUP_SCOPE", "COMMAND_RIGHTS", "APPROVERS_CHAT", "QUOTA_TURNS_PER_HOUR"),
     *(f"{p.upper()}_{who}_USERS" for p in PLATFORMS for who in ("ALLOWED", "ADMIN", "VIEWER")),

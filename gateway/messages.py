@@ -146,7 +146,7 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
 
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):
-    """A person pressed a button. `token` is what `button_token` made; `press` what the platform
+    """A person pressed a button. `token` is what `read_press` reads; `press` what the platform
     wants back in its acknowledgement; `message` the native id of the message that bears it."""
 
     conversation: Conversation
@@ -337,17 +337,62 @@ def dedupe_keys(inbound: Inbound) -> tuple[str, str]:
     return first, second
 
 
+class QuestionPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="question"):
+    """An option of a question was chosen."""
+
+    question: str
+    option: str
+
+
+class PlanPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+    """A button of the plan of the turn `turn`; `step`: the id of the step that it is about."""
+
+    turn: str
+    action: str
+    step: str = ""
+
+
+class RulePress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rule"):
+    """The button that takes back the rule named `rule`."""
+
+    rule: str
+
+
+class JobPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
+    """A button about a job; `slot`: the run or the card that it is about."""
+
+    job: str
+    action: str
+    slot: str = ""
+
+
+class UnknownPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unknown"):
+    """A token that this version has never given to a button."""
+
+
+Press: TypeAlias = QuestionPress | PlanPress | RulePress | JobPress | UnknownPress
+"""What a button's token says: read once, where the press enters."""
+
+
+def read_press(token: str) -> Press:
+    """Parse what a button carries. Total: a forged or foreign token is an UnknownPress."""
+    kind, _, rest = token.partition(":")
+    name, _, more = rest.partition(":")
+    if kind == "r" and rest:
+        return RulePress(rule=rest)
+    if kind == "q" and name and more:
+        return QuestionPress(question=name, option=more)
+    action, colon, last = more.partition(":")
+    if kind == "p" and name and action and colon:
+        return PlanPress(turn=name, action=action, step=last)
+    if kind == "j" and name and action and colon:
+        return JobPress(job=name, action=action, slot=last)
+    return UnknownPress()
+
+
 def button_token(question: str, option: str) -> str:
     """What a button carries: the question's id and the option pressed (≤ 64 bytes)."""
     return f"q:{question}:{option}"
-
-
-def read_token(token: str) -> tuple[str, str] | None:
-    """(question, option) of a button's token, None if it is none of ours."""
-    parts = token.split(":", 2)
-    if len(parts) != 3 or parts[0] != "q" or not parts[1] or not parts[2]:
-        return None
-    return parts[1], parts[2]
 
 
 def plan_token(turn: str, action: str, step: str = "") -> str:
@@ -355,25 +400,14 @@ def plan_token(turn: str, action: str, step: str = "") -> str:
     return f"p:{turn}:{action}:{step}"
 
 
-def read_plan_token(token: str) -> tuple[str, str, str] | None:
-    """(turn, action, step) of a plan's button, None if it is none."""
-    parts = token.split(":", 3)
-    if len(parts) != 4 or parts[0] != "p" or not parts[1] or not parts[2]:
-        return None
-    return parts[1], parts[2], parts[3]
+def rule_token(rule: str) -> str:
+    """What the button carries that takes a rule back (≤ 64 bytes)."""
+    return f"r:{rule}"
 
 
 def job_token(job: str, action: str, slot: str = "") -> str:
     """What a button about a job carries (≤ 64 bytes)."""
     return f"j:{job}:{action}:{slot}"
-
-
-def read_job_token(token: str) -> tuple[str, str, str] | None:
-    """(job, action, slot) of a button about a job, None if it is none."""
-    parts = token.split(":", 3)
-    if len(parts) != 4 or parts[0] != "j" or not parts[1] or not parts[2]:
-        return None
-    return parts[1], parts[2], parts[3]
 
 
 def digest(data: bytes) -> str:

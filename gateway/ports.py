@@ -1,6 +1,6 @@
 """What the gateway asks of an adapter, and what an adapter may ask of the gateway.
 
-Vocabulary: imports nothing of ours but messages and views.
+Vocabulary: imports nothing of ours but messages, views and shown jobs.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -11,12 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.messages import Attachment, Conversation, Inbound, Sender
+from gateway.shown_jobs import ShownJob, ShownRun
 from gateway.views import Abilities, Button, View
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
-
-    from gateway.jobs.work.shown import ShownJob, ShownRun
 
 Accept: TypeAlias = Callable[[Sequence[Inbound]], Awaitable[None]]
 """Stores inbound values; returns when they are kept, raises StoreFailed if they are not.
@@ -116,10 +115,10 @@ class JobDesk(Protocol):
     async def role(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
         """The sender's role, None for a stranger."""
 
-    async def jobs(self, sender: Sender) -> "tuple[ShownJob, ...]":
+    async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
         """Those that the person may manage."""
 
-    async def runs(self, sender: Sender, name: str) -> "tuple[ShownRun, ...] | None":
+    async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
         """The newest runs of one of them, None if there is no such job."""
 
     async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
 from agent_core.config.switch import read_switch
@@ -22,9 +22,6 @@ from gateway.jobs.settings import JobSettings, Read, read_jobs
 from gateway.known import KNOWN, PLATFORMS
 from gateway.people.policy import Policy, read_policy
 from gateway.retention.periods import RetentionSettings, read_retention
-
-if TYPE_CHECKING:
-    from agent_core.settings import ModelSettings
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
@@ -91,6 +88,7 @@ class Settings:
     sandbox: Sandbox
     replica: str
     turns_at_once: int
+    plugins: tuple[str, ...]
     question_expires: float
     question_reminder: float
     policy: Policy
@@ -107,23 +105,6 @@ class Settings:
     def read(cls, env: Env | None = None, folder: Path | None = None) -> "Settings":
         """The settings of this process; raises SettingsError. `folder`: the working folder."""
         return _read(_merged(os.environ if env is None else env, folder or Path.cwd()))
-
-    def models(self) -> "ModelSettings":
-        """The part about models; apart, because it is imported after the first poll. Raises
-        SettingsError for what a tier cannot work with."""
-        from agent_core.models.tiers import Models
-        from agent_core.settings import ModelSettings
-        from agent_core.settings import SettingsError as ModelSettingsError
-        from agent_core.tools import hooks
-
-        try:
-            found = ModelSettings.read(self.env)
-            Models(found).check()
-            found.listener()
-            hooks.load(found.tools.hooks)
-        except ModelSettingsError as error:
-            raise SettingsError(error.setting, error.value, error.mend) from None
-        return found
 
     @property
     def outputs(self) -> Path:
@@ -162,6 +143,7 @@ def _read(env: Env) -> Settings:
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
         replica=_replica(env),
         turns_at_once=_positive(env, "TURNS_AT_ONCE", TURNS_AT_ONCE),
+        plugins=tuple(dict.fromkeys(_list(env, "PLUGINS"))),
         question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
         question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
         policy=_policy(env),

@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -55,6 +56,18 @@ SOMEBODY = re.compile(r"(?<![\w.~-])/(?:home|Users)/(?!user\b|nobody\b)[a-z][\w.
 NAMED = re.compile(r"`((?:agent_core|gateway|adapters|cron|tests|benchmarks|examples)/[\w./-]+)`")
 EXAMPLES = {"agent_core/tools/tell_time.py"}
 """Paths that the documentation makes up."""
+CIRCLES_LEFT = (
+    {
+        *("agent_core.skills.calling", "agent_core.skills.context", "agent_core.skills.contract"),
+        *("agent_core.skills.folders", "agent_core.skills.registry"),
+    },
+    {"agent_core.agent", "agent_core.library.task"},
+)
+"""Circles of imports that are still to be opened. This list only shrinks."""
+TYPE_ONLY_LEFT = ("agent_core/",)
+"""Where modules of ours may still be imported for their types alone. This list only shrinks."""
+ROOTS = ("gateway/__main__.py", "gateway/wiring/")
+"""The composition root: it imports late what it wires."""
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -136,6 +149,106 @@ def test_every_module_says_what_it_owns() -> None:
         if not path.endswith("__init__.py") and not ast.get_docstring(parse(text))
     ]
     assert not silent, f"no docstring: {silent}"
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports inside functions and for types alone count too: both hide a circle."""
+    circles = [circle for circle in _circles(_imports()) if set(circle) not in CIRCLES_LEFT]
+    assert not circles, f"open these circles: {circles}"
+
+
+def test_no_module_of_ours_is_imported_for_its_types_alone() -> None:
+    hidden = [
+        f"{path}:{line} {name}"
+        for path, text in modules()
+        if not path.startswith((*ROOTS, *TYPE_ONLY_LEFT))
+        for line, name in _type_only(text)
+    ]
+    assert not hidden, f"import these as they are used, or ask for less: {hidden}"
+
+
+def _type_only(text: str) -> Iterator[tuple[int, str]]:
+    """(line, module) of own modules that are imported under TYPE_CHECKING."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for inner in node.body:
+                for name in _imported(inner):
+                    if name.partition(".")[0] in PACKAGES:
+                        yield inner.lineno, name
+
+
+def _imported(node: ast.AST) -> tuple[str, ...]:
+    """What one statement imports: modules, or names that may be modules."""
+    match node:
+        case ast.Import():
+            return tuple(alias.name for alias in node.names)
+        case ast.ImportFrom(module=str(module)):
+            return tuple(f"{module}.{alias.name}" for alias in node.names)
+        case _:
+            return ()
+
+
+def _imports() -> dict[str, set[str]]:
+    """The modules of the product by name, each with those that it imports, wherever it does."""
+    found: dict[str, set[str]] = {}
+    for path, text in modules():
+        name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        found[name] = {one for node in ast.walk(ast.parse(text)) for one in _imported(node)}
+    for name, imported in found.items():
+        own = {one if one in found else one.rpartition(".")[0] for one in imported}
+        found[name] = {one for one in own if one in found and one != name}
+    return found
+
+
+def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that reach each other (Tarjan's strongly connected components)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_ones: list[str] = []
+    circles: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = lowest[name] = len(order)
+        open_ones.append(name)
+        for other in sorted(graph[name]):
+            if other not in order:
+                visit(other)
+            if other in open_ones:
+                lowest[name] = min(lowest[name], lowest[other])
+        if lowest[name] == order[name]:
+            at = open_ones.index(name)
+            circle = sorted(open_ones[at:])
+            del open_ones[at:]
+            if len(circle) > 1:
+                circles.append(circle)
+
+    for name in sorted(graph):
+        if name not in order:
+            visit(name)
+    return circles
+
+
+def test_circles_are_found_and_lines_are_not() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set[str]()}
+    assert _circles(graph) == [["a", "b", "c"]]
+    assert _circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+    source = "if TYPE_CHECKING:\n    from gateway.ports import Adapter\n    import aiohttp\n"
+    assert list(_type_only(source)) == [(2, "gateway.ports.Adapter")]
+
+
+def test_a_session_is_handed_to_nobody() -> None:
+    """Features get a Context; only the host runs sessions."""
+    own = ("gateway/sessions/session.py", "gateway/sessions/host.py")
+    given = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, text in modules()
+        if path.startswith("gateway/") and path not in own
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for one in (*node.args.args, *node.args.kwonlyargs)
+        if one.annotation is not None and re.search(r"\bSession\b", ast.unparse(one.annotation))
+    ]
+    assert not given, f"take a Context, or what is needed of it: {given}"
 
 
 def test_only_settings_read_the_environment() -> None:

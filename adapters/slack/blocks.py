@@ -9,7 +9,7 @@ from adapters.slack.live.chunks import Stream
 from adapters.slack.markup import bare, clip, escaped, harmless
 from adapters.slack.parse import MODAL, STOP, WRITES, Asked
 from adapters.text import split
-from gateway.messages import read_token
+from gateway.messages import QuestionPress, read_press
 from gateway.texts import say
 from gateway.views import Button
 
@@ -190,7 +190,7 @@ def stopper(language: str) -> tuple[Block, ...]:
 
 def modal(asked: Asked, language: str) -> dict[str, object]:
     """One field for words; they come back with the token of the button that opened it."""
-    option = (read_token(asked.token) or ("", ""))[1]
+    option = _option(asked.token)
     if option == "text":
         title = say("your_answer", language)
     else:
@@ -222,7 +222,12 @@ def modal(asked: Asked, language: str) -> dict[str, object]:
 
 def option(button: Button) -> str:
     """Which answer of its question a button gives, '' if it is no question's."""
-    return (read_token(button.token) or ("", ""))[1]
+    return _option(button.token)
+
+
+def _option(token: str) -> str:
+    press = read_press(token)
+    return press.option if isinstance(press, QuestionPress) else ""
 
 
 def texts(text: str) -> list[str]:

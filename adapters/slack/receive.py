@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -37,7 +37,7 @@ from gateway.messages import Inbound, Sender, sender_of
 from gateway.ports import Accept
 
 if TYPE_CHECKING:
-    from adapters.slack.live.door import Door
+    from slack_bolt.response import BoltResponse
 
 log = logging.getLogger("adapters.slack")
 
@@ -74,7 +74,7 @@ class Receiver:
         self._about = About(wire, people)
         self._contact = contact
         self._app_token = app.app_token
-        self._door = None if self._app_token else _door(app.signing_secret, self._let_in)
+        self._enter = None if self._app_token else _open_door(app.signing_secret, self._let_in)
         self._me: parse.Me | None = None
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
@@ -236,9 +236,9 @@ class Receiver:
             body += more
         if len(body) > MOST_BODY:
             return web.Response(status=413)
-        if self._door is None:
+        if self._enter is None:
             return web.Response(status=404)
-        answer = await self._door.enter(body, request.headers)
+        answer = await self._enter(body, request.headers)
         return web.Response(status=answer.status, text=answer.body, headers=answer.first_headers())
 
     async def _let_in(self, kind: str, payload: parse.Json) -> int:
@@ -298,8 +298,10 @@ class Receiver:
         return True
 
 
-def _door(secret: str, heard: Callable[[str, parse.Json], Awaitable[int]]) -> "Door":
-    """Bolt is imported only where Slack calls us over HTTP."""
+def _open_door(
+    secret: str, heard: Callable[[str, parse.Json], Awaitable[int]]
+) -> "Callable[[bytes, Mapping[str, str]], Awaitable[BoltResponse]]":
+    """Let in what Slack sends over HTTP; Bolt is imported only there."""
     from adapters.slack.live.door import Door
 
-    return Door(secret, heard)
+    return Door(secret, heard).enter

@@ -7,9 +7,9 @@ from adapters.web.api import Handler, guarded
 from adapters.web.gate import Gate, Refused
 from adapters.web.wire import Keyed, answer, body_of
 from adapters.web.words import preferred
-from gateway.jobs.work.shown import ShownJob, ShownRun
 from gateway.messages import Sender
 from gateway.ports import JobDesk
+from gateway.shown_jobs import ShownJob, ShownRun
 
 NONE = "There is no such job of yours. GET /api/jobs lists them."
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from agent_core.sandboxes.bwrap import detect
 from gateway.errors import StoreFailed
+from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.settings import Settings, SettingsError
@@ -22,7 +23,7 @@ def examine(settings: Settings, say: Say) -> int:
 async def _examine(settings: Settings, say: Say) -> int:
     bad = 0
     try:
-        models = settings.models()
+        models = read_models(settings)
         named = "the demo model (no key is set)" if models.empty else "set"
         say(f"ok       models: {named}")
     except SettingsError as error:

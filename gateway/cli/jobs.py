@@ -2,10 +2,8 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gateway.settings import Settings
+from gateway.settings import Settings
 
 ABOUT_ONE = {
     "show": "one job",
@@ -43,7 +41,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     action.add_parser("apply", help="apply jobs.toml of the data folder, all or nothing")
 
 
-def new_secret(settings: "Settings", words: argparse.Namespace) -> int:
+def new_secret(settings: Settings, words: argparse.Namespace) -> int:
     """Keep a secret for a hook, a new one or the one given, and print a new one; the exit code."""
     import base64
 

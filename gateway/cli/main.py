@@ -7,13 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gateway.cli import jobs
 from gateway.settings import VERSION, Settings, SettingsError
-
-if TYPE_CHECKING:
-    from gateway.ops.control import Answer, Question
 
 OK, FAILED, MISUSED = 0, 1, 2
 
@@ -149,7 +145,10 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
         case name:
             question = control.Question(command=name)
     answer = control.ask(settings.home, question, _show_progress)
-    answer = answer or asyncio.run(_offline(settings, question))
+    if answer is None:
+        from gateway.cli.offline import answer_offline
+
+        answer = asyncio.run(answer_offline(settings, question, _show_progress))
     text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may hold escapes
     print(text, file=sys.stdout if answer.ok else sys.stderr)
     return OK if answer.ok else FAILED
@@ -163,31 +162,6 @@ def _confirm(person: str) -> bool:
 
 def _show_progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-async def _offline(settings: Settings, question: "Question") -> "Answer":
-    from gateway.ops import control, lock
-
-    if question.command in control.NEED_GATEWAY:
-        return control.Answer(text=control.NOT_RUNNING, ok=False)
-    from gateway.errors import StoreFailed
-    from gateway.ops.upkeep import StoreUpkeep
-    from gateway.wiring import assembly
-    from gateway.wiring.jobs import console_alone
-
-    with lock.held(settings.home):
-        try:
-            store = await assembly.open_store(settings)
-        except StoreFailed as error:
-            return control.Answer(text=str(error), ok=False)
-        try:
-            pairing = assembly.pairing_alone(settings, store)
-            console = console_alone(settings, store) if question.command == "jobs" else None
-            upkeep = StoreUpkeep(settings, store)
-            asked = control.Operations(store=store, pairing=pairing, jobs=console, upkeep=upkeep)
-            return await asked.answer(question, _show_progress)
-        finally:
-            await store.close()
 
 
 if __name__ == "__main__":

@@ -2,19 +2,16 @@
 is shown what the command itself would not show."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
 from agent_core.settings import TIERS
-from gateway.commands.registry import COMMANDS, allowed
+from gateway.feature import is_allowed
 from gateway.history.resume import look_for
 from gateway.jobs.commands import ACTIONS
 from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender
-
-if TYPE_CHECKING:
-    from gateway.sessions.host import Host
+from gateway.sessions.host import Host
 
 Choice = tuple[str, str]
 """What is shown, and the words that it stands for."""
@@ -40,12 +37,12 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 
 async def choices(
-    host: "Host", conversation: Conversation, sender: Sender, name: str, typed: str
+    host: Host, conversation: Conversation, sender: Sender, name: str, typed: str
 ) -> Sequence[Choice]:
     """Words that go on from what is typed, for somebody who may give the command."""
-    access, command = host.services.access, COMMANDS.get(name)
+    access, command = host.services.access, host.features.commands.get(name)
     role = await access.learn(sender)
-    if command is None or not allowed(access, role, command):
+    if command is None or not is_allowed(access, role, command):
         return ()
     if name == "resume":
         parts = await look_for(host.services, conversation, sender, typed.strip())
@@ -64,16 +61,16 @@ async def choices(
     return [(f"{first} {shown}", f"{first} {words}") for shown, words in _fitting(found, rest)]
 
 
-async def _jobs(host: "Host", who: Asker) -> Iterable[Choice]:
+async def _jobs(host: Host, who: Asker) -> Iterable[Choice]:
     book = host.services.jobs
     known = await book.seen_by(who) if book is not None else ()
     return [(f"{n} {job.title}", str(n)) for n, job in enumerate(known, 1)]
 
 
-def _steps(host: "Host", conversation: Conversation) -> Iterable[Choice]:
+def _steps(host: Host, conversation: Conversation) -> Iterable[Choice]:
     """Of the plan that runs here now."""
     session = host.sessions.get(conversation.id)
-    active = session.active if session is not None else None
+    active = session.state.active if session is not None else None
     course = active.fold.course if active is not None else None
     steps = course.plan.steps if course is not None else ()
     return [(f"{n} {step.description}", str(n)) for n, step in enumerate(steps, 1)]

@@ -1,31 +1,48 @@
 """The commands as a menu for platforms that show one, by language and role."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from gateway.messages import Conversation, Sender
 
 Choices = Callable[[Conversation, Sender, str, str], Awaitable[Sequence[tuple[str, str]]]]
 
 
+class MenuEntry(Protocol):
+    """A command as a menu has it: a gateway.feature.Command, which is imported late."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def least(self) -> str: ...
+    @property
+    def help(self) -> Callable[[str], str]: ...
+
+
+LoadCommands = Callable[[], Mapping[str, MenuEntry]]
 WORDLESS = frozenset({"start", "help", "new", "undo", "retry", "approvals", "status", "whoami"})
 """Commands that are whole by their name."""
 
 
 class Menu:
-    """The registry is imported when an adapter looks: after its first contact. `admins`: ids of
+    """`load` gives the commands when an adapter looks: after its first contact. `admins`: ids of
     the people, on the adapter's platform, who see what only admins may do. `choices`: what a
     command may go on with, as `gateway.commands.choices` has it."""
 
-    def __init__(self, admins: Iterable[str] = (), choices: Choices | None = None) -> None:
+    def __init__(
+        self,
+        load: LoadCommands,
+        admins: Iterable[str] = (),
+        choices: Choices | None = None,
+    ) -> None:
         self.admins: Sequence[str] = tuple(admins)
+        self._load = load
         self._choices = choices
 
     def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
         """(name, description) of each command that may be given."""
-        from gateway.commands.registry import COMMANDS, about
-
-        shown = [one for one in COMMANDS.values() if admin or one.least != "admin"]
-        return [(one.name, about(one.name, language)) for one in shown]
+        shown = [one for one in self._load().values() if admin or one.least != "admin"]
+        return [(one.name, one.help(language)) for one in shown]
 
     def takes(self, name: str) -> bool:
         """The command means something with words."""

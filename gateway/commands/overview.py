@@ -1,8 +1,6 @@
 """What waits for a person, what runs for them, and their jobs: a page of it, from the store and the
 sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
 
-from typing import TYPE_CHECKING
-
 from gateway.access import Role, refusal
 from gateway.jobs.chat.cards import line
 from gateway.jobs.port import Asker
@@ -11,19 +9,17 @@ from gateway.people.approvers import Person
 from gateway.people.roles import at_least
 from gateway.ports import Entry, Overview, Summary, account_scope, person_scope
 from gateway.sessions.decisions import describe
+from gateway.sessions.host import Host
+from gateway.sessions.turns import OpenTurn
 from gateway.texts import say
 from gateway.views import ApprovalCard, Button, ChoiceCard
-
-if TYPE_CHECKING:
-    from gateway.sessions.host import Host
-    from gateway.sessions.session import Session
 
 RECENT, NEWEST, MOST = 100, 20, 8
 """Conversations that are looked at, the newest of the person's and of the account's; views of each;
 entries of a kind."""
 
 
-async def overview(host: "Host", conversation: Conversation, sender: Sender) -> Overview:
+async def overview(host: Host, conversation: Conversation, sender: Sender) -> Overview:
     """Of the sender, who looks from `conversation`, a private chat. StoreFailed."""
     role = await host.services.access.learn(sender)
     if not at_least(role, "viewer"):
@@ -35,15 +31,15 @@ async def overview(host: "Host", conversation: Conversation, sender: Sender) -> 
         if one.state != "idle" and len(waits) < MOST:
             waits += await _waits(host, one, person, sender.language)
     runs = [
-        Entry(text=session.row.title, conversation=address, stops=True)
+        Entry(text=session.state.row.title, conversation=address, stops=True)
         for address, session in host.sessions.items()
-        if address.startswith(prefix) and _runs_for(session, sender, role)
+        if address.startswith(prefix) and _runs_for(session.state.active, sender, role)
     ]
     jobs = await _jobs(host, conversation, sender, role)
     return Overview(waits=tuple(waits[:MOST]), runs=tuple(runs[:MOST]), jobs=jobs)
 
 
-async def _recent(host: "Host", conversation: Conversation, sender: Sender) -> list[Summary]:
+async def _recent(host: Host, conversation: Conversation, sender: Sender) -> list[Summary]:
     """The newest conversations of the person with this account, then others of the account."""
     scopes = (person_scope(sender.key), account_scope(conversation))
     found = [one for scope in scopes for one in await host.services.store.recent(scope, RECENT)]
@@ -52,7 +48,7 @@ async def _recent(host: "Host", conversation: Conversation, sender: Sender) -> l
     return list(unique.values())
 
 
-async def _waits(host: "Host", summary: Summary, person: Person, language: str) -> list[Entry]:
+async def _waits(host: Host, summary: Summary, person: Person, language: str) -> list[Entry]:
     """The open questions there that the person may decide."""
     store, where = host.services.store, read_conversation(summary.conversation)
     found = []
@@ -68,14 +64,13 @@ async def _waits(host: "Host", summary: Summary, person: Person, language: str) 
     return found
 
 
-def _runs_for(session: "Session", sender: Sender, role: Role | None) -> bool:
-    """A turn runs there that the sender may stop."""
-    active = session.active
+def _runs_for(active: OpenTurn | None, sender: Sender, role: Role | None) -> bool:
+    """A turn runs that the sender may stop."""
     return active is not None and (active.row.sender == sender.key or role == "admin")
 
 
 async def _jobs(
-    host: "Host", conversation: Conversation, sender: Sender, role: Role | None
+    host: Host, conversation: Conversation, sender: Sender, role: Role | None
 ) -> tuple[Entry, ...]:
     book, access = host.services.jobs, host.services.access
     if book is None or not at_least(role, "user"):

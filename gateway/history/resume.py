@@ -4,19 +4,16 @@ the same person's accounts said in private."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gateway.feature import Context
 from gateway.history.parts import Found, Part, parts_of, search
 from gateway.messages import Conversation, Sender, read_conversation
 from gateway.ports import channel_scope, person_scope
+from gateway.sessions.services import Services
 from gateway.store.rows import Place, TranscriptRow
 from gateway.store.search import wanted
-
-if TYPE_CHECKING:
-    from gateway.sessions.services import Services
-    from gateway.sessions.session import Session
 
 MOST_ROWS = 2_000
 """The newest transcript rows of a conversation that are looked through."""
@@ -30,19 +27,19 @@ NEWEST = 20
 LISTED = 5
 
 
-async def find(session: "Session", sender: Sender, words: str) -> list[Found]:
+async def find(context: Context, sender: Sender, words: str) -> list[Found]:
     """The best parts for `words`; the list that /resume and a number refers to."""
-    found = await look_for(session.services, session.conversation, sender, words)
+    found = await look_for(context.services, context.state.conversation, sender, words)
     places = tuple(
         Place(conversation=one.part.conversation, title=one.part.title, shows=one.part.shows)
         for one in found
     )
-    session.row = replace(session.row, found=places)
+    context.state.row = replace(context.state.row, found=places)
     return found
 
 
 async def look_for(
-    services: "Services", where: Conversation, sender: Sender, words: str
+    services: Services, where: Conversation, sender: Sender, words: str
 ) -> list[Found]:
     """The best parts for `words` that may be shown to the sender at `where`, the newest without
     words."""
@@ -61,9 +58,7 @@ async def look_for(
     return await asyncio.to_thread(look)
 
 
-async def _places(
-    services: "Services", where: Conversation, sender: Sender, limit: int
-) -> list[str]:
+async def _places(services: Services, where: Conversation, sender: Sender, limit: int) -> list[str]:
     """Addresses of conversations that may be the sender's, this one first."""
     scopes = [channel_scope(where)]
     if where.private:
@@ -72,7 +67,7 @@ async def _places(
     return list(dict.fromkeys((where.id, *(one.conversation for one in found))))
 
 
-async def _may_see(services: "Services", here: Conversation, sender: Sender, place: str) -> bool:
+async def _may_see(services: Services, here: Conversation, sender: Sender, place: str) -> bool:
     """Whether what was said at `place` may be shown here to the sender: who spoke there last is
     who speaks there, since nobody else is in a private conversation."""
     accounts = await services.access.accounts(sender.key)
@@ -94,14 +89,16 @@ def _channel(where: Conversation) -> tuple[str, str, str, str]:
     return where.platform, where.account, where.workspace, where.channel
 
 
-async def bring_back(session: "Session", sender: Sender, place: Place) -> bool:
+async def bring_back(context: Context, sender: Sender, place: Place) -> bool:
     """From the next commit on the model sees `place` here. False if it may not be shown."""
-    here = place.conversation == session.conversation.id
+    here = place.conversation == context.state.conversation.id
     if here:
-        session.history.show("resumed", place.shows, await session.history.read(place.shows))
+        context.turns.history.show(
+            "resumed", place.shows, await context.turns.history.read(place.shows)
+        )
         return True
-    store = session.services.store
-    if not await _may_see(session.services, session.conversation, sender, place.conversation):
+    store = context.services.store
+    if not await _may_see(context.services, context.state.conversation, sender, place.conversation):
         return False
     messages = [
         message
@@ -109,5 +106,5 @@ async def bring_back(session: "Session", sender: Sender, place: Place) -> bool:
         for row in await store.transcript(place.conversation, start, end)
         for message in row.messages
     ]
-    session.history.put("resumed", tuple(messages), None)
+    context.turns.history.put("resumed", tuple(messages), None)
     return True

@@ -5,18 +5,16 @@ The transcript only grows: a row for each ended turn, and a row for each change 
 names the rows that are seen: a turn begins with one read of them and adds its own.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.messages import Message
 from gateway.history.spans import grown, length, without_first
+from gateway.sessions.state import ConversationState
 from gateway.sessions.turns import OpenTurn, size
-from gateway.store.rows import Changes, Spans, Thread, TranscriptRow, TurnRow
-
-if TYPE_CHECKING:
-    from gateway.sessions.commits import Commits
+from gateway.store.rows import Spans, Thread, TranscriptRow, TurnRow
 
 MOST_HISTORY = 2_000_000
 """Characters that are held of a conversation; beyond it the older half is left behind."""
@@ -26,10 +24,9 @@ class History:
     """One conversation's transcript and thread. A change is staged and leaves with the commit
     that is queued next, in the same step."""
 
-    def __init__(self, session: "Commits") -> None:
-        self._session = session
+    def __init__(self, state: ConversationState) -> None:
+        self._state = state
         self._rows: list[tuple[Message, ...]] | None = None
-        self._staged: tuple[TranscriptRow, ...] = ()
         self._measured = 0
         """Rows that were found to be not too long."""
 
@@ -38,20 +35,20 @@ class History:
     async def rows(self) -> Thread:
         """What the model sees, a tuple of messages a row."""
         if self._rows is None:
-            self._rows, self._measured = list(await self.read(self._session.row.shows)), 0
+            self._rows, self._measured = list(await self.read(self._state.row.shows)), 0
         self._shorten(self._rows)
         return tuple(self._rows)
 
     async def of(self, open_turn: OpenTurn) -> tuple[Message, ...]:
         """What the turn began with: the same at each resume, whatever happened meanwhile."""
         spans = open_turn.row.history
-        same = spans == self._session.row.shows
+        same = spans == self._state.row.shows
         rows = await self.rows() if same else await self.read(spans)
         return tuple(message for row in rows for message in row)
 
     async def read(self, spans: Spans) -> Thread:
         """The messages of the rows `spans`."""
-        return await self._session.services.store.thread(self._session.lease.conversation, spans)
+        return await self._state.services.store.thread(self._state.lease.conversation, spans)
 
     def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
         if len(rows) == self._measured or size(rows) <= MOST_HISTORY:
@@ -59,9 +56,9 @@ class History:
             return
         while size(rows) > MOST_HISTORY // 2 and len(rows) > 1:
             del rows[: max(1, len(rows) // 8)]
-        row = self._session.row
+        row = self._state.row
         shows = without_first(row.shows, length(row.shows) - len(rows))
-        self._session.row = replace(row, shows=shows)
+        self._state.row = replace(row, shows=shows)
 
     # ---- changes -------------------------------------------------------------------------
 
@@ -70,11 +67,11 @@ class History:
         that place, unless something else came in between."""
         if open_turn.ending is None:
             return
-        row, turn = self._session.row, open_turn.row
+        row, turn = self._state.row, open_turn.row
         entry = TranscriptRow(
             n=row.end, turn=turn.id, messages=open_turn.ending, person=turn.sender, at=ambient.now()
         )
-        self._stage(entry, grown(row.shows, row.end))
+        self._state.stage(entry, grown(row.shows, row.end))
         if self._rows is not None:
             self._rows.append(open_turn.ending)
         if open_turn.seen and row.shows == turn.history:
@@ -82,9 +79,9 @@ class History:
 
     def told(self, messages: tuple[Message, ...]) -> None:
         """Something that was said here by no turn of this conversation joins the transcript."""
-        row = self._session.row
+        row = self._state.row
         entry = TranscriptRow(n=row.end, turn="", messages=messages, at=ambient.now())
-        self._stage(entry, grown(row.shows, row.end))
+        self._state.stage(entry, grown(row.shows, row.end))
         if self._rows is not None:
             self._rows.append(messages)
 
@@ -96,7 +93,7 @@ class History:
     ) -> None:
         """From here on the model sees `messages`, in a row of their own, and nothing before.
         `turn`: the one that made them."""
-        n = self._session.row.end
+        n = self._state.row.end
         entry = TranscriptRow(
             n=n,
             turn=turn.id if turn is not None else "",
@@ -106,7 +103,7 @@ class History:
             person=turn.sender if turn is not None else "",
             at=ambient.now(),
         )
-        self._stage(entry, entry.shows)
+        self._state.stage(entry, entry.shows)
         self._rows, self._measured = [messages], 0
 
     def show(
@@ -115,31 +112,20 @@ class History:
         """From here on the model sees the rows `shows`, whose messages are `rows`. `turn`: the
         one that is undone."""
         entry = TranscriptRow(
-            n=self._session.row.end,
+            n=self._state.row.end,
             turn=turn,
             messages=(),
             kind=kind,
             shows=shows,
             at=ambient.now(),
         )
-        self._stage(entry, shows)
+        self._state.stage(entry, shows)
         self._rows, self._measured = list(rows), 0
 
     def forget(self) -> None:
         """/new: nothing of it is seen any more; rules for this conversation end."""
-        row = self._session.row
+        row = self._state.row
         kept = tuple(rule for rule in row.settings.rules if rule.lasting)
-        self._session.configure(replace(row.settings, rules=kept))
+        self._state.configure(replace(row.settings, rules=kept))
         if row.shows:
             self.show("new", (), ())
-
-    def _stage(self, entry: TranscriptRow, shows: Spans) -> None:
-        self._staged = (*self._staged, entry)
-        self._session.row = replace(self._session.row, end=entry.n + 1, shows=shows)
-
-    def take(self, changes: Changes) -> Changes:
-        """`changes` with what is staged."""
-        if not self._staged:
-            return changes
-        staged, self._staged = self._staged, ()
-        return replace(changes, transcript=staged, row=self._session.row)

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from posixpath import normpath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,15 +16,14 @@ from agent_core.errors import ToolFailed
 from agent_core.journal import Record, ToolStarted
 from agent_core.tools.backups import go_back
 from gateway.access import Role
+from gateway.delivery.retire import retire_plan
+from gateway.feature import Context
 from gateway.history.spans import without_last
 from gateway.messages import CommandGiven, Sender
 from gateway.sessions.reading import Asked
 from gateway.sessions.turns import OpenTurn, read_brief
 from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
 from gateway.texts import say
-
-if TYPE_CHECKING:
-    from gateway.sessions.session import Session
 
 WRITERS = frozenset({"write_file", "str_replace_editor"})
 """Tools whose changes are kept so that they can be taken back."""
@@ -61,37 +61,39 @@ class Restored(Struct, frozen=True, kw_only=True):
         )
 
 
-def busy(session: "Session") -> bool:
+def busy(context: Context) -> bool:
     """Something runs or waits: what is the last turn may change at any moment."""
-    running = any(turn.status == "running" for turn in session.turns.values())
-    return running or session.active is not None or bool(session.queue)
+    running = any(turn.status == "running" for turn in context.state.turns.values())
+    return running or context.state.active is not None or bool(context.state.queue)
 
 
-async def last_turn(session: "Session", sender: Sender, role: Role) -> Past | Refusal:
+async def last_turn(context: Context, sender: Sender, role: Role) -> Past | Refusal:
     """What /undo takes back, or why `sender` cannot."""
-    shows = session.row.shows
-    row = await _last_row(session, shows)
-    turn = await session.services.store.turn(row.turn) if row is not None and row.turn else None
+    shows = context.state.row.shows
+    row = await _last_row(context, shows)
+    turn = await context.services.store.turn(row.turn) if row is not None and row.turn else None
     if row is None or turn is None:
         return "nothing_to_undo"
-    access = session.services.access
-    if not (session.conversation.private or await access.may_act_for(turn.sender, sender, role)):
+    access = context.services.access
+    if not (
+        context.state.conversation.private or await access.may_act_for(turn.sender, sender, role)
+    ):
         return "not_yours"
     if row.kind == "summary":
         before = turn.history
-        rows = await session.history.read(before)
+        rows = await context.turns.history.read(before)
     else:
         before = without_last(shows)
-        rows = (await session.history.rows())[:-1]
-    records = await session.services.store.records(turn.id)
+        rows = (await context.turns.history.rows())[:-1]
+    records = await context.services.store.records(turn.id)
     return Past(turn=turn, records=records, shows=before, rows=rows)
 
 
-async def _last_row(session: "Session", shows: Spans) -> TranscriptRow | None:
+async def _last_row(context: Context, shows: Spans) -> TranscriptRow | None:
     if not shows:
         return None
     n = shows[-1][1]
-    rows = await session.services.store.transcript(session.lease.conversation, n - 1, n)
+    rows = await context.services.store.transcript(context.state.lease.conversation, n - 1, n)
     return rows[0] if rows else None
 
 
@@ -130,19 +132,20 @@ class _Path(Struct):
     path: str = ""
 
 
-def take_back(session: "Session", past: Past) -> None:
+def take_back(context: Context, past: Past) -> None:
     """From the next commit on the model sees nothing of the turn."""
-    session.history.show("undone", past.shows, past.rows, past.turn.id)
+    context.turns.history.show("undone", past.shows, past.rows, past.turn.id)
 
 
-async def begin_again(session: "Session", row: InboxRow, command: CommandGiven) -> OpenTurn | None:
+async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
     """/retry: the last message is asked anew in a turn whose first commit takes the last turn
     back and ends the command's row, so that a crash leaves all of it to do or nothing."""
-    sender, role = command.sender, session.services.access.role(command.sender) or "viewer"
-    past = await last_turn(session, sender, role)
+    context.state.queue.popleft()
+    sender, role = command.sender, context.services.access.role(command.sender) or "viewer"
+    past = await last_turn(context, sender, role)
     if isinstance(past, str) or not past.records:
         why = past if isinstance(past, str) else "nothing_to_undo"
-        session.notice(row.seq, say(why, sender.language))
+        context.state.notice(row.seq, say(why, sender.language))
         return None
     await restore(past)
     brief = read_brief(past.records)
@@ -157,9 +160,13 @@ async def begin_again(session: "Session", row: InboxRow, command: CommandGiven) 
         inbox=(row.seq,),
         message=command.message,
         begun=ambient.now(),
-        code=session.services.version,
+        code=context.services.version,
         resumes=0,
     )
     text = brief.asked_alone()
     asked = Asked(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
-    return await session.start(turn, asked, (row.seq,), past)
+    shown = retire_plan("plan_anew")
+    context.state.along += await context.state.redraw(past.turn.id, "plan", shown)
+    # a commit before the turn's own would take back this much alone
+    prepare = partial(take_back, context, past)
+    return await context.turns.start(turn, asked, (row.seq,), prepare=prepare)

@@ -16,18 +16,17 @@ from gateway.jobs.port import (
     Draft,
     Job,
     Jobs,
-    Reason,
     Refused,
     Run,
     RunState,
     Timetable,
-    Try,
     Wish,
 )
 from gateway.jobs.settings import JobSettings
 from gateway.jobs.work.delivery import deliver
 from gateway.jobs.work.zones import Zones
 from gateway.messages import JobFailed, read_conversation
+from gateway.shown_jobs import Reason, Try
 from gateway.texts import Key, say
 
 log = logging.getLogger("turnkeeper.jobs")

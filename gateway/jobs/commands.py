@@ -1,32 +1,28 @@
 """/jobs: what is done again and again, and what a person does about it."""
 
-from typing import TYPE_CHECKING
-
-from gateway.jobs.chat.cards import Place, card, redrawn, times_of
+from gateway.feature import Call, Context
+from gateway.jobs.book import Book
+from gateway.jobs.chat.cards import Place, ask_sure, card, redrawn, times_of
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker
 from gateway.jobs.work.words import delivered, ran, tried
 from gateway.store.rows import Changes
 from gateway.texts import say
 
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
-    from gateway.jobs.book import Book
-    from gateway.sessions.session import Session
-
 MOST_SHOWN = 10
 ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
 
 
-async def jobs(call: "Call") -> str:
+async def jobs(call: Call) -> str:
     """The list, or one action: `/jobs pause 2`."""
-    session, book = call.session, call.session.services.jobs
+    context = call.context
+    book = context.services.jobs
     if book is None:
         return say("jobs_off", call.language)
-    known = await book.seen_by(await asker(session, call.command.sender))
+    known = await book.seen_by(await asker(context, call.command.sender))
     words = call.words
     if words == ["here"]:
-        return say("jobs_address", call.language, address=session.conversation.id)
+        return say("jobs_address", call.language, address=context.state.conversation.id)
     if not words:
         if not known:
             return say("jobs_none", call.language)
@@ -42,34 +38,34 @@ async def jobs(call: "Call") -> str:
     if action == "delete" and not job.of_file:
         await _ask(call, job, n)
         return ""
-    text = await act(session, job, action, str(call.seq), call.language)
-    if views := await redrawn(session, job.id):
-        session.show(Changes(views=views, row=session.row))
+    text = await act(context, job, action, str(call.seq), call.language)
+    if views := await redrawn(context, job.id):
+        context.state.show(Changes(views=views, row=context.state.row))
     return text
 
 
-async def _ask(call: "Call", job: Job, n: int) -> None:
+async def _ask(call: Call, job: Job, n: int) -> None:
     """Whether the job shall be deleted: numbers change, and what is gone is gone."""
-    from gateway.jobs.chat.pressing import sure  # what is pressed knows the commands
+    context = call.context
+    views = await ask_sure(context, job, Place(seq=call.seq, n=n), call.language)
+    context.state.show(Changes(done=(call.seq,), views=views, row=context.state.row))
 
-    views = await sure(call.session, job, Place(seq=call.seq, n=n), call.language)
-    call.session.show(Changes(done=(call.seq,), views=views, row=call.session.row))
 
-
-async def _list(call: "Call", book: "Book", known: tuple[Job, ...]) -> None:
+async def _list(call: Call, book: Book, known: tuple[Job, ...]) -> None:
     """One card a job, so that each has its buttons; the first of them ends the row."""
-    session, language = call.session, call.language
+    context = call.context
+    language = call.language
     views = []
     for n, job in enumerate(known[:MOST_SHOWN], 1):
         at = Place(seq=call.seq, n=n)
         made = await card(book, job, at, language)
-        views.append(session.want(*at.view, made, 1, final=True))
-    session.show(Changes(done=(call.seq,), views=tuple(views), row=session.row))
+        views.append(context.state.want(*at.view, made, 1, final=True))
+    context.state.show(Changes(done=(call.seq,), views=tuple(views), row=context.state.row))
 
 
-async def act(session: "Session", job: Job, action: str, key: str, language: str) -> str:
+async def act(context: Context, job: Job, action: str, key: str, language: str) -> str:
     """Do one thing about `job`; what to tell. `key`: the same makes a run by hand once."""
-    book = session.services.jobs
+    book = context.services.jobs
     if book is None:
         return say("jobs_off", language)
     done, told = False, say("jobs_not_so", language, title=job.title)
@@ -101,7 +97,7 @@ async def act(session: "Session", job: Job, action: str, key: str, language: str
     return told
 
 
-async def _history(book: "Book", job: Job, language: str) -> str:
+async def _history(book: Book, job: Job, language: str) -> str:
     runs = await book.jobs.runs(job.id, MOST_SHOWN)
     if not runs:
         return say("jobs_never", language)

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from agent_core.journal import Failed, Finished, Record, Replied, Stopped, ToolFinished
-from gateway.jobs.port import Reason, RunState
+from gateway.jobs.port import RunState
 from gateway.messages import Terms
+from gateway.shown_jobs import Reason
 from gateway.store.rows import TurnRow
 
 SILENT = "[SILENT]"

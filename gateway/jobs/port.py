@@ -1,6 +1,6 @@
 """Jobs and their runs as values, and what is asked of who keeps them and of who computes times.
 
-Vocabulary: imports nothing of ours but the gateway's messages. A run is one due time of a job;
+Vocabulary: imports nothing of ours but the gateway's. A run is one due time of a job;
 there is never more than one row for it, whoever tries to make one.
 """
 
@@ -9,16 +9,13 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from gateway.messages import Conversation, Sender, digest
+from gateway.shown_jobs import Delivery, Reason, Try
 
 Missing = Literal["skip", "latest", "all"]
 Overlap = Literal["skip", "queue", "replace"]
 JobState = Literal["active", "paused", "ended"]
 RunState = Literal[
     "queued", "fired", "retrying", "done", "silent", "failed", "stopped", "skipped",
-]  # fmt: skip
-Reason = Literal[
-    "", "missed", "paused", "overlap", "deleted", "no_rights", "not_begun", "model", "money", "bug",
-    "script", "chat_gone",
 ]  # fmt: skip
 OPEN: frozenset[RunState] = frozenset(("queued", "fired", "retrying"))
 MOST_RUNS = 200
@@ -70,21 +67,6 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def of_file(self) -> bool:
         """It stands in the operator's file, which alone changes it."""
         return self.owner.key == OPERATOR.key
-
-
-class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a report was handed over, or why it could not be."""
-
-    to: str
-    why: str = ""
-
-
-class Try(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A try of a run that failed before another one was made: when it ended, and why."""
-
-    at: float
-    reason: Reason = ""
-    text: str = ""
 
 
 class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):

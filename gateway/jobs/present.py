@@ -9,6 +9,7 @@ from gateway.jobs.outcomes import is_silent
 from gateway.jobs.port import HERE
 from gateway.messages import Firing
 from gateway.present import Fold
+from gateway.store.rows import TurnRow
 from gateway.texts import say
 from gateway.views import Activity, Notice, PlanView, Reply, Report, View
 
@@ -47,3 +48,9 @@ class JobFold(Fold):
                 return Fold._set(self, name, view, final)
             case _:
                 return Fold._set(self, name, view, final)
+
+
+def make_fold(row: TurnRow) -> Fold:
+    """An empty fold for the turn of a run."""
+    firing = row.firing or Firing(job="", slot="")
+    return JobFold(turn=row.id, asker=row.sender_name, language=row.language, firing=firing)

@@ -3,85 +3,86 @@ down. What a failure says, and the buttons below it."""
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
 
 from msgspec.structs import replace
 
 from agent_core.journal import Stopped
 from gateway.access import Role
 from gateway.errors import StoreFailed
+from gateway.feature import Context
 from gateway.jobs.port import OPERATOR, Asker, Job
 from gateway.jobs.work.delivery import remembered
 from gateway.messages import (
-    ButtonPressed,
-    FormSubmitted,
-    Inbound,
     JobFailed,
     JobFired,
     JobReported,
     Sender,
     WebhookCalled,
     job_token,
-    read_job_token,
 )
 from gateway.people.roles import at_least
-from gateway.plans import amend as plans
+from gateway.sessions.services import Services
+from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Report
 
-if TYPE_CHECKING:
-    from gateway.sessions.intake import Intake
-    from gateway.sessions.services import Services
-    from gateway.sessions.session import Session
-
 
 async def take(
-    session: "Session", row: InboxRow, job: JobFired | JobFailed | JobReported | WebhookCalled
+    context: Context, row: InboxRow, job: JobFired | JobFailed | JobReported | WebhookCalled
 ) -> None:
     """A due time came: put it in line, after the end of the run that it replaces. A run failed:
     tell it. A report came from elsewhere: show it."""
     if isinstance(job, JobFailed):
-        _failed(session, row, job)
+        _failed(context, row, job)
         return
     if isinstance(job, JobReported):
-        _reported(session, row, job)
+        _reported(context, row, job)
         return
-    if isinstance(job, JobFired) and job.replaces in session.turns:
-        old = await session.open_turn(job.replaces)
+    if isinstance(job, JobFired) and job.replaces in context.state.turns:
+        old = await context.turns.open(job.replaces)
         if not old.closed:
             text = say("jobs_why_overlap", old.row.language)
-            session.close_turn(old, Stopped(key="stopped", reason="interrupt", text=text))
-    session.queue.append(row)
+            context.turns.close(old, Stopped(key="stopped", reason="interrupt", text=text))
+    context.state.queue.append(row)
 
 
-async def may_begin(session: "Session", row: InboxRow) -> bool:
-    """False, and the row is done, for a run that had its turn already or must not have one."""
-    job, book = row.inbound, session.services.jobs
-    if not isinstance(job, JobFired) or not job.turn or book is None:
+async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | None:
+    """Begin the turn of a run; none, and the row is done, for one that had its turn already or
+    must not have one."""
+    if not await _may_begin(context, row, job):
+        context.state.queue.popleft()
+        return None
+    return await context.turns.begin_next(partial(_as_run, context, job))
+
+
+async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
+    book = context.services.jobs
+    if not job.turn or book is None:
         return True
     run = await book.jobs.run(job.job, job.slot)
-    known = session.turns.get(job.turn) or await session.services.store.turn(job.turn)
+    known = context.state.turns.get(job.turn) or await context.services.store.turn(job.turn)
     stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
     if not stale and job.owner is not None:
-        if at_least(await _role(session, job.owner), "user"):
+        if at_least(await _role(context, job.owner), "user"):
             return True
         await book.refuse(job.job, job.slot, "no_rights")
-    session.submit(Changes(done=(row.seq,)))
+    context.state.submit(Changes(done=(row.seq,)))
     return False
 
 
-async def _role(session: "Session", owner: Sender) -> Role | None:
+async def _role(context: Context, owner: Sender) -> Role | None:
     """The operator's jobs may all that people may; what is asked, an admin decides."""
-    return "user" if owner.key == OPERATOR.key else await session.services.access.learn(owner)
+    return "user" if owner.key == OPERATOR.key else await context.services.access.learn(owner)
 
 
-def turn_of(session: "Session", row: TurnRow, job: Inbound) -> TurnRow:
-    """The turn `row` as a job's, if it is one: for its owner, under the id that the run has."""
-    if not isinstance(job, JobFired) or job.owner is None or not job.turn:
+def _as_run(context: Context, job: JobFired, row: TurnRow) -> TurnRow:
+    """The turn `row` as the run's: for the job's owner, under the id that the run has."""
+    if job.owner is None or not job.turn:
         return row
     mine = job.owner.key == OPERATOR.key
-    role: Role = "user" if mine else session.services.access.role(job.owner) or "viewer"
+    role: Role = "user" if mine else context.services.access.role(job.owner) or "viewer"
     return replace(
         row,
         id=job.turn,
@@ -94,9 +95,9 @@ def turn_of(session: "Session", row: TurnRow, job: Inbound) -> TurnRow:
     )
 
 
-def ended(session: "Session", row: TurnRow, last: "asyncio.Future[None] | None") -> None:
+def put_down_end(context: Context, row: TurnRow) -> None:
     """Put down the end of a job's turn, once its last commit stands."""
-    firing, book = row.firing, session.services.jobs
+    firing, book, last = row.firing, context.services.jobs, context.state.last_commit
     if firing is None or book is None:
         return
 
@@ -106,10 +107,10 @@ def ended(session: "Session", row: TurnRow, last: "asyncio.Future[None] | None")
         with suppress(StoreFailed):  # the scheduler looks again
             await book.settle_turn(firing.job, firing.slot)
 
-    session.services.spawn(settle, "settle")
+    context.services.spawn(settle, "settle")
 
 
-def pause_undeliverable(services: "Services", turn: str) -> None:
+def pause_undeliverable(services: Services, turn: str) -> None:
     """Pause the job whose run's report a chat refuses: it would run, and cost, for nobody."""
     book = services.jobs
     if book is None:
@@ -123,7 +124,7 @@ def pause_undeliverable(services: "Services", turn: str) -> None:
     services.spawn(pause, "pause")
 
 
-def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:
+def _failed(context: Context, row: InboxRow, told: JobFailed) -> None:
     """Tell of a run that failed, with what can be done."""
     turn: tuple[Key, str] = ("jobs_pause", "pause")
     if told.paused:
@@ -138,47 +139,34 @@ def _failed(session: "Session", row: InboxRow, told: JobFailed) -> None:
         ),
         language=told.language,
     )
-    view = session.want(f"row-{row.seq}", "card", card, 1, final=True)
-    session.show(Changes(done=(row.seq,), views=(view,), row=session.row))
+    view = context.state.want(f"row-{row.seq}", "card", card, 1, final=True)
+    context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
 
 
-def _reported(session: "Session", row: InboxRow, job: JobReported) -> None:
+def _reported(context: Context, row: InboxRow, job: JobReported) -> None:
     """Show the report; whoever replies to it here talks about it."""
     report = Report(title=job.title, text=job.text, note=job.note, language=job.language)
-    session.history.told(remembered(job))
-    view = session.want(f"row-{row.seq}", "report", report, 1, final=True)
-    session.show(Changes(done=(row.seq,), views=(view,), row=session.row))
+    context.turns.history.told(remembered(job))
+    view = context.state.want(f"row-{row.seq}", "report", report, 1, final=True)
+    context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
 
 
-async def press(
-    session: "Session", intake: "Intake", row: InboxRow, pressed: ButtonPressed | FormSubmitted
-) -> None:
-    """A button: about a job, else of a plan or a question."""
-    token = read_job_token(pressed.token)
-    if token is None:
-        await plans.press(session, intake, row, pressed)
-        return
-    from gateway.jobs.chat import pressing  # the commands know the registry
-
-    await pressing.press(session, row, pressed, token)
-
-
-async def asker(session: "Session", sender: Sender) -> Asker:
+async def asker(context: Context, sender: Sender) -> Asker:
     """The person as jobs know people."""
-    access = session.services.access
+    access = context.services.access
     role = await access.learn(sender)
     return Asker(
-        conversation=session.conversation,
+        conversation=context.state.conversation,
         sender=sender,
         role=role or "",
         accounts=await access.accounts(sender.key),
     )
 
 
-async def managed(session: "Session", sender: Sender, name: str) -> Job | None:
+async def managed(context: Context, sender: Sender, name: str) -> Job | None:
     """The job `name`, if the person may manage it from here."""
-    book = session.services.jobs
-    who = await asker(session, sender)
+    book = context.services.jobs
+    who = await asker(context, sender)
     if book is None or who.role not in ("user", "admin"):
         return None
     return next((job for job in await book.seen_by(who) if job.id == name), None)

@@ -1,30 +1,27 @@
 """/memory: shows what is remembered where it is given, forgets it, and switches it off and on."""
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from agent_core.memory.documents import Change, Remembered, Target, written
+from gateway.feature import Call
+from gateway.memory.shelf import Shelf
 from gateway.people.roles import at_least
 from gateway.texts import Key, say
-
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
-    from gateway.memory.shelf import Shelf
 
 _Line = tuple[Target, str]
 
 
-async def memory(call: "Call") -> str:
+async def memory(call: Call) -> str:
     """The documents, or what the words after the command ask for. In a group only admins clear
     and switch what all share."""
-    memories, session = call.session.services.memory, call.session
+    context = call.context
+    memories = context.services.memory
     if memories is None:
         return say("memory_none", call.language)
-    off = session.row.settings.memory == "off"
-    shelf = memories.at(session.conversation, call.command.sender.key, lambda: off)
+    off = context.state.row.settings.memory == "off"
+    shelf = memories.at(context.state.conversation, call.command.sender.key, lambda: off)
     word, _, rest = call.command.arguments.strip().partition(" ")
-    shared = not session.conversation.private and not at_least(call.role, "admin")
+    shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():
         case "":
             return await _shown(call, shelf)
@@ -37,14 +34,15 @@ async def memory(call: "Call") -> str:
             return say("memory_cleared", call.language)
         case "off" | "on" as switch:
             setting = "off" if switch == "off" else ""
-            session.configure(replace(session.row.settings, memory=setting))
+            context.state.configure(replace(context.state.row.settings, memory=setting))
             return say("memory_switched_off" if setting else "memory_switched_on", call.language)
         case _:
             return say("memory_usage", call.language)
 
 
-async def _shown(call: "Call", shelf: "Shelf") -> str:
-    known, memories = await shelf.everything(), call.session.services.memory
+async def _shown(call: Call, shelf: Shelf) -> str:
+    context = call.context
+    known, memories = await shelf.everything(), context.services.memory
     assert memories is not None
     work: Key = "memory_work" if shelf.personal else "memory_group"
     parts: list[str] = []
@@ -66,7 +64,7 @@ async def _shown(call: "Call", shelf: "Shelf") -> str:
     )
 
 
-async def _forget(call: "Call", shelf: "Shelf", words: str) -> str:
+async def _forget(call: Call, shelf: Shelf, words: str) -> str:
     """Forget the entry number `words`, or the only one that holds them."""
     if await shelf.done(_key(call)):
         return say("memory_done", call.language)
@@ -91,6 +89,7 @@ def _lines(known: Remembered) -> list[_Line]:
     return work + [("user", entry) for entry in known.user]
 
 
-def _key(call: "Call") -> str:
+def _key(call: Call) -> str:
     """The same if the command is handled again after a crash."""
-    return f"{call.session.conversation.id} {call.command.event}"
+    context = call.context
+    return f"{context.state.conversation.id} {call.command.event}"

@@ -1,32 +1,30 @@
 """A turn begins with what is remembered where it runs, in its recorded brief."""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 from msgspec.structs import replace
 
 from agent_core.memory.documents import Remembered
 from agent_core.memory.recall import block
 from agent_core.orchestration.brief import Brief
+from gateway.feature import AddToBrief, Context
 from gateway.sessions.reading import Asked
 from gateway.store.rows import Thread, TurnRow
 
-if TYPE_CHECKING:
-    from gateway.sessions.session import Session
 
-
-async def remembered(session: "Session", row: TurnRow) -> Remembered | None:
-    """What the turn `row` is to know, None where nothing is ever remembered. StoreFailed."""
-    memories, off = session.services.memory, session.row.settings.memory == "off"
+async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
+    """Read what the turn `row` is to know; None where nothing is ever remembered. StoreFailed."""
+    state, memories = context.state, context.services.memory
     if memories is None:
         return None
-    return await memories.at(session.conversation, row.sender, lambda: off).read()
+    off = state.row.settings.memory == "off"
+    known = await memories.at(state.conversation, row.sender, lambda: off).read()
+    return partial(_add_known, known)
 
 
-def recalled(brief: Brief, now: Remembered | None, seen: Thread, asked: Asked) -> Brief:
-    """`brief` with `now` at the end of its text, unless the model has that before its eyes."""
-    if now is None:
-        return brief
-    text = block(now, (message for messages in seen for message in messages))
+def _add_known(known: Remembered, brief: Brief, seen: Thread, asked: Asked) -> Brief:
+    """Put `known` at the end of the brief's text, unless the model has it before its eyes."""
+    text = block(known, (message for messages in seen for message in messages))
     if not text:
         return brief
     said = brief.said or asked.said

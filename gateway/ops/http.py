@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +18,12 @@ from agent_core import ambient
 from gateway.errors import StoreFailed
 from gateway.ops.doors import Doors
 from gateway.ports import Adapter
+from gateway.sessions.slots import Slots
 from gateway.settings import SettingsError
 from gateway.store.port import Store
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-    from gateway.sessions.host import Host
 
 MOST_BODY = 1 << 20
 """Bytes of a body that a handler reads whole; uploads come in pieces, under their own limit."""
@@ -52,16 +51,20 @@ class Readiness(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What is looked at. `adapters` may still grow; `failed`: which gave up for good, and why."""
+    """What is looked at. `adapters` may still grow; `failed`: which gave up for good, and why;
+    `sessions`: the conversations at work."""
 
-    host: "Host"
+    store: Store
+    counters: Mapping[str, int]
+    slots: Slots
+    sessions: Sized
     adapters: Mapping[str, Adapter]
     failed: dict[str, str] = field(default_factory=dict)
     probe: "StoreProbe" = field(default_factory=lambda: StoreProbe())
 
     async def readiness(self) -> Readiness:
         """The state of all that a message needs on its way in."""
-        store = await self.probe.state(self.host.services.store)
+        store = await self.probe.state(self.store)
         adapters = {name: self.condition(name) for name in self.adapters}
         ready = store == "writable" and all(one.ready for one in adapters.values())
         return Readiness(ready=ready, store=store, adapters=adapters)
@@ -113,7 +116,7 @@ async def serve(
     """Serve at `listening` while the body runs."""
 
     async def healthz(request: web.Request) -> web.Response:
-        failed = health.host.services.store.failed
+        failed = health.store.failed
         return web.Response(text=f"{failed or 'ok'}\n", status=503 if failed else 200)
 
     async def readyz(request: web.Request) -> web.Response:
@@ -124,7 +127,7 @@ async def serve(
     doors = Doors()
     app = web.Application(client_max_size=MOST_BODY, middlewares=[doors.watch])
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
-    app.add_routes([web.get("/metrics", Metrics(health.host).scrape), *routes])
+    app.add_routes([web.get("/metrics", Metrics(health).scrape), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
     await runner.setup()
     loop, make = asyncio.get_running_loop(), runner.server
@@ -141,8 +144,8 @@ async def serve(
 class Metrics:
     """/metrics. The Prometheus client is imported at the first scrape."""
 
-    def __init__(self, host: "Host") -> None:
-        self._host = host
+    def __init__(self, health: Health) -> None:
+        self._health = health
 
     async def scrape(self, request: web.Request) -> web.Response:
         """The counters of this process and what it holds now."""
@@ -158,14 +161,14 @@ class Metrics:
         """As Prometheus collectors do."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        services = self._host.services
-        own = [(name, getattr(services.store, name, 0)) for name in ("commits", "losses")]
-        for name, value in sorted((*services.counters.items(), *own)):
+        health = self._health
+        own = [(name, getattr(health.store, name, 0)) for name in ("commits", "losses")]
+        for name, value in sorted((*health.counters.items(), *own)):
             words = name.replace("_", " ")
             yield CounterMetricFamily(f"turnkeeper_{name}", f"{words} so far", value=value)
-        sessions = len(self._host.sessions)
+        sessions = len(health.sessions)
         yield GaugeMetricFamily("turnkeeper_sessions", "conversations at work", value=sessions)
-        slots = services.slots
+        slots = health.slots
         yield GaugeMetricFamily("turnkeeper_turns_running", "turns at work", value=slots.running)
         yield GaugeMetricFamily(
             "turnkeeper_turns_waiting", "turns that wait for a place", value=slots.waiting

@@ -3,21 +3,25 @@ list, or by `/permissions drop 2`."""
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.messages import ButtonPressed, FormSubmitted, Sender, digest
+from gateway.feature import Call, Context
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    RulePress,
+    Sender,
+    digest,
+    rule_token,
+)
 from gateway.people import reasons
+from gateway.people.permission import describe_mode
 from gateway.people.roles import at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Notice, View
-
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
-    from gateway.sessions.session import Session
 
 CARD = "permissions"
 MOST_BUTTONS = 20
@@ -31,91 +35,91 @@ _RISKS: dict[str, Key] = {
 }
 
 
-async def permissions(call: "Call", mode: str) -> str:
-    """The list, or one of it taken back; `mode`: when people are asked, in words."""
-    session, language, words = call.session, call.language, call.words
-    rules = session.row.settings.rules
+async def permissions(call: Call) -> str:
+    """Show the list, or take one of it back."""
+    context = call.context
+    language, words = call.language, call.words
+    rules = context.state.row.settings.rules
+    mode = describe_mode(context, call.role, language)
     if words[:1] == ["drop"]:
         n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
         if not 1 <= n <= len(rules):
             return say("grants_usage", language)
         by, rule = call.command.sender, rules[n - 1]
-        if not await session.services.access.may_act_for(rule.person, by, call.role):
+        if not await context.services.access.may_act_for(rule.person, by, call.role):
             return say("grant_not_yours", language)
         what = _verbatim(allows(rule, language))
         told = Notice(text=say("grant_dropped", language, what=what))
-        await _drop(session, rule, by, call.seq, told)
+        await _drop(context, rule, by, call.seq, told)
         return ""
     if words:
         return say("grants_usage", language)
     if not rules:
         return f"{mode}\n{say('grants_none', language)}"
-    card = _card(session, mode, language)
-    view = session.want(f"row-{call.seq}", CARD, card, 1, final=True)
-    session.show(Changes(done=(call.seq,), views=(view,), row=session.row))
+    card = _card(context, mode, language)
+    view = context.state.want(f"row-{call.seq}", CARD, card, 1, final=True)
+    context.state.show(Changes(done=(call.seq,), views=(view,), row=context.state.row))
     return ""
 
 
-async def press(session: "Session", row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> bool:
-    """A rule is taken back; False if the button is none of a rule."""
-    kind, _, name = pressed.token.partition(":")
-    if kind != "r" or not name:
-        return False
+async def press(
+    context: Context, row: InboxRow, pressed: ButtonPressed | FormSubmitted, asked: RulePress
+) -> None:
+    """Take a rule back."""
     sender, language = pressed.sender, pressed.sender.language
-    rules = {_name(rule): rule for rule in session.row.settings.rules}
-    role = session.services.access.role(sender)
-    rule = rules.get(name)
+    rules = {_name(rule): rule for rule in context.state.row.settings.rules}
+    role = context.services.access.role(sender)
+    rule = rules.get(asked.rule)
     if not at_least(role, "user"):
         word = say("not_allowed", language)
     elif rule is None:
         word = say("grant_gone", language)
-        session.show(Changes(views=await _redrawn(session), row=session.row))
-    elif not await session.services.access.may_act_for(rule.person, sender, role):
+        context.state.show(Changes(views=await _redrawn(context), row=context.state.row))
+    elif not await context.services.access.may_act_for(rule.person, sender, role):
         word = say("grant_not_yours", language)
     else:
-        await _drop(session, rule, sender, row.seq)
+        await _drop(context, rule, sender, row.seq)
         word = say("grant_dropped", language, what=allows(rule, language))
-        session.decisions.tell(pressed.press, word)
-        return True
-    session.decisions.done(row.seq, pressed.press, word)
-    return True
+        context.state.tell(pressed.press, word)
+        return
+    context.state.acknowledge(row.seq, pressed.press, word)
 
 
 async def _drop(
-    session: "Session", rule: Rule, by: Sender, seq: int, told: Notice | None = None
+    context: Context, rule: Rule, by: Sender, seq: int, told: Notice | None = None
 ) -> None:
     """Take the rule back: one commit with the row, the lists that show it and what is told, so
     that a crash takes back none, or this one."""
-    await session.written()
-    settings = session.row.settings
+    await context.state.flush()
+    settings = context.state.row.settings
     kept = tuple(one for one in settings.rules if one != rule)
-    session.configure(replace(settings, rules=kept))
-    views = await _redrawn(session)
+    context.state.configure(replace(settings, rules=kept))
+    views = await _redrawn(context)
     if told is not None:
-        views += (session.want(f"row-{seq}", "notice", told, 1, final=True),)
-    audit = session.audit(by.key, "rule_dropped", f"{rule.tool} {rule.pattern} {rule.person}")
-    session.show(Changes(done=(seq,), views=views, row=session.row, audit=(audit,)))
+        views += (context.state.want(f"row-{seq}", "notice", told, 1, final=True),)
+    audit = context.state.audit(by.key, "rule_dropped", f"{rule.tool} {rule.pattern} {rule.person}")
+    context.state.show(Changes(done=(seq,), views=views, row=context.state.row, audit=(audit,)))
 
 
-async def _redrawn(session: "Session") -> tuple[OutboxRow, ...]:
+async def _redrawn(context: Context) -> tuple[OutboxRow, ...]:
     """The newest lists here as they are now."""
-    await session.written()
-    store, rows = session.services.store, list[OutboxRow]()
-    for shown in await store.latest(session.conversation.id, NEWEST):
+    await context.state.flush()
+    store, rows = context.services.store, list[OutboxRow]()
+    for shown in await store.latest(context.state.conversation.id, NEWEST):
         if shown.name == CARD:
-            rows += await session.redrawn(shown.turn, CARD, partial(_as_now, session))
+            rows += await context.state.redraw(shown.turn, CARD, partial(_as_now, context))
     return tuple(rows)
 
 
-def _as_now(session: "Session", view: View) -> View:
+def _as_now(context: Context, view: View) -> View:
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
-    return _card(session, view.heading, view.language)
+    return _card(context, view.heading, view.language)
 
 
-def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
+def _card(context: Context, mode: str, language: str) -> ChoiceCard:
     """All rules, each with its number and what takes it back."""
-    rules, private = session.row.settings.rules, session.conversation.private
+    rules, private = context.state.row.settings.rules, context.state.conversation.private
     if not rules:
         text = f"{mode}\n{say('grants_none', language)}".strip()
         return ChoiceCard(question="", text=text, language=language, heading=mode)
@@ -124,7 +128,7 @@ def _card(session: "Session", mode: str, language: str) -> ChoiceCard:
         for n, rule in enumerate(rules, 1)
     ]
     buttons = tuple(
-        Button(label=say("grant_drop", language, n=n), token=f"r:{_name(rule)}")
+        Button(label=say("grant_drop", language, n=n), token=rule_token(_name(rule)))
         for n, rule in enumerate(rules[:MOST_BUTTONS], 1)
     )
     rows = (mode, say("grants_are", language), *lines, say("grants_usage", language))

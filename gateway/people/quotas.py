@@ -1,10 +1,15 @@
 """How many turns a person may begin within an hour, counted in the store: the same for all
 replicas and after a restart, and once for each message however often it is handled."""
 
+from math import ceil
+
 from msgspec import Struct, json
 
 from agent_core import ambient
+from gateway.messages import CommandGiven, MessageReceived
+from gateway.sessions.services import Services
 from gateway.store.port import Directory
+from gateway.texts import say
 
 HOUR = 3600.0
 
@@ -15,6 +20,18 @@ class _Begun(Struct, frozen=True, array_like=True):
 
 
 _decode = json.Decoder(tuple[_Begun, ...]).decode
+
+
+async def refuse_turn(services: Services, message: MessageReceived | CommandGiven) -> str:
+    """Why the person may begin no turn with this now, "" and it is counted if the person may."""
+    most = services.access.policy.turns_per_hour
+    if not most or services.access.role(message.sender) == "admin":
+        return ""
+    whose = min(await services.access.accounts(message.sender.key))
+    event = f"{message.conversation.id} {message.event}"
+    wait = await over_quota(services.store, whose, event, most)
+    minutes = ceil(wait / 60)
+    return say("over_quota", message.sender.language, n=most, minutes=minutes) if wait else ""
 
 
 async def over_quota(directory: Directory, person: str, event: str, most: int) -> float:

@@ -5,33 +5,26 @@ The old card then says what became of it and offers nothing any more, so that on
 that can be acted on, whatever was pressed twice, late, or before a crash.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.journal import Amended
 from agent_core.orchestration.plan import Step
+from gateway.delivery.retire import retire_plan
+from gateway.feature import Context, Pressed
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
     MessageReceived,
+    PlanPress,
     dedupe_keys,
-    read_plan_token,
+    read_press,
 )
-from gateway.plans.texts import PlanKey
+from gateway.people.quotas import refuse_turn
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import InboxRow
 from gateway.texts import say
-from gateway.views import PlanView, View
-
-if TYPE_CHECKING:
-    from gateway.sessions.intake import Intake
-    from gateway.sessions.session import Session
-
-Press: TypeAlias = ButtonPressed | FormSubmitted
+from gateway.views import PlanView
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -42,60 +35,51 @@ class Wish(Struct, frozen=True, kw_only=True):
     message: MessageReceived
 
 
-async def press_late(session: "Session", intake: "Intake", row: InboxRow, press: Press) -> None:
+async def press_late(context: Context, row: InboxRow, press: Pressed, asked: PlanPress) -> None:
     """The turn is over: what failed can be asked for anew, once, by who asked for it."""
     language = press.sender.language
-    wish = await _wish(session, press)
+    wish = await _wish(context, press, asked)
     if wish is None:
-        session.decisions.done(row.seq, press.press, say("plan_over", language))
-    elif _waits(session, wish.turn) or not await _offered(session, wish.turn, press.token):
-        session.decisions.done(row.seq, press.press, say("plan_again_before", language))
-    elif why := await _over_quota(session, intake, wish.message):
-        session.decisions.done(row.seq, press.press, why)
+        context.state.acknowledge(row.seq, press.press, say("plan_over", language))
+    elif _waits(context, wish.turn) or not await _offered(context, wish.turn, press.token):
+        context.state.acknowledge(row.seq, press.press, say("plan_again_before", language))
+    elif why := await refuse_turn(context.services, wish.message):
+        context.state.acknowledge(row.seq, press.press, why)
     else:
-        busy = session.active is not None or bool(session.queue)
-        session.queue.append(row)
-        session.decisions.tell(press.press, say("plan_again_waits", language) if busy else "")
+        busy = context.state.active is not None or bool(context.state.queue)
+        context.state.queue.append(row)
+        context.state.tell(press.press, say("plan_again_waits", language) if busy else "")
 
 
-async def begin(session: "Session", intake: "Intake", press: Press) -> OpenTurn | None:
+async def begin(context: Context, row: InboxRow, press: Pressed) -> OpenTurn | None:
     """The turn of the press that waits longest; its first commit changes the old card."""
-    row = session.queue[0]
-    wish = await _wish(session, press)
+    asked = read_press(press.token)
+    wish = await _wish(context, press, asked) if isinstance(asked, PlanPress) else None
     if wish is None:
-        session.queue.popleft()
-        session.notice(row.seq, say("plan_over", press.sender.language))
+        context.state.queue.popleft()
+        context.state.notice(row.seq, say("plan_over", press.sender.language))
         return None
-    session.queue[0] = replace(row, inbound=wish.message)
-    session.along += await session.redrawn(wish.turn, "plan", superseded("plan_retried", n=wish.n))
-    begun = await intake.begin()
+    context.state.queue[0] = replace(row, inbound=wish.message)
+    context.state.along += await context.state.redraw(
+        wish.turn, "plan", retire_plan("plan_retried", n=wish.n)
+    )
+    begun = await context.turns.begin_next()
     if begun is not None and not begun.stored:
         begun.journal.put()  # the old card does not wait for the model's first answer
     return begun
 
 
-def superseded(key: PlanKey, **values: object) -> Callable[[View], View]:
-    """What makes a plan's card one that is over: a word on what came instead, no buttons."""
-    return partial(_superseded, key, values)
-
-
-def _superseded(key: PlanKey, values: dict[str, object], view: View) -> View:
-    if not isinstance(view, PlanView) or not view.buttons:
-        return view
-    return replace(view, buttons=(), outcome=say(key, view.language, **values))
-
-
-async def _wish(session: "Session", press: Press) -> Wish | None:
+async def _wish(context: Context, press: Pressed, asked: PlanPress) -> Wish | None:
     """None where nothing can be asked for anew by this person."""
-    turn_id, action, step = read_plan_token(press.token) or ("", "", "")
-    if action != "retry":
+    turn_id, step = asked.turn, asked.step
+    if asked.action != "retry":
         return None
-    await session.written()
-    store, access, sender = session.services.store, session.services.access, press.sender
+    await context.state.flush()
+    store, access, sender = context.services.store, context.services.access, press.sender
     turn = await store.turn(turn_id)
     if turn is None or turn.sender not in await access.accounts(sender.key):
         return None
-    fold, records = session.fold(turn), await store.records(turn_id)
+    fold, records = context.turns.fold(turn), await store.records(turn_id)
     for record in records:
         fold.add(record)
     steps = fold.course.plan.steps if fold.course is not None else ()
@@ -134,25 +118,20 @@ def _words(failed: Step, left: list[str], language: str) -> str:
     return say("plan_again_on", language, step=failed.description, why=why, rest=rest)
 
 
-def _waits(session: "Session", turn: str) -> bool:
+def _waits(context: Context, turn: str) -> bool:
     """A press on that plan waits in line already."""
-    for row in session.queue:
+    for row in context.state.queue:
         if isinstance(row.inbound, ButtonPressed | FormSubmitted):
-            token = read_plan_token(row.inbound.token)
-            if token is not None and token[0] == turn:
+            asked = read_press(row.inbound.token)
+            if isinstance(asked, PlanPress) and asked.turn == turn:
                 return True
     return False
 
 
-async def _offered(session: "Session", turn: str, token: str) -> bool:
+async def _offered(context: Context, turn: str, token: str) -> bool:
     """The plan's card bears the button still."""
-    known = await session.services.store.outbox(session.lease.conversation, turn)
+    known = await context.services.store.outbox(context.state.lease.conversation, turn)
     rows = {(row.turn, row.name): row for row in known}
-    row = session.outbox.rows.get((turn, "plan")) or rows.get((turn, "plan"))
+    row = context.state.outbox.rows.get((turn, "plan")) or rows.get((turn, "plan"))
     view = row.view if row is not None else None
     return isinstance(view, PlanView) and any(one.token == token for one in view.buttons)
-
-
-async def _over_quota(session: "Session", intake: "Intake", message: MessageReceived) -> str:
-    role = session.services.access.role(message.sender)
-    return "" if role == "admin" else await intake.over_quota(message)

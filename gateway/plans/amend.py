@@ -5,7 +5,7 @@ brought it, in one commit, so that it is seen at once and made once. The turn's 
 where it looks next; a step that is skipped while it runs is ended by the scope.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from agent_core import ambient
 from agent_core.journal import Amended, Answered, Stopped
@@ -13,13 +13,13 @@ from agent_core.orchestration.edits import Why, edited
 from agent_core.orchestration.plan import Plan
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer
+from gateway.feature import Context
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
+    PlanPress,
     Sender,
-    read_plan_token,
 )
-from gateway.people import grants
 from gateway.people.roles import at_least
 from gateway.plans.again import press_late
 from gateway.plans.present import Course
@@ -27,10 +27,6 @@ from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import InboxRow
 from gateway.texts import Key, say
 from gateway.views import STEP_MARKS
-
-if TYPE_CHECKING:
-    from gateway.sessions.intake import Intake
-    from gateway.sessions.session import Session
 
 REFUSED: dict[Why, Key] = {
     "no_step": "plan_no_step",
@@ -41,26 +37,28 @@ REFUSED: dict[Why, Key] = {
 }
 
 
-async def planned_turn(session: "Session") -> OpenTurn | None:
+async def planned_turn(context: Context) -> OpenTurn | None:
     """The turn whose plan people mean: the one that runs, else the newest that waits."""
-    rows = sorted(session.turns.values(), key=lambda row: (row.status == "running", row.begun))
+    rows = sorted(
+        context.state.turns.values(), key=lambda row: (row.status == "running", row.begun)
+    )
     for row in reversed(rows):
-        open_turn = await session.open_turn(row.id)
+        open_turn = await context.turns.open(row.id)
         if not open_turn.closed and open_turn.fold.course is not None:
             return open_turn
-        rest(session, open_turn)
+        rest(context, open_turn)
     return None
 
 
-def rest(session: "Session", open_turn: OpenTurn) -> None:
+def rest(context: Context, open_turn: OpenTurn) -> None:
     """Drop from memory a turn that waits for people and was only looked at."""
     if open_turn.row.status == "parked":
-        session.loaded.pop(open_turn.id, None)
-        session.outbox.forget(open_turn.id)
+        context.state.loaded.pop(open_turn.id, None)
+        context.state.outbox.forget(open_turn.id)
 
 
 def amend(
-    session: "Session", open_turn: OpenTurn, edit: PlanEdit, by: Sender, seq: int
+    context: Context, open_turn: OpenTurn, edit: PlanEdit, by: Sender, seq: int
 ) -> Key | Literal[""]:
     """Make one edit; "" and the row `seq` is done, or why it cannot be."""
     course = open_turn.fold.course
@@ -77,10 +75,10 @@ def amend(
     open_turn.journal.put(
         Amended(key=key, edit=edit, cut=cut, by=by.key), *_withdrawn(open_turn, cut, by)
     )
-    session.turns[open_turn.id] = open_turn.row
+    context.state.turns[open_turn.id] = open_turn.row
     if open_turn.turn is not None and cut:
         open_turn.turn.cut(cut)
-    rest(session, open_turn)
+    rest(context, open_turn)
     return ""
 
 
@@ -103,53 +101,51 @@ def _withdrawn(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...
 
 
 async def press(
-    session: "Session", intake: "Intake", row: InboxRow, press: ButtonPressed | FormSubmitted
+    context: Context,
+    row: InboxRow,
+    press: ButtonPressed | FormSubmitted,
+    asked: PlanPress,
 ) -> None:
-    """A button: of a plan, of a list of rules, else of a question."""
-    token = read_plan_token(press.token)
-    if token is None:
-        if not await grants.press(session, row, press):
-            await session.decisions.press(row, press)
-        return
-    turn_id, action, step = token
+    """Do what a plan's button says."""
+    turn_id, action, step = asked.turn, asked.action, asked.step
     sender, language = press.sender, press.sender.language
-    role = session.services.access.role(sender)
-    known = session.turns.get(turn_id)
-    held = session.loaded.get(turn_id)
+    role = context.services.access.role(sender)
+    known = context.state.turns.get(turn_id)
+    held = context.state.loaded.get(turn_id)
     if role is None or not at_least(role, "user"):
-        session.decisions.done(row.seq, press.press, say("not_allowed", language))
+        context.state.acknowledge(row.seq, press.press, say("not_allowed", language))
     elif known is None or (held is not None and held.closed):
-        await press_late(session, intake, row, press)
-    elif not await session.services.access.may_act_for(known.sender, sender, role):
-        session.decisions.done(row.seq, press.press, say("not_yours", language))
+        await press_late(context, row, press, asked)
+    elif not await context.services.access.may_act_for(known.sender, sender, role):
+        context.state.acknowledge(row.seq, press.press, say("not_yours", language))
     elif action == "stop":
-        await stop(session, intake, turn_id, sender, row.seq)
-        session.decisions.tell(press.press, "")
+        await stop(context, turn_id, sender, row.seq)
+        context.state.tell(press.press, "")
     elif action == "edit":
-        open_turn = await session.open_turn(turn_id)
-        session.notice(row.seq, listed(open_turn.fold.course, language))
-        session.decisions.tell(press.press, "")
-        rest(session, open_turn)
+        open_turn = await context.turns.open(turn_id)
+        context.state.notice(row.seq, listed(open_turn.fold.course, language))
+        context.state.tell(press.press, "")
+        rest(context, open_turn)
     elif action in ("skip", "retry"):
         edit = PlanEdit(action=action, step=step)  # type: ignore[arg-type]  # one of the two
-        why = amend(session, await session.open_turn(turn_id), edit, sender, row.seq)
+        why = amend(context, await context.turns.open(turn_id), edit, sender, row.seq)
         if why:
-            session.decisions.done(row.seq, press.press, say(why, language))
+            context.state.acknowledge(row.seq, press.press, say(why, language))
         else:
-            session.decisions.tell(press.press, "")
+            context.state.tell(press.press, "")
     else:
-        session.decisions.done(row.seq, press.press, say("unknown_button", language))
+        context.state.acknowledge(row.seq, press.press, say("unknown_button", language))
 
 
-async def stop(session: "Session", intake: "Intake", turn_id: str, by: Sender, seq: int) -> None:
+async def stop(context: Context, turn_id: str, by: Sender, seq: int) -> None:
     """End the turn, also one that waits for people."""
-    active = session.active
+    active = context.state.active
     if active is not None and active.id == turn_id:
-        if not await intake.stop(by, "stop", (seq,)):
-            session.decisions.done(seq, "", "")
+        if not await context.turns.stop(by, "stop", (seq,)):
+            context.state.acknowledge(seq, "", "")
         return
-    open_turn = await session.open_turn(turn_id)
-    session.close_turn(open_turn, Stopped(key="stopped", reason="stop", by=by.key), (seq,))
+    open_turn = await context.turns.open(turn_id)
+    context.turns.close(open_turn, Stopped(key="stopped", reason="stop", by=by.key), (seq,))
 
 
 def listed(course: Course | None, language: str) -> str:

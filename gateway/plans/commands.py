@@ -1,18 +1,16 @@
 """/todo and /plan: the running plan as people see and change it, and whether plans are shown before
 they run."""
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from msgspec.structs import replace
 
 from agent_core.orchestration.plan import Step
 from agent_core.plan_edit import PlanEdit
+from gateway.feature import Call
 from gateway.people.roles import at_least
 from gateway.plans.amend import amend, listed, planned_turn, rest
 from gateway.texts import say
-
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
 
 _ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
     "skip": "skip",
@@ -25,29 +23,29 @@ _ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
 }
 
 
-async def todo(call: "Call") -> str:
+async def todo(call: Call) -> str:
     """The plan's steps, or one change of them."""
-    session = call.session
-    open_turn = await planned_turn(session)
+    context = call.context
+    open_turn = await planned_turn(context)
     if open_turn is None:
         return say("plan_none", call.language)
     course = open_turn.fold.course
     words = call.words
-    owner, access = open_turn.row.sender, session.services.access
+    owner, access = open_turn.row.sender, context.services.access
     mine = await access.may_act_for(owner, call.command.sender, call.role)
     if not words or course is None:
-        rest(session, open_turn)
+        rest(context, open_turn)
         return listed(course, call.language)
     if not at_least(call.role, "user") or not mine:
-        rest(session, open_turn)
+        rest(context, open_turn)
         return say("not_yours", call.language)
     edit = read(words, course.plan.steps)
     why = (
         "todo_usage"
         if edit is None
-        else amend(session, open_turn, edit, call.command.sender, call.seq)
+        else amend(context, open_turn, edit, call.command.sender, call.seq)
     )
-    rest(session, open_turn)
+    rest(context, open_turn)
     return say(why, call.language) if why else ""
 
 
@@ -80,13 +78,14 @@ def _nth(word: str, steps: tuple[Step, ...]) -> str | None:
     return steps[n - 1].id if 1 <= n <= len(steps) else None
 
 
-async def plan(call: "Call") -> str:
+async def plan(call: Call) -> str:
     """Whether plans are shown before they run."""
-    settings = call.session.row.settings
+    context = call.context
+    settings = context.state.row.settings
     word = call.words[0].lower() if call.words else ""
     if word in ("on", "off"):
         settings = replace(settings, plans=cast(Literal["on", "off"], word))
-        call.session.configure(settings)
+        context.state.configure(settings)
     elif word:
         return say("plan_usage", call.language)
     return say("plan_on" if settings.plans == "on" else "plan_off", call.language)

@@ -1,29 +1,33 @@
 """The session as a turn's code and its policy see it."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
 from gateway.messages import Sender
 from gateway.ports import Growing, Printed
+from gateway.sessions.state import ConversationState
 from gateway.sessions.turns import OpenTurn
 from gateway.spending.ledger import Payer
 from gateway.store.rows import ConversationSettings
 
-if TYPE_CHECKING:
-    from gateway.sessions.session import Session
+TakeSteers = Callable[[OpenTurn], tuple[tuple[int, str], ...]]
 
 
 class Company:
-    """The session as the turn's scope sees it."""
+    """The session as the turn's scope sees it. `take_steers` gives what people said for the turn
+    since it was last called."""
 
-    def __init__(self, session: "Session", open_turn: OpenTurn) -> None:
-        self._session = session
+    def __init__(
+        self, state: ConversationState, open_turn: OpenTurn, take_steers: TakeSteers
+    ) -> None:
+        self._state = state
         self._open = open_turn
+        self._take_steers = take_steers
 
     def live(self, event: AgentEvent) -> None:
-        session, open_turn = self._session, self._open
+        state, open_turn = self._state, self._open
         if open_turn.row.firing is not None:
             return  # a report is delivered whole
         if isinstance(event, TokenAdded):
@@ -33,30 +37,30 @@ class Company:
         else:
             return
         key = (open_turn.id, "reply")
-        if session.adapter.abilities.reads_views:
+        if state.adapter.abilities.reads_views:
             growing = Growing(turn=open_turn.id, text=open_turn.words)
-            session.services.feed.publish(session.conversation.id, growing)
+            state.services.feed.publish(state.conversation.id, growing)
         elif open_turn.words:
-            session.outbox.grow(key, open_turn.words)
+            state.outbox.grow(key, open_turn.words)
 
     def take_steers(self) -> tuple[tuple[int, str], ...]:
-        return self._session.take_steers(self._open)
+        return self._take_steers(self._open)
 
 
 class Circumstances:
     """The session as the policy sees it."""
 
-    def __init__(self, session: "Session", open_turn: OpenTurn) -> None:
-        self._session = session
+    def __init__(self, state: ConversationState, open_turn: OpenTurn) -> None:
+        self._state = state
         self._open = open_turn
-        self.conversation = session.conversation
+        self.conversation = state.conversation
 
     def settings(self) -> ConversationSettings:
-        return self._session.row.settings
+        return self._state.row.settings
 
     def payer(self) -> Payer:
         row = self._open.row
-        spent = self._session.row.spent
+        spent = self._state.row.spent
         cost = spent.last.cost if spent.turn == row.id else 0.0
         payer = Payer(turn=row.id, person=row.sender, spent=cost, language=row.language)
         if (run := row.firing) is not None:
@@ -72,7 +76,7 @@ class Circumstances:
         return self._open.row.sender, self._open.row.role
 
     def output(self, event: OutputAdded) -> None:
-        session, row = self._session, self._open.row
+        state, row = self._state, self._open.row
         if row.firing is None:  # a report is delivered whole
             printed = Printed(turn=row.id, call_id=event.call_id, text=event.text)
-            session.services.feed.publish(session.conversation.id, printed)
+            state.services.feed.publish(state.conversation.id, printed)

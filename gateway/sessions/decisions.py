@@ -6,24 +6,23 @@ private word.
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.journal import Answered, Asked, Record, Stopped
-from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview, Question
+from agent_core.journal import Answered, Stopped
+from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
 from gateway.access import refusal
-from gateway.errors import DeliveryError
+from gateway.feature import Context
 from gateway.messages import (
     ButtonPressed,
     FormSubmitted,
     QuestionDue,
     QuestionExpired,
+    QuestionPress,
     Sender,
-    read_token,
 )
-from gateway.people.approvers import DEFAULT, Approvers, Deciders, Person, named
+from gateway.people.approvers import DEFAULT, Person, named
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     AuditRow,
@@ -37,9 +36,6 @@ from gateway.store.rows import (
 from gateway.texts import Key, say
 from gateway.views import Notice
 
-if TYPE_CHECKING:
-    from gateway.sessions.session import Session
-
 log = logging.getLogger("turnkeeper.decisions")
 
 _WIDTH: tuple[Choice, ...] = ("once", "conversation", "always")
@@ -48,43 +44,49 @@ _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "can
 
 
 class Decisions:
-    """The questions of one session's conversation."""
+    """The questions of one conversation."""
 
-    def __init__(self, session: "Session") -> None:
-        self._session = session
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-    async def press(self, row: InboxRow, press: ButtonPressed | FormSubmitted) -> None:
-        session = self._session
-        person = await session.services.access.person(press.sender)
-        token = read_token(press.token)
-        question, where = None, session.conversation.id
-        if token is not None:
-            question = session.questions.get(token[0])
-            if question is None and (found := await session.services.store.find(token[0])):
+    async def press(
+        self, row: InboxRow, press: ButtonPressed | FormSubmitted, asked: QuestionPress | None
+    ) -> None:
+        """A button of a question; `asked` is None for a button that nobody knows."""
+        state = self._context.state
+        person = await self._context.services.access.person(press.sender)
+        question, where = None, state.conversation.id
+        if asked is not None:
+            question = state.questions.get(asked.question)
+            if question is None and (
+                found := await self._context.services.store.find(asked.question)
+            ):
                 where, question = found
-                if where == session.conversation.id and question.status == "open":
+                if where == state.conversation.id and question.status == "open":
                     # the holder knows all open ones: this one's end is on its way to the store
                     question = replace(question, status="cancelled")
-        if token is None or question is None:
-            self.done(row.seq, press.press, say("unknown_button", press.sender.language))
+        if asked is None or question is None:
+            state.acknowledge(row.seq, press.press, say("unknown_button", press.sender.language))
             return
-        no = refusal(question, where, session.conversation, person)
-        wishes = isinstance(question.question, PlanReview) and token[1] == "edit"
+        no = refusal(question, where, state.conversation, person)
+        wishes = isinstance(question.question, PlanReview) and asked.option == "edit"
         if not no and wishes and not press.text:
-            self.done(row.seq, press.press, say("plan_wish", press.sender.language))
+            state.acknowledge(row.seq, press.press, say("plan_wish", press.sender.language))
             return
-        answer = None if no else self._read(question, press, token[1])
+        answer = None if no else self._read(question, press, asked.option)
         if answer is None:
             key: Key = no or "unknown_button"
             log.info("press_refused", extra={"question": question.id, "why": key})
-            audit = session.audit(press.sender.key, "press_refused", f"{question.id} {key}")
-            self.done(row.seq, press.press, why_not(key, question, press.sender.language), audit)
+            audit = state.audit(press.sender.key, "press_refused", f"{question.id} {key}")
+            state.acknowledge(
+                row.seq, press.press, why_not(key, question, press.sender.language), audit
+            )
             return
         word = await self.settle(question, person, answer, row.seq)
         if word:
-            self.done(row.seq, press.press, word)
+            state.acknowledge(row.seq, press.press, word)
         else:
-            self.tell(press.press, self._counted(question.id, press.sender.language))
+            state.tell(press.press, self._counted(question.id, press.sender.language))
 
     def _read(
         self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str
@@ -118,7 +120,7 @@ class Decisions:
         if needed <= 1 or not answer.allowed:
             await self.decide(question, answer, seq)
             return ""
-        session, language = self._session, self._language(question)
+        state, language = self._context.state, self._language(question)
         if any(not person.accounts.isdisjoint(vote.accounts) for vote in question.votes):
             return say("voted_before", language, left=needed - len(question.votes))
         accounts = tuple(sorted(person.accounts))
@@ -130,13 +132,13 @@ class Decisions:
             await self.decide(question, replace(answer, choice=narrowest, name=names), seq)
             return ""
         text = say("voted", language, name=answer.name, given=len(votes), needed=needed)
-        audit = session.audit(answer.by, "voted", f"{question.id} {answer.choice}")
+        audit = state.audit(answer.by, "voted", f"{question.id} {answer.choice}")
         self._changed(replace(question, votes=votes), seq, text, audit)
         return ""
 
     def _counted(self, name: str, language: str) -> str:
         """A word for whose yes was counted in another chat than the one that shows it."""
-        question = self._session.questions.get(name)
+        question = self._context.state.questions.get(name)
         if question is None or not question.chat or question.deciders is None or not question.votes:
             return ""
         given, needed = len(question.votes), question.deciders.needed
@@ -147,43 +149,43 @@ class Decisions:
         self, question: QuestionRow, seq: int, text: str, audit: AuditRow | None = None
     ) -> None:
         """One commit: the question's new state, a word on it, the row that brought it about."""
-        session = self._session
-        quiet = question.reminded and not session.questions[question.id].reminded
-        session.questions[question.id] = question
+        state = self._context.state
+        quiet = question.reminded and not state.questions[question.id].reminded
+        state.questions[question.id] = question
         notice = Notice(text=text, quiet=quiet)
-        view = session.want(f"row-{seq}", "notice", notice, 1, final=True)
-        session.show(
+        view = state.want(f"row-{seq}", "notice", notice, 1, final=True)
+        state.show(
             Changes(
                 done=(seq,),
                 questions=(question,),
                 views=(view,),
-                row=session.row,
+                row=state.row,
                 audit=(audit,) if audit else (),
             )
         )
 
     def _language(self, question: QuestionRow) -> str:
-        turn = self._session.turns.get(question.turn)
-        return turn.language if turn is not None else self._session.language
+        turn = self._context.state.turns.get(question.turn)
+        return turn.language if turn is not None else self._context.state.language
 
     async def decide(self, question: QuestionRow, answer: Answer, seq: int) -> None:
         """Record the answer; its turn becomes runnable in the same commit."""
-        session = self._session
-        open_turn = await session.open_turn(question.turn)
+        state = self._context.state
+        open_turn = await self._context.turns.open(question.turn)
         if open_turn.closed:
-            self.done(seq, "", "")
+            state.acknowledge(seq, "", "")
             return
         if isinstance(question.question, PlanReview) and answer.choice in ("deny", "expired"):
             text = say("plan_expired", self._language(question)) if not answer.by else ""
             stopped = Stopped(key="stopped", reason="stop", by=answer.by, text=text)
-            session.close_turn(open_turn, stopped, (seq,))
+            self._context.turns.close(open_turn, stopped, (seq,))
             return
         self._remember(open_turn, question, answer)
         open_turn.done += (seq,)
         record = Answered(key=f"{question.key}#answer", asked=question.key, answer=answer)
-        session.turns[open_turn.id] = open_turn.row
+        state.turns[open_turn.id] = open_turn.row
         open_turn.journal.put(record)
-        session.turns[open_turn.id] = open_turn.row
+        state.turns[open_turn.id] = open_turn.row
         if open_turn.turn is not None:
             open_turn.turn.answered(question.key, answer)
 
@@ -205,17 +207,18 @@ class Decisions:
             )
             for proposal in asked.proposals
         )
-        settings = self._session.row.settings
+        settings = self._context.state.row.settings
         known = {replace(rule, by="", at=0.0, covers=None) for rule in settings.rules}
         new = tuple(
             rule for rule in rules if replace(rule, by="", at=0.0, covers=None) not in known
         )
-        self._session.configure(replace(settings, rules=(*settings.rules, *new)))
+        self._context.state.configure(replace(settings, rules=(*settings.rules, *new)))
 
     async def expired(self, row: InboxRow, expired: QuestionExpired) -> None:
-        question = self._session.questions.get(expired.question)
+        state = self._context.state
+        question = self._context.state.questions.get(expired.question)
         if question is None or question.status != "open":
-            self.done(row.seq, "", "")
+            state.acknowledge(row.seq, "", "")
             return
         answer = Answer(choice="expired", at=ambient.now())
         await self.decide(question, answer, row.seq)
@@ -229,12 +232,13 @@ class Decisions:
 
     async def _due(self, row: InboxRow, due: QuestionDue) -> None:
         """Remind of the question, or say who else may decide it now; each once."""
+        state = self._context.state
         if due.what == "told":
             await self._told(row, due.question)
             return
-        question = self._session.questions.get(due.question)
+        question = self._context.state.questions.get(due.question)
         if question is None or question.status != "open":
-            self.done(row.seq, "", "")
+            state.acknowledge(row.seq, "", "")
             return
         language = self._language(question)
         what = describe(question, language)
@@ -251,119 +255,17 @@ class Decisions:
             key: Key = "remind_approval" if isinstance(kind, Approval) else "remind_question"
             self._changed(replace(question, reminded=True), row.seq, say(key, language, what=what))
         else:
-            self.done(row.seq, "", "")
+            state.acknowledge(row.seq, "", "")
 
     async def _told(self, row: InboxRow, name: str) -> None:
         """The approvers' chat knows of the question's end."""
-        found = await self._session.services.store.find(name)
+        state = self._context.state
+        found = await self._context.services.store.find(name)
         if found is None or found[1].status == "open":
-            self.done(row.seq, "", "")
+            state.acknowledge(row.seq, "", "")
             return
         told = replace(found[1], told=True)
-        self._session.submit(Changes(done=(row.seq,), questions=(told,)))
-
-    def questions_of(
-        self, open_turn: OpenTurn, records: Iterable[Record]
-    ) -> tuple[QuestionRow, ...]:
-        """Question rows that these records make or close."""
-        session, rows = self._session, []
-        for record in records:
-            if isinstance(record, Asked):
-                row = self._question(open_turn, record)
-                session.questions[row.id] = row
-                rows.append(row)
-            elif isinstance(record, Answered | Stopped):
-                for question in list(session.questions.values()):
-                    if question.turn != open_turn.id or question.status != "open":
-                        continue
-                    if isinstance(record, Answered) and record.asked != question.key:
-                        continue
-                    choice = record.answer.choice if isinstance(record, Answered) else "cancelled"
-                    closed = replace(question, status=_STATUS.get(choice, "answered"))
-                    session.questions.pop(question.id)
-                    rows.append(closed)
-        return tuple(rows)
-
-    def reopen(self, open_turn: OpenTurn) -> None:
-        """Open the questions again that the journal waits for and nobody could answer: those of a
-        turn that was set aside and resubmitted."""
-        session = self._session
-        rows = [
-            self._question(open_turn, asked)
-            for asked in open_turn.open_questions()
-            if asked.id not in session.questions and not open_turn.closed
-        ]
-        for row in rows:
-            session.questions[row.id] = row
-        if rows:
-            session.submit(Changes(questions=tuple(rows)))
-
-    def _question(self, open_turn: OpenTurn, record: Asked) -> QuestionRow:
-        services, asked = self._session.services, record.question
-        seconds = asked.expires or services.question_expires
-        expires = record.at + seconds if seconds else 0.0
-        remind = record.at + services.question_reminder
-        wanted = services.question_reminder and (not expires or remind < expires)
-        return QuestionRow(
-            id=record.id,
-            turn=open_turn.id,
-            key=record.key,
-            status="open",
-            question=asked,
-            entitled=(open_turn.row.sender,),
-            asked=record.at,
-            expires=expires,
-            remind=remind if wanted else 0.0,
-            deciders=self._deciders(asked),
-            chat=self._chat(asked),
-        )
-
-    def _chat(self, asked: Question) -> str:
-        """The approvers' chat, unless this is it."""
-        chat = self._session.services.access.policy.chat
-        other = isinstance(asked, Approval) and chat != self._session.conversation.id
-        return chat if other else ""
-
-    def _deciders(self, asked: Question) -> Deciders | None:
-        approvers = self._session.services.access.policy.approvers
-        if not isinstance(asked, Approval) or approvers == Approvers():
-            return None
-        risks = (proposal.risk for proposal in asked.proposals)
-        return approvers.of(risks, self._session.conversation.platform)
-
-    def audit_of(self, open_turn: OpenTurn, records: Iterable[Record]) -> tuple[AuditRow, ...]:
-        """Lines of the audit that these records make."""
-        lines = []
-        for record in records:
-            if isinstance(record, Answered):
-                answer = record.answer
-                detail = f"{open_turn.id} {record.asked} {answer.choice}"
-                lines.append(self._session.audit(answer.by, "answered", detail))
-            elif isinstance(record, Asked) and isinstance(record.question, Approval):
-                for proposal in record.question.proposals:
-                    detail = (
-                        f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
-                    )
-                    lines.append(self._session.audit(open_turn.row.sender, "asked", detail))
-        return tuple(lines)
-
-    def done(self, seq: int, press: str, word: str, audit: AuditRow | None = None) -> None:
-        self._session.submit(Changes(done=(seq,), audit=(audit,) if audit else ()))
-        self.tell(press, word)
-
-    def tell(self, press: str, word: str) -> None:
-        """A private word to who pressed, best effort."""
-        session = self._session
-        if not press:
-            return
-
-        async def tell() -> None:
-            try:
-                await session.adapter.tell(session.conversation, press, word)
-            except DeliveryError as error:
-                log.info("not_told", extra={"why": str(error)})
-
-        session.services.spawn(tell, "tell")
+        self._context.state.submit(Changes(done=(row.seq,), questions=(told,)))
 
 
 def describe(question: QuestionRow, language: str = "") -> str:

@@ -3,10 +3,10 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
+from gateway.feature import Features
 from gateway.inbound_text import clean_inbound
 from gateway.messages import (
     ButtonPressed,
@@ -22,16 +23,22 @@ from gateway.messages import (
     FormSubmitted,
     GatewaySaid,
     Inbound,
+    JobPress,
+    PlanPress,
     QuestionBrought,
     QuestionDue,
     QuestionExpired,
+    QuestionPress,
+    RulePress,
+    UnknownPress,
     read_conversation,
-    read_token,
+    read_press,
     sender_of,
 )
 from gateway.ports import Changed
-from gateway.sessions.services import Services, Work
+from gateway.sessions.services import HostPorts, Services
 from gateway.sessions.session import Session
+from gateway.sessions.spawn import Work
 from gateway.store.letters import LONGEST_REASON, letter_id
 from gateway.store.rows import Accepted, Letter, Opened, QuestionRow
 from gateway.texts import say
@@ -55,8 +62,10 @@ TIDY_EVERY = 3_600.0
 class Host:
     """Runs a session for each conversation that has work. Nothing is held for a quiet one."""
 
-    def __init__(self) -> None:
-        self.services: Services = None  # type: ignore[assignment]  # set by `attach`
+    def __init__(self, build: Callable[[HostPorts], Services], features: Features) -> None:
+        """`build` makes what the sessions share, with what it needs of this host; nothing of that
+        is called before `run`."""
+        self.features = features
         self.sessions: dict[str, Session] = {}
         self._starting: dict[str, bool] = {}
         self._ended_here: set[str] = set()
@@ -73,12 +82,8 @@ class Host:
         """Seconds that the store's clock is ahead of this machine's."""
         self._due_before: set[str] = set()
         self._due_patience = AGAIN
-
-    def attach(self, services: Services) -> None:
-        """What the sessions share; before `run`."""
-        self.services = services
-        services.alarm = self._alarm
-        services.deliver = self.accept
+        ports = HostPorts(spawn=self.spawn, alarm=self._alarm, deliver=self.accept)
+        self.services = build(ports)
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
@@ -217,8 +222,7 @@ class Host:
         sender, where = sender_of(inbound), inbound.conversation
         policy = self.services.access.policy
         if isinstance(inbound, ButtonPressed | FormSubmitted):
-            token = read_token(inbound.token)
-            found = await self.services.store.find(token[0]) if token is not None else None
+            found = await self._find_question(inbound.token)
             asked = read_conversation(found[0]) if found is not None else where
             if replace(asked, person="") == where:
                 return replace(inbound, conversation=asked)
@@ -228,6 +232,16 @@ class Host:
         if shared or sender is None:
             return inbound
         return replace(inbound, conversation=replace(where, person=sender.id))
+
+    async def _find_question(self, token: str) -> tuple[str, QuestionRow] | None:
+        """(conversation, question) that a button answers, None if it answers none."""
+        match press := read_press(token):
+            case QuestionPress():
+                return await self.services.store.find(press.question)
+            case PlanPress() | RulePress() | JobPress() | UnknownPress():
+                return None
+            case _:
+                assert_never(press)
 
     def _carried(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
         """A press in the approvers' chat, as a row of the conversation that asked."""
@@ -254,7 +268,7 @@ class Host:
         """The conversation has work, or may have."""
         session = self.sessions.get(conversation)
         if session is not None:
-            session.wake()
+            session.state.wake()
         elif conversation in self._starting:
             self._starting[conversation] = True
         elif not self._draining and self._group is not None:
@@ -277,11 +291,11 @@ class Host:
                     break
                 # a lease that was lost may be had again, unless another holds it now
                 failed = await self._run(session)
-                again = session.woken or failed
+                again = session.state.woken or failed
                 failures = 0
                 rounds = rounds + 1 if failed else 0
-                if rounds == TROUBLED_AFTER:
-                    self.services.troubled(session.conversation, session.language)
+                if rounds == TROUBLED_AFTER and (outage := self.services.outage) is not None:
+                    outage.trouble(session.state.conversation, session.state.language)
             except (StoreFailed, Fenced) as error:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True
@@ -303,12 +317,12 @@ class Host:
 
     async def _run(self, session: Session) -> bool:
         """Run a session to its end; True if it did not let go of its conversation by itself."""
-        name = session.lease.conversation
+        name = session.state.lease.conversation
         self._ended_here.add(name)
         await session.run()
-        if session.ended is None:
+        if session.state.ended is None:
             self._ended_here.discard(name)
-        return session.ended is not None
+        return session.state.ended is not None
 
     @property
     def _longest_pause(self) -> float:
@@ -331,7 +345,7 @@ class Host:
             self._ended_here.discard(conversation)
             opened = replace(opened, crashed=False)
         try:
-            session = Session(self.services, where, opened, failures)
+            session = Session(self.services, self.features, where, opened, failures)
         except BaseException:
             await self.services.store.give_back(opened.lease)
             raise
@@ -347,19 +361,21 @@ class Host:
         ttl = self.services.ttl
         while True:
             await ambient.wait(ttl / 3)
-            sessions = [s for s in self.sessions.values() if s.ended is None and not s.releasing]
+            sessions = [
+                s for s in self.sessions.values() if s.state.ended is None and not s.state.releasing
+            ]
             if sessions:
                 await self._contain(partial(self._renew_once, sessions), "not_renewed")
 
     async def _renew_once(self, sessions: Sequence[Session]) -> None:
         ttl, began = self.services.ttl, ambient.monotonic()
         async with ambient.limit(ttl / 3):
-            held = await self.services.store.renew([s.lease for s in sessions], ttl)
+            held = await self.services.store.renew([s.state.lease for s in sessions], ttl)
         for session in sessions:
-            if session.lease.conversation in held:
-                session.tenure.note_renewal(began)
-            elif self.sessions.get(session.lease.conversation) is session:
-                session.end(LeaseLost(), "renewal refused")
+            if session.state.lease.conversation in held:
+                session.state.tenure.note_renewal(began)
+            elif self.sessions.get(session.state.lease.conversation) is session:
+                session.state.end(LeaseLost(), "renewal refused")
 
     async def _look_for_work(self) -> None:
         """What another replica left, and what a hint did not reach."""
@@ -383,7 +399,7 @@ class Host:
     async def _look_once(self) -> None:
         for conversation, last in await self.services.store.work(self.services.owner):
             session = self.sessions.get(conversation)
-            if session is None or session.seen < last:
+            if session is None or session.state.seen < last:
                 self.wake(conversation)
 
     async def _sweep(self) -> None:
@@ -462,7 +478,7 @@ class Host:
         try:
             while conversation in self.sessions or conversation in self._starting:
                 if (session := self.sessions.get(conversation)) is not None:
-                    session.end(Drained(), "closed")
+                    session.state.end(Drained(), "closed")
                 self._changed.clear()
                 await self._changed.wait()
             self.services.unsaved.pop(conversation, None)
@@ -483,7 +499,7 @@ class Host:
         except TimeoutError:
             log.info("drain_suspends", extra={"sessions": len(self.sessions)})
         for session in list(self.sessions.values()):
-            session.end(Drained(), "shutting down")
+            session.state.end(Drained(), "shutting down")
         with suppress(TimeoutError):
             async with ambient.limit(5.0):
                 while self.sessions or self._starting:

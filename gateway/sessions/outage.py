@@ -1,12 +1,14 @@
 """A word to people while the store cannot be written: their messages wait at the platform."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
+from gateway.access import Access
 from gateway.errors import DeliveryError
 from gateway.messages import Conversation, Inbound, MessageReceived
-from gateway.sessions.services import Services
+from gateway.ports import Adapter
+from gateway.sessions.spawn import Spawn
 from gateway.texts import Key, say
 from gateway.views import Notice
 
@@ -16,8 +18,10 @@ log = logging.getLogger("turnkeeper.outage")
 class Outage:
     """Each conversation is told once, as well as can be: nothing of it is kept."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, adapters: Mapping[str, Adapter], access: Access, spawn: Spawn) -> None:
+        self._adapters = adapters
+        self._access = access
+        self._spawn = spawn
         self._told: set[str] = set()
 
     def tell(self, inbounds: Sequence[Inbound]) -> None:
@@ -26,23 +30,23 @@ class Outage:
             if not isinstance(inbound, MessageReceived) or not inbound.addressed:
                 continue
             where, sender = inbound.conversation, inbound.sender
-            known = self._services.access.role(sender) is not None
+            known = self._access.role(sender) is not None
             if known and where.id not in self._told:
                 self._told.add(where.id)
-                self._services.spawn(partial(self._say, where, sender.language), "outage")
+                self._spawn(partial(self._say, where, sender.language), "outage")
 
     def trouble(self, where: Conversation, language: str) -> None:
         """Work that is under way there cannot be committed: it goes on by itself later."""
         if where.id not in self._told:
             self._told.add(where.id)
-            self._services.spawn(partial(self._say, where, language, "troubled"), "outage")
+            self._spawn(partial(self._say, where, language, "troubled"), "outage")
 
     def over(self) -> None:
         """Something was kept again."""
         self._told.clear()
 
     async def _say(self, where: Conversation, language: str, key: Key = "outage") -> None:
-        adapter = self._services.adapters[where.platform]
+        adapter = self._adapters[where.platform]
         if adapter.abilities.reads_views:
             return  # its API has refused the message with a word of its own
         view = Notice(text=say(key, language), tone="error")

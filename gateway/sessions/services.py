@@ -1,6 +1,6 @@
 """What every session shares: the store, the adapters, the agent, access, and background work."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
@@ -14,19 +14,13 @@ from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
 from gateway.retention.sweeping import Retention
 from gateway.sessions.feed import Feed
+from gateway.sessions.outage import Outage
 from gateway.sessions.slots import Slots
+from gateway.sessions.spawn import Spawn
 from gateway.sessions.unsaved import Refused, Unsaved
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Store
 from gateway.vault.vault import Vault
-
-Work = Callable[[], Coroutine[object, object, None]]
-
-
-class Spawn(Protocol):
-    """Runs something beside the session, owned by the host's task group."""
-
-    def __call__(self, work: Work, name: str) -> None: ...
 
 
 class Hearing(Protocol):
@@ -63,7 +57,16 @@ class Linking(Protocol):
         """Part this account from the others; what to tell the sender."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPorts:
+    """What the services need of the host that runs the sessions."""
+
+    spawn: Spawn
+    alarm: Callable[[float], None]
+    deliver: Accept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Shared by all sessions of this process.
 
@@ -108,8 +111,8 @@ class Services:
     """By conversation: what its last session made and could not commit."""
     refused: dict[str, Refused] = field(default_factory=dict)
     """By conversation: the commit that ended its last session, since the store never takes it."""
-    troubled: Callable[[Conversation, str], None] = lambda where, language: None
-    """Told of a conversation whose work cannot be committed at the moment."""
+    outage: Outage | None = None
+    """Tells people that their work cannot be committed at the moment; None: nobody is told."""
     slots: Slots = field(default_factory=Slots)
     _gates: dict[str, Gate] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)

@@ -1,18 +1,20 @@
 """/usage: tokens, cached share and money, of the last turn, of today, of all."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
+from gateway.feature import Call
 from gateway.spending.money import dollars
 from gateway.spending.tally import Tally
 from gateway.texts import Key, say
 
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
+CostLines = Callable[[Call], Awaitable[list[str]]]
+"""Lines about what something of the person's took today."""
 
 
-async def usage(call: "Call") -> str:
-    """What this conversation's model calls took."""
-    spent = call.session.row.spent
+async def usage(job_costs: CostLines, call: Call) -> str:
+    """Tell what this conversation's model calls took, and today's jobs of who asks."""
+    context = call.context
+    spent = context.state.row.spent
     if not spent.total.calls:
         return say("usage_none", call.language)
     lines = [
@@ -20,10 +22,8 @@ async def usage(call: "Call") -> str:
         _line("usage_today", spent.of_today, call.language),
         _line("usage_all", spent.total, call.language),
     ]
-    from gateway.jobs.work.commands import job_costs  # it knows the sessions
-
     lines += await job_costs(call)
-    ledger = call.session.services.ledger
+    ledger = context.services.ledger
     if ledger is not None and call.role == "admin":
         known = await ledger.today()
         lines.append(say("usage_gateway", call.language, cost=dollars(known.get("all", 0.0))))

@@ -1,22 +1,19 @@
 """/secret: which secrets commands may use here. Values are never written in a chat."""
 
-from typing import TYPE_CHECKING
-
+from gateway.feature import Call
 from gateway.people.roles import at_least
 from gateway.texts import say
 
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
 
-
-async def secret(call: "Call") -> str:
+async def secret(call: Call) -> str:
     """The names, or one forgotten."""
-    session, words = call.session, call.words
-    vault, address = session.services.vault, session.conversation.id
+    context = call.context
+    words = call.words
+    vault, address = context.services.vault, context.state.conversation.id
     if vault is None:
         return say("secret_none", call.language, address=address)
     if words[:1] in (["remove"], ["forget"]) and len(words) == 2:
-        mine = session.conversation.private or at_least(call.role, "admin")
+        mine = context.state.conversation.private or at_least(call.role, "admin")
         if not mine:
             return say("not_allowed", call.language)
         gone = vault.drop(address, words[1])

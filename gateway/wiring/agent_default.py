@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.context import pictures
@@ -45,6 +46,7 @@ from agent_core.tools.web.tools import web_of
 from gateway.agent import Circumstances
 from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, digest
+from gateway.model_settings import read_models
 from gateway.settings import Settings
 from gateway.settings import SettingsError as NotSet
 from gateway.spending.ledger import Ledger, Payer, priced
@@ -61,9 +63,20 @@ TIER = "pro"
 """What a conversation uses that chose no model."""
 
 
+class Equipment(Struct, frozen=True, kw_only=True):
+    """What the agent works with besides models and tools. `ask_all`: every call is asked;
+    `job_ledger`: for runs of jobs with a limit of their own, where nothing else is limited."""
+
+    jobs: JobWork
+    memory: Memories | None
+    ledger: Ledger | None
+    job_ledger: Ledger
+    ask_all: bool = False
+
+
 class TurnkeeperAgent:
     """Makes turns for conversations. `folder` holds a workspace for each, `kept` the copies of
-    files given to people; `ask_all`: every call is asked. Model calls wait for `warm`."""
+    files given to people. Model calls wait for `warm`."""
 
     def __init__(
         self,
@@ -71,18 +84,17 @@ class TurnkeeperAgent:
         models: ModelSettings,
         sandbox: Sandbox,
         kept: Kept,
-        *,
-        ask_all: bool = False,
+        equipment: Equipment,
     ) -> None:
         self.models = Models(models, _set_now)
         self._settings = models
         self._folder = folder
-        self._ask_all = ask_all
+        self._ask_all = equipment.ask_all
         self._kept = kept
         self._background = Background()
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = Vault(folder.parent)
-        self.jobs = JobWork()
+        self.jobs = equipment.jobs
         self._means = Means(web=web_of(models.tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = Browser(folder.parent / "browser", models.tools.web.allowed)
@@ -104,10 +116,9 @@ class TurnkeeperAgent:
         self._kit = Kit(names=self._toolbox.names, servers=self.servers, sets=sets)
         self._system = system_prompt()
         self._warm = asyncio.Event()
-        self.ledger: Ledger | None = None
-        self.job_ledger: Ledger | None = None
-        """For runs of jobs with a limit of their own, where nothing else is limited."""
-        self.memory: Memories | None = None
+        self.ledger = equipment.ledger
+        self.job_ledger = equipment.job_ledger
+        self.memory = equipment.memory
         self._rooms: dict[str, Room] = {}
         self._picked: dict[str, tuple[Model, str]] = {}
 
@@ -352,7 +363,7 @@ class TurnkeeperAgent:
 def _set_now() -> ModelSettings:
     """The models' settings as they are set now; raises SettingsError."""
     try:
-        return Settings.read().models()
+        return read_models(Settings.read())
     except NotSet as error:
         raise SettingsError(error.setting, "", str(error)) from None
 

@@ -5,7 +5,9 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
@@ -17,27 +19,32 @@ from agent_core.settings import SettingsError as WrongModel
 from agent_core.tools.send import Kept
 from gateway.access import Access, People
 from gateway.errors import StoreFailed
+from gateway.jobs.book import Book
+from gateway.jobs.means import means_of
 from gateway.jobs.work.desk import BookDesk
 from gateway.jobs.work.hooks import Calls
 from gateway.memory.shelf import Memories
 from gateway.messages import Inbound
+from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, Hooks, JobDesk
+from gateway.retention.sweeping import Retention
 from gateway.sessions.host import Host
 from gateway.sessions.outage import Outage
-from gateway.sessions.services import Services
+from gateway.sessions.services import HostPorts, Services
 from gateway.sessions.slots import Slots
 from gateway.settings import VERSION, Settings, SettingsError
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.agent_default import TIER, TurnkeeperAgent
+from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.ears import Ears
-from gateway.wiring.jobs import WORKSPACES
+from gateway.wiring.features import load_features
+from gateway.wiring.jobs import WORKSPACES, JobWork, made
 from gateway.wiring.linking import DirectoryLinking
 from gateway.wiring.pairing import DirectoryPairing
 from gateway.wiring.retention import make_retention
@@ -58,7 +65,6 @@ class Parts:
     settings: Settings
     host: Host
     agent: TurnkeeperAgent
-    outage: Outage
     hold_name: Callable[[], Coroutine[None, None, None]]
     """Keeps this replica's name until cancelled; SettingsError if another process has it."""
 
@@ -72,7 +78,7 @@ class Parts:
         try:
             settings = Settings.read()
             self._rehook(settings)
-            self.services.access = access(settings, self.services.store)
+            self.services.access.replace_lists(_read_lists(settings), settings.policy)
         except (SettingsError, StoreFailed, ValueError) as error:
             log.error("not_reloaded", extra={"why": str(error)})
             return
@@ -106,16 +112,12 @@ class Parts:
     @property
     def hooks(self) -> Hooks:
         """What calls from outside begin."""
-        jobs = self.services.jobs
-        assert jobs is not None, "attached when all was put together"
-        return Calls(jobs, self.agent.vault)
+        return Calls(self.agent.jobs.book, self.agent.vault)
 
     @property
     def job_desk(self) -> JobDesk:
         """What the HTTP API may do about jobs."""
-        jobs = self.services.jobs
-        assert jobs is not None, "attached when all was put together"
-        return BookDesk(jobs, self.services)
+        return BookDesk(self.agent.jobs.book, self.services)
 
     def operations(
         self,
@@ -161,74 +163,99 @@ async def assemble(
     stack.push_async_callback(store.close)
     owner = settings.replica or lock.replica_id(settings.home, ambient.new_id)
     hold_name = await claim_name(store, owner, stack)
-    folder = settings.home / WORKSPACES
-    agent = TurnkeeperAgent(
-        folder, models, sandbox, Kept(settings.outputs), ask_all=settings.ask_all
-    )
-    await agent.open(stack)
-    _limit_spending(agent, models, store)
-    host = Host()
-    services = Services(
+    listener = models.listener()
+    ears = Ears(*listener) if listener is not None else None
+    if ears is not None:
+        stack.push_async_callback(ears.close)
+    supplies = Supplies(
+        settings=settings,
+        models=models,
+        sandbox=sandbox,
         store=store,
         adapters=adapters,
-        agent=agent,
         access=access(settings, store),
-        spawn=host.spawn,
         owner=owner,
+        ears=ears,
+        retention=await make_retention(settings, store),
+    )
+    host = Host(partial(_build_services, supplies), load_features(settings.plugins))
+    agent = host.services.agent
+    assert isinstance(agent, TurnkeeperAgent)
+    await agent.open(stack)
+    about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": owner}
+    log.info("assembled", extra={"version": VERSION, **about})
+    return Parts(settings=settings, host=host, agent=agent, hold_name=hold_name)
+
+
+class Supplies(Struct, frozen=True, kw_only=True):
+    """What the services are built of."""
+
+    settings: Settings
+    models: ModelSettings
+    sandbox: Sandbox
+    store: Store
+    adapters: Mapping[str, Adapter]
+    access: Access
+    owner: str
+    ears: Ears | None
+    retention: Retention
+
+
+def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
+    """What the sessions share, around the host that runs them. SettingsError."""
+    settings, store, lists = supplies.settings, supplies.store, supplies.access
+    book = _build_book(supplies, ports.deliver)
+    agent = _build_agent(supplies, book)
+    return Services(
+        store=store,
+        adapters=supplies.adapters,
+        agent=agent,
+        access=lists,
+        spawn=ports.spawn,
+        alarm=ports.alarm,
+        deliver=ports.deliver,
+        owner=supplies.owner,
         question_expires=settings.question_expires,
         question_reminder=settings.question_reminder,
         version=VERSION,
         slots=Slots(settings.turns_at_once),
+        pairing=DirectoryPairing(store, lists, ports.deliver),
+        linking=DirectoryLinking(store),
+        hearing=supplies.ears,
         ledger=agent.ledger,
         vault=agent.vault,
+        memory=agent.memory,
+        jobs=book,
+        retention=supplies.retention,
+        outage=Outage(supplies.adapters, lists, ports.spawn),
     )
-    if (listener := models.listener()) is not None:
-        ears = services.hearing = Ears(*listener)
-        stack.push_async_callback(ears.close)
-    _remember(agent, services, models)
-    host.attach(services)
-    limited = replace(settings.jobs, spend=models.agent.limits.job)
-    agent.jobs.attach(services, host, limited, settings.home)
-    services.retention = await make_retention(settings, store)
-    outage = Outage(services)
-    services.troubled = outage.trouble
-    parts = Parts(settings=settings, host=host, agent=agent, outage=outage, hold_name=hold_name)
-    services.pairing = pairing(lambda: parts.settings, store, lambda: services.access, host.accept)
-    services.linking = DirectoryLinking(store)
-    about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": services.owner}
-    log.info("assembled", extra={"version": VERSION, **about})
-    return parts
 
 
-def _remember(agent: TurnkeeperAgent, services: Services, models: ModelSettings) -> None:
-    """Give both their memory, if there is to be one."""
-    if models.memory.enabled:
-        memories = Memories(
-            services.store, models.memory, lambda key: services.access.accounts(key)
-        )
-        agent.memory = services.memory = memories
+def _build_book(supplies: Supplies, deliver: Accept) -> Book:
+    settings, store = supplies.settings, supplies.store
+    limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
+    platforms = frozenset(supplies.adapters) | {"web"}
+    return made(store, limited, means_of(store, deliver, settings.home / WORKSPACES, platforms))
 
 
-def _limit_spending(agent: TurnkeeperAgent, models: ModelSettings, store: Store) -> None:
-    """Where money is limited, each price must be known. SettingsError."""
+def _build_agent(supplies: Supplies, book: Book) -> TurnkeeperAgent:
+    """The agent, its limits and its memory. Where money is limited, each price must be known."""
+    settings, models, store = supplies.settings, supplies.models, supplies.store
+    ledger, memory = Ledger(store, models.agent.limits), models.memory
+    equipment = Equipment(
+        jobs=JobWork(book, supplies.access, settings.home),
+        memory=Memories(store, memory, supplies.access.accounts) if memory.enabled else None,
+        ledger=ledger if models.agent.limits.any else None,
+        job_ledger=ledger,
+        ask_all=settings.ask_all,
+    )
+    folder, kept = settings.home / WORKSPACES, Kept(settings.outputs)
+    agent = TurnkeeperAgent(folder, models, supplies.sandbox, kept, equipment)
     try:
         agent.check_prices()
     except WrongModel as error:
         raise SettingsError(error.setting, error.value, error.mend) from None
-    agent.job_ledger = Ledger(store, models.agent.limits)
-    if models.agent.limits.any:
-        agent.ledger = agent.job_ledger
-
-
-def pairing(
-    settings: Callable[[], Settings], store: Store, lists: Callable[[], Access], accept: Accept
-) -> DirectoryPairing:
-    """Pairing over the store; `accept` brings its news into conversations."""
-
-    def appointed(platform: str) -> bool:
-        return bool(settings().people[platform].admins)
-
-    return DirectoryPairing(store, lists, appointed, accept)
+    return agent
 
 
 def pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
@@ -237,19 +264,22 @@ def pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
     async def accept(inbounds: Sequence[Inbound]) -> None:
         await store.accept(inbounds)
 
-    lists = access(settings, store)
-    return pairing(lambda: settings, store, lambda: lists, accept)
+    return DirectoryPairing(store, access(settings, store), accept)
 
 
 def access(settings: Settings, directory: Directory) -> Access:
     """The lists of the settings, and who was paired. SettingsError."""
-    from gateway.commands.registry import COMMANDS
+    return Access(_read_lists(settings), {}, settings.policy, directory.get)
 
+
+def _read_lists(settings: Settings) -> dict[str, People]:
+    """The lists of the settings by platform. SettingsError for rights to no command."""
+    commands = load_features(settings.plugins).commands
     for name in settings.policy.rights:
-        if name not in COMMANDS:
-            mend = f"there is no command /{name}; there are {', '.join(COMMANDS)}."
+        if name not in commands:
+            mend = f"there is no command /{name}; there are {', '.join(commands)}."
             raise SettingsError("COMMAND_RIGHTS", name, mend)
-    lists = {
+    return {
         platform: People(
             allowed=listed.allowed,
             admins=listed.admins,
@@ -258,7 +288,6 @@ def access(settings: Settings, directory: Directory) -> Access:
         )
         for platform, listed in settings.people.items()
     }
-    return Access(lists, {}, settings.policy, directory.get)
 
 
 async def open_store(settings: Settings) -> Store:
@@ -332,7 +361,7 @@ async def claim_link(directory: Directory, nonce: str, until: int) -> bool:
 
 async def _models(settings: Settings) -> ModelSettings:
     """What is set; else a server on this machine, but never for a platform's strangers."""
-    models = settings.models()
+    models = read_models(settings)
     if not models.empty or settings.bots or not settings.discovery:
         return models
     found = await discover()

@@ -6,7 +6,6 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 
 from gateway.access import Role
-from gateway.commands.menu import Menu
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
 from gateway.ports import Live, Offered, Scope, Shown, Standing, Summary, Waiting
 from gateway.sessions.host import Host
@@ -56,14 +55,12 @@ class GatewayDesk:
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
         """Of the menu what the sender's role may give, in the sender's language."""
-        from gateway.commands.registry import COMMANDS
-
         role = self.person(sender)
         allowed = RANKS[: RANKS.index(role) + 1] if role else ()
         return tuple(
-            Offered(name=name, help=text)
-            for name, text in Menu().rows(sender.language, admin=role == "admin")
-            if COMMANDS[name].least in allowed and name != "start"
+            Offered(name=command.name, help=command.help(sender.language))
+            for command in self._host.features.commands.values()
+            if command.least in allowed and command.name != "start"
         )
 
 

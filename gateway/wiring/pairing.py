@@ -2,7 +2,6 @@
 out again. The people let in are small documents in the store's directory."""
 
 import logging
-from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -34,6 +33,9 @@ class Lists(Protocol):
     def listed(self, sender: Sender) -> bool:
         """The settings themselves let the sender in."""
 
+    def has_admin(self, platform: str) -> bool:
+        """The settings name an admin there."""
+
 
 async def people(directory: Directory) -> dict[str, Role]:
     """Everybody let in so far, by sender key."""
@@ -46,19 +48,12 @@ async def people(directory: Directory) -> dict[str, Role]:
 
 
 class DirectoryPairing:
-    """services.Pairing over the directory. `lists` are told at once; `appointed(platform)`: the
-    settings name an admin there; `accept` brings the news to who was let in."""
+    """services.Pairing over the directory. `lists` are told at once; `accept` brings the news to
+    who was let in."""
 
-    def __init__(
-        self,
-        directory: Directory,
-        lists: Callable[[], Lists],
-        appointed: Callable[[str], bool],
-        accept: Accept,
-    ) -> None:
+    def __init__(self, directory: Directory, lists: Lists, accept: Accept) -> None:
         self._directory = directory
         self._lists = lists
-        self._appointed = appointed
         self._accept = accept
         self._codes = Codes(directory, "", HOUR)
 
@@ -85,7 +80,7 @@ class DirectoryPairing:
         """All of it may happen again with the same outcome."""
         person = LetIn(role=role, name=code.name, by=by, at=ambient.now())
         await self._directory.put(f"person:{code.key}", msgspec.json.encode(person))
-        self._lists().pair(code.key, role)
+        self._lists.pair(code.key, role)
         log.info("paired", extra={"person": code.key, "role": role, "by": by})
         if code.where:
             text = say("welcome_admin" if role == "admin" else "welcome", code.language)
@@ -100,14 +95,14 @@ class DirectoryPairing:
             await self._codes.drop(key)
             await self._directory.put(f"person:{key}", None)
             log.info("put_out", extra={"person": key})
-        self._lists().forget(key)
-        if self._lists().listed(Sender(platform=platform, id=name)):
+        self._lists.forget(key)
+        if self._lists.listed(Sender(platform=platform, id=name)):
             return say("unpair_listed", language, person=key)
         return say("unpaired" if known else "unpair_unknown", language, person=key)
 
     async def _role(self, code: Code, by: str) -> Role:
         """The first one let in on a platform, on the machine itself, becomes its admin."""
-        if by != MACHINE or self._appointed(code.platform):
+        if by != MACHINE or self._lists.has_admin(code.platform):
             return "user"
         start = f"{code.platform}:"
         known = await people(self._directory)

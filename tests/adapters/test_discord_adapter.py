@@ -17,6 +17,7 @@ from gateway.messages import Attachment, ButtonPressed, Conversation, MessageRec
 from gateway.ports import Adapter
 from gateway.settings import Settings, SettingsError
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, Reply, View
+from gateway.wiring.features import our_commands
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
 from tests.fakes.model_server import ModelServer
@@ -265,7 +266,7 @@ async def test_the_intent_for_all_that_is_said(server: DiscordServer) -> None:
 
 
 async def test_presses_and_private_words(server: DiscordServer) -> None:
-    store, adapter = Store(), made(server, commands=Menu())
+    store, adapter = Store(), made(server, commands=Menu(our_commands))
     view = ChoiceCard(question="1", text="?", buttons=(Button(label="Yes", token="q:1:0"),))
     async with running(adapter, store):
         await server.wait(lambda: server.gateway.connected)

@@ -14,6 +14,7 @@ from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound
 from gateway.ports import Adapter
 from gateway.views import ApprovalCard, Button, FormCard, ProposalLine, Reply, View
+from gateway.wiring.features import our_commands
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
 
@@ -55,7 +56,7 @@ async def test_it_is_an_adapter(telegram: TelegramAdapter) -> None:
 
 
 async def test_the_backlog_and_what_follows_arrive_once_in_order(server: TelegramServer) -> None:
-    adapter = TelegramAdapter(server.token, server.base_url, commands=Menu())
+    adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(our_commands))
     server.say(7, "one")
     server.say(7, "two")
     async with running(adapter, Store()) as store:

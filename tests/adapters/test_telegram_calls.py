@@ -22,6 +22,7 @@ from gateway.views import (
     ToolLine,
     View,
 )
+from gateway.wiring.features import our_commands
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
 
@@ -216,7 +217,9 @@ async def test_a_long_answer_comes_with_its_file(
 
 
 async def test_menus_by_scope_role_and_language(server: TelegramServer) -> None:
-    adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(["13", "no-number"]))
+    adapter = TelegramAdapter(
+        server.token, server.base_url, commands=Menu(our_commands, ["13", "no-number"])
+    )
     async with running(adapter, Store()):
         await server.wait(lambda: len(server.menus) == 6)
     private, german = server.menus["all_private_chats", ""], server.menus["all_private_chats", "de"]
@@ -236,7 +239,7 @@ async def test_a_menu_that_is_refused_holds_nothing_up(
 ) -> None:
     server.fail("setMyCommands", 400, description="Bad Request: chat not found", times=6)
     server.say(7, "one")
-    adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(["13"]))
+    adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(our_commands, ["13"]))
     async with running(adapter, Store()) as store:
         await store.holds(1)
         await server.wait_calls("getUpdates", 2)

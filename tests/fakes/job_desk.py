@@ -4,9 +4,8 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from gateway.jobs.port import Delivery, Try
-from gateway.jobs.work.shown import ShownJob, ShownRun
 from gateway.messages import Sender
+from gateway.shown_jobs import Delivery, ShownJob, ShownRun, Try
 
 
 class FakeJobDesk:

@@ -3,6 +3,7 @@ happened to them, so that it can be read after the process that did it was kille
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -40,6 +41,7 @@ from gateway.store.port import Store
 from gateway.store.rows import Changes, ConversationSettings, Lease, Opened
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View, show_doubt
+from gateway.wiring.features import load_features
 
 ANN = Sender(platform="test", id="ann", name="Ann")
 BOB = Sender(platform="test", id="bob", name="Bob")
@@ -353,7 +355,8 @@ class Life:
         self.points = Points()
         self.agent = ScriptedAgent(self.ledger, self.points, folder)
         self.adapter = LedgerAdapter(self.ledger, self.points)
-        self.host = Host()
+        self.host: Host
+        self.services: Services
         self.open_store = open_store or (lambda f: SqliteStore.open(f / "store.db"))
         self.ttl = 30.0
         self.owner = "r1"
@@ -366,12 +369,15 @@ class Life:
         raw = await self.open_store(self.folder)
         self.store = PointedStore(raw, self.points)
         people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
-        self.services = Services(
-            store=self.store, adapters={"test": self.adapter}, agent=self.agent,
-            access=Access({"test": people}, {}), spawn=self.host.spawn, owner=self.owner,
-            ttl=self.ttl, cancel_patience=0.5, give_up_after=self.give_up_after,
+        self.host = Host(
+            lambda ports: Services(
+                store=self.store, adapters={"test": self.adapter}, agent=self.agent,
+                access=Access({"test": people}, {}), spawn=ports.spawn, alarm=ports.alarm,
+                deliver=ports.deliver, owner=self.owner, ttl=self.ttl, cancel_patience=0.5,
+                give_up_after=self.give_up_after,
+            ), load_features(),
         )  # fmt: skip
-        self.host.attach(self.services)
+        self.services = self.host.services
         ready = asyncio.Event()
         prepare()
         task = self.task = asyncio.create_task(self.host.run(ready))
@@ -385,6 +391,10 @@ class Life:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
             await raw.close()
+
+    def equip(self, **services: object) -> None:
+        """Other services for the sessions that begin from now on."""
+        self.host.services = self.services = dataclasses.replace(self.services, **services)
 
     # ---- what people do ------------------------------------------------------------------
 

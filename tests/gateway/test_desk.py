@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access import Access, People
+from gateway.access import People
 from gateway.messages import MessageReceived, Sender
+from gateway.people.policy import Policy
 from gateway.ports import Shown, account_scope, person_scope
 from gateway.views import Abilities, Reply
 from gateway.wiring.desk import GatewayDesk
@@ -59,5 +60,6 @@ async def test_roles_are_those_in_force_now(tmp_path: Path, person: str, role: s
     async with life.living():
         desk, sender = GatewayDesk(life.host), Sender(platform="test", id=person)
         assert desk.person(sender) == role
-        life.services.access = Access({"test": People(admins=frozenset({person}))}, {})
+        lists = {"test": People(admins=frozenset({person}))}
+        life.services.access.replace_lists(lists, Policy())
         assert desk.person(sender) == "admin"

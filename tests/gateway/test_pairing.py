@@ -40,9 +40,7 @@ class Door:
         self.store = store
         self.access = Access({"telegram": People(admins=admins)}, {})
         self.news: list[Inbound] = []
-        self.pairing = DirectoryPairing(
-            store, lambda: self.access, lambda platform: bool(admins), self._accept
-        )
+        self.pairing = DirectoryPairing(store, self.access, self._accept)
 
     async def _accept(self, inbounds: Sequence[Inbound]) -> None:
         self.news += inbounds

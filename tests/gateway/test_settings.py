@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.model_settings import read_models
 from gateway.settings import KNOWN, VERSION, Settings, SettingsError, read_people
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ def test_nothing_set(tmp_path: Path) -> None:
     assert settings.home == Path.home() / ".turnkeeper"
     assert (settings.host, settings.port, settings.telegram) == ("127.0.0.1", 8787, None)
     assert settings.question_expires == 7 * 86400
-    assert settings.models().empty
+    assert read_models(settings).empty
     assert settings.people["web"].admins == {"owner"}
 
 
@@ -65,7 +66,7 @@ def test_toml_tables_and_lists(tmp_path: Path) -> None:
     assert settings.telegram and settings.telegram.token == "1:abc"
     assert settings.people["telegram"].allowed == {"11", "12"}
     assert settings.people["telegram"].admins == {"13"}
-    assert settings.models().choice("pro") == ("local", "m")
+    assert read_models(settings).choice("pro") == ("local", "m")
     assert "secret-key" in settings.secrets
     assert "secret-key" not in repr(settings)
 
@@ -124,7 +125,7 @@ def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:
 
 def test_model_errors_are_settings_errors(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="PRO_MODEL"):
-        read(tmp_path, PRO_MODEL="nothing").models()
+        read_models(read(tmp_path, PRO_MODEL="nothing"))
 
 
 def test_never_and_flags(tmp_path: Path) -> None:

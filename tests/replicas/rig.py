@@ -157,7 +157,7 @@ class Replica:
                 await asyncio.wait({hints})
 
     def _prepare(self) -> None:
-        self.life.services.store = WatchedStore(self.life.store, self)  # type: ignore[assignment]
+        self.life.equip(store=WatchedStore(self.life.store, self))
 
 
 class Fleet:

@@ -176,7 +176,7 @@ def test_R02_an_answer_in_the_moment_of_parking_is_not_overwritten(tmp_path: Pat
             if isinstance(reason, Parked) and not done:
                 done.append(1)
                 session = next(iter(one.host.sessions.values()))
-                question = next(iter(session.questions.values()))
+                question = next(iter(session.state.questions.values()))
                 said = Answer(choice="once", by=ANN.key, name="Ann")
                 one.host.spawn(partial(session.decisions.decide, question, said, 999), "press")
 
@@ -609,16 +609,16 @@ def test_R20_a_sender_whose_lease_is_short_waits_for_its_renewal(tmp_path: Path)
         await one.say("m1", "hello")
         await one.until(lambda: one.host.sessions, SOON)
         (session,) = one.host.sessions.values()
-        may_send, asked = session.may_send, list[bool]()
+        may_send, asked = session.state.may_send, list[bool]()
 
         def looked(seconds: float) -> bool:
             asked.append(may_send(seconds))
             if len(asked) == 1:
-                session.tenure.deadline += 60.0  # it is renewed after all
+                session.state.tenure.deadline += 60.0  # it is renewed after all
             return asked[-1]
 
-        session.may_send = looked  # type: ignore[method-assign]
-        session.tenure.deadline -= 29.0
+        session.state.may_send = looked  # type: ignore[method-assign]
+        session.state.tenure.deadline -= 29.0
         await ends(one, "ack hello")
         assert asked[0] is False and asked[1:] and all(asked[1:])
 
@@ -778,7 +778,7 @@ def test_a_timer_is_not_forgotten_when_the_store_fails_once(tmp_path: Path) -> N
             return await due(now, most, after)
 
         one.store.due = fails_once  # type: ignore[attr-defined]
-        one.services.question_expires = 1.0
+        one.equip(question_expires=1.0)
         await one.say("m1", "do deploy")
         await one.until(lambda: any(card.state == "expired" for card in one.cards()), SOON)
         assert failed

@@ -11,6 +11,7 @@ from agent_core.models.catalog import Price
 from agent_core.models.port import Reply, Request, Usage
 from agent_core.orchestration.settings import Limits
 from gateway.cli.main import _first
+from gateway.model_settings import read_models
 from gateway.settings import Settings, SettingsError
 from gateway.spending.ledger import Ledger, Payer
 from gateway.store.sqlite import SqliteStore
@@ -126,7 +127,7 @@ async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     error = _first(wrong.value)
     assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
     with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
-        Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder).models()
+        read_models(Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder))
 
 
 async def test_calls_at_once_share_the_limit_of_their_turn(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.model_settings import read_models
 from gateway.settings import Settings
 from tests.fakes.model_server import (
     Call,
@@ -131,7 +132,7 @@ def test_chains_as_they_stand_in_the_file(tmp_path: Path) -> None:
         'fallback_providers = ["openai/a", "gemini/b"]\n[auxiliary]\nvision = ["gemini/c"]\n'
     )
     env = {"OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "TURNKEEPER_HOME": str(tmp_path)}
-    models = Settings.read(env, tmp_path).models()
+    models = read_models(Settings.read(env, tmp_path))
     assert models.fallbacks == ("openai/a", "gemini/b")
     assert models.auxiliary == {"vision": ("gemini/c",)}
 

@@ -317,7 +317,7 @@ async def test_limited_for_minutes_nothing_is_sent_and_then_all(rig: Rig, clock:
     await rig.telegram.wait_calls("sendMessage", 1, PATIENCE)
     await rig.until(lambda: rig.log.named("rate_limited"))
     rig.telegram.say(PERSON, "two")
-    await rig.until(lambda: len(rig.model.requests) == 2 and rig.session() and not rig.session().active)  # fmt: skip
+    await rig.until(lambda: len(rig.model.requests) == 2 and rig.session() and not rig.session().state.active)  # fmt: skip
     rig.telegram.say(FRIEND, "hello")
     await rig.shows("ack hello", FRIEND)
     clock.skip(20)  # not long enough, yet within the lease
@@ -331,7 +331,7 @@ async def test_limited_for_minutes_nothing_is_sent_and_then_all(rig: Rig, clock:
         while len(rig.said()) < 2:
             clock.skip(0.25)
             if (session := rig.session()) is not None:
-                session.outbox._wake.set()  # its own alarm rings by the machine's clock
+                session.state.outbox._wake.set()  # its own alarm rings by the machine's clock
             await asyncio.sleep(0.01)
     assert rig.said() == ["ack one", "ack two"]
 

@@ -129,7 +129,7 @@ def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open(some: int) 
 def test_an_answer_at_every_point_is_taken_once(some: int) -> None:
     async def answer(one: Life) -> None:
         session = next(iter(one.host.sessions.values()), None)
-        for question in list(session.questions.values()) if session else []:
+        for question in list(session.state.questions.values()) if session else []:
             await one.press("p0", button_token(question.id, "once"))
 
     def look(folder: Path, label: str) -> None:

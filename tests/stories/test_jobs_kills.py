@@ -75,7 +75,7 @@ async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[Book]:
     jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
     means = means_of(life.store, life.host.accept, life.folder, frozenset(("test",)))  # type: ignore[arg-type]
     book = Book(jobs, Times(), JobSettings(), means)  # type: ignore[arg-type]
-    life.services.jobs = book
+    life.equip(jobs=book)
     job = Job(
         id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note",
         zone="UTC", next_due=due, wake=due, made=due, version="a", **more,

@@ -103,7 +103,7 @@ async def finals(life: Life, text: str) -> None:
 
 
 async def story(life: Life) -> None:
-    life.services.memory = life.agent.memories
+    life.equip(memory=life.agent.memories)
     await life.say("m1", "keep name")
     await finals(life, "keep name: ok")
     await life.say("m2", "drop")
@@ -175,7 +175,7 @@ async def test_turns_of_two_conversations_store_at_once(tmp_path: Path) -> None:
     remembering(life)
     async with life.living():
         life.agent.memories = Memories(Meeting(life), MemorySettings(), alone)
-        life.services.memory = life.agent.memories
+        life.equip(memory=life.agent.memories)
         await life.say("m1", "keep")
         await life.say("m2", "name", where=other)
         await life.quiet()

@@ -148,8 +148,8 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         code(
             "_serve",
             "    await self._absorb(self._opened.inbox)\n",
-            "    for turn in list(self.turns):\n"
-            "        await self._run_turn(await self.open_turn(turn))\n"
+            "    for turn in list(self.state.turns):\n"
+            "        await self._run_turn(await self.open(turn))\n"
             "    await self._absorb(self._opened.inbox)\n",
         ),
         rules.test_R03_what_came_in_is_read_before_a_turn_is_resumed,
@@ -175,7 +175,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R06 a message that steered stays queued",
-        code("take_steers", "session.queue.remove(row)", "pass"),
+        code("take_steers", "state.queue.remove(row)", "pass"),
         rules.test_R06_a_message_during_a_turn_lands_in_it_once,
         (),
     ),
@@ -264,9 +264,9 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     (
         "R13 the brief is read live",
         code(
-            "open_turn",
+            "open",
             "read_brief(records)",
-            "self.services.agent.brief(self.conversation, self.row.settings, row.text)",
+            "self.services.agent.brief(self.state.conversation, self.state.row.settings, row.text)",
         ),
         rules.test_R13_what_a_turn_reads_is_recorded_at_its_start,
         (),
@@ -323,7 +323,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R17 resumes are not stored",
-        code("_after_crash", "self.submit(Changes(turns=(resumed,)))", "pass"),
+        code("_after_crash", "self.state.submit(Changes(turns=(resumed,)))", "pass"),
         rules.test_R17_a_turn_that_ends_its_process_each_time_is_given_up,
         (),
     ),
@@ -374,7 +374,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R21 a holder that cannot renew works on",
-        code("_acts_for", "- self.services.ttl / 3", "+ 1e9"),
+        code("_acts_for", "- self._ttl / 3", "+ 1e9"),
         rules.test_R21_no_call_outlives_the_lease,
         (),
     ),
@@ -383,7 +383,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         code(
             "_run_turn",
             "if not await self._wait_until(patience):",
-            "await self._event.wait()\n            if False:",
+            "await self.state.changed.wait()\n            if False:",
         ),
         rules.test_R22_a_tool_that_eats_its_cancel_is_abandoned,
         (),
@@ -392,8 +392,8 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         "R23 a parked turn keeps the lane",
         code(
             "begin",
-            "if not session.queue or self.settles_in():",
-            "if not session.queue or any(t.status == 'parked' for t in session.turns.values()):",
+            "if not state.queue or self.settles_in():",
+            "if not state.queue or any(t.status == 'parked' for t in state.turns.values()):",
         ),
         rules.test_R23_a_parked_turn_gives_the_lane_back,
         (),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,7 +106,7 @@ async def test_an_answer_is_kept_over_a_crash(rig: Rig, kind: str) -> None:
         await rig.telegram.wait_calls("getFile")
     else:
         rig.telegram.say(PERSON, "a" * 4096)
-        await rig.until(lambda: (s := rig.session()) is not None and s.queue)
+        await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
     await rig.crash()
     rig.telegram.release("getFile")
     await rig.start()
@@ -158,7 +159,7 @@ async def test_what_steers_with_more_than_words_is_read(rig: Rig, how: str) -> N
     if how == "after a file":
         rig.telegram.say(PERSON, "and hurry")
     count = 2 if how == "after a file" else 1
-    await rig.until(lambda: (s := rig.session()) is not None and len(s.queue) == count)
+    await rig.until(lambda: (s := rig.session()) is not None and len(s.state.queue) == count)
     rig.model.gate = None
     gate.set()
     await rig.shows("on my way" if how == "quote" else "seen it")
@@ -204,13 +205,13 @@ async def test_a_flood_is_bounded_and_nothing_of_it_is_lost(
     monkeypatch.setattr(reading, "MAX_JOINED", 5_000)
     gate = rig.model.gate = asyncio.Event()
     await rig.start()
-    rig.host.services.most_waiting = 5
+    rig.host.services = replace(rig.host.services, most_waiting=5)
     rig.telegram.say(PERSON, "begin")
     await rig.model.wait_inflight(1, PATIENCE)
     sent = [f"message {n} " + "x" * 90 for n in range(200)]
     for text in sent:
         rig.telegram.say(PERSON, text)
-    await rig.until(lambda: (s := rig.session()) is not None and len(s.queue) == 200)
+    await rig.until(lambda: (s := rig.session()) is not None and len(s.state.queue) == 200)
     await rig.telegram.wait_calls("setMessageReaction")
     rig.model.gate = None
     gate.set()

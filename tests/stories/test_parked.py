@@ -9,7 +9,7 @@ from tests.fakes.world import Life
 async def test_the_oldest_of_too_many_waiting_turns_ends_and_says_so(tmp_path: Path) -> None:
     life = Life(tmp_path)
     async with life.living():
-        life.services.most_parked = 2
+        life.equip(most_parked=2)
         for n in range(3):
             await life.say(f"m{n}", "do deploy")
             await life.until(lambda n=n: len(life.cards()) == n + 1)

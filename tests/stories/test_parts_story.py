@@ -47,7 +47,7 @@ async def test_an_album_is_one_turn_with_all_its_files(rig: Rig) -> None:
 async def test_an_end_between_two_parts(rig: Rig, how: str) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "a" * 4096)
-    await rig.until(lambda: (s := rig.session()) is not None and s.queue)
+    await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
     await (rig.crash() if how == "crash" else rig.stop())
     rig.telegram.say(PERSON, "the end")
     await rig.start()
@@ -61,7 +61,7 @@ async def test_stop_takes_all_parts_along(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "a" * 4096)
     rig.telegram.say(PERSON, "b" * 4096)
-    await rig.until(lambda: (s := rig.session()) is not None and len(s.queue) == 2)
+    await rig.until(lambda: (s := rig.session()) is not None and len(s.state.queue) == 2)
     rig.telegram.say(PERSON, "/stop")
     await rig.shows("Stopped.")
     await rig.quiet()

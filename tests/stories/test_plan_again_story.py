@@ -135,8 +135,8 @@ async def test_a_press_in_the_moment_in_which_the_plan_ends(
     await rig.until(lambda: len(rig.model.requests) == 5)
     await rig.shows("✕ 1. Find the hosts")
     session = rig.session()
-    assert session is not None and session.active is not None
-    active, submit, late = session.active, rig.store.submit, amend.press_late
+    assert session is not None and session.state.active is not None
+    active, submit, late = session.state.active, rig.store.submit, amend.press_late
     pressed, read = asyncio.Event(), asyncio.Event()
 
     def slow(lease: Lease, changes: Changes) -> "asyncio.Future[None]":
@@ -237,7 +237,7 @@ async def test_the_last_turn_is_taken_back_by_the_commit_that_begins_the_new_one
 
     async def between(conversation: str, turn: str) -> tuple[OutboxRow, ...]:
         if (session := rig.session()) is not None:
-            session.submit(Changes(row=session.row))
+            session.state.submit(Changes(row=session.state.row))
         return await outbox(conversation, turn)
 
     def seen(lease: Lease, changes: Changes) -> "asyncio.Future[None]":

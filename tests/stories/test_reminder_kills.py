@@ -25,7 +25,7 @@ def is_reminder(line: dict) -> bool:
 
 async def story(life: Life) -> None:
     """A card, a reminder of it, a press."""
-    life.services.question_reminder = 0.03
+    life.equip(question_reminder=0.03)
     await life.say("m1", "do deploy")
     await life.until(lambda: card(life) is not None)
     await life.until(lambda: reminders(life))

@@ -376,8 +376,10 @@ async def test_the_time_of_a_call_follows_what_it_uploads(tmp_path: Path) -> Non
         await one.until(lambda: one.host.sessions or shown(one, "ack"))
         session = one.host.sessions.get(ROOM.id)
         assert session is not None
-        view = session.want("row-9", "media", Media(files=files), 1, final=True)
-        session.show(msgspec.structs.replace(host_changes(), views=(view,), row=session.row))
+        view = session.state.want("row-9", "media", Media(files=files), 1, final=True)
+        session.state.show(
+            msgspec.structs.replace(host_changes(), views=(view,), row=session.state.row)
+        )
         await one.until(lambda: shown(one, "big.bin"), SOON)
         await one.quiet(SOON)
         assert len([s for s in one.ledger.all("send") if "big.bin" in str(s)]) == 1
@@ -434,7 +436,7 @@ async def test_turns_begin_a_few_at_a_time(tmp_path: Path) -> None:
 
     one = life(tmp_path, model=0.05)
     async with one.living():
-        one.services.slots = Slots(3)
+        one.equip(slots=Slots(3))
         under_way, most = [0], [0]
         real = one.agent.complete
 

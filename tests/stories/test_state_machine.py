@@ -44,6 +44,7 @@ from gateway.sessions.services import Services
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writer import Writer, _resolve
 from gateway.views import ApprovalCard, ChoiceCard, FormCard, Reply, View
+from gateway.wiring.features import load_features
 from tests.fakes.world import LedgerAdapter, ScriptedAgent, _view
 
 PEOPLE = [Sender(platform="test", id=name, name=name.title()) for name in ("ann", "bob")]
@@ -254,7 +255,7 @@ class Gateway:
     def __init__(self, world: "World", name: str, owner: str) -> None:
         self.world, self.name, self.owner = world, name, owner
         self.dead = False
-        self.host = Host()
+        self.host: Host
         self.store: InlineStore | None = None
         self.services: Services | None = None
         self.tasks: list[asyncio.Task] = []
@@ -270,12 +271,15 @@ class Gateway:
         self.store = await InlineStore.open(self.world.folder / "store.db")
         self.store._leases = self.world.leases  # several processes: by the store's clock
         people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
-        self.services = Services(
-            store=self.store, adapters={"test": Platform(self.world, self)},
-            agent=Agent(self.world, self), access=Access({"test": people}, {}),
-            spawn=self.host.spawn, owner=self.owner, ttl=TTL, question_expires=EXPIRES,
+        self.host = Host(
+            lambda ports: Services(
+                store=self.store, adapters={"test": Platform(self.world, self)},
+                agent=Agent(self.world, self), access=Access({"test": people}, {}),
+                spawn=ports.spawn, alarm=ports.alarm, deliver=ports.deliver, owner=self.owner,
+                ttl=TTL, question_expires=EXPIRES,
+            ), load_features(),
         )  # fmt: skip
-        self.host.attach(self.services)
+        self.services = self.host.services
         while True:
             with contextlib.suppress(StoreFailed):
                 await self.host.run(ready)

@@ -41,7 +41,7 @@ def eyes(rig: Rig, update: dict) -> bool:
 
 async def waiting(rig: Rig, count: int, chat: int = PERSON) -> None:
     """Until `count` messages wait in the chat."""
-    await rig.until(lambda: (s := rig.session(chat)) is not None and len(s.queue) == count)
+    await rig.until(lambda: (s := rig.session(chat)) is not None and len(s.state.queue) == count)
 
 
 # ---- asking and tools ----------------------------------------------------------------------
@@ -497,7 +497,7 @@ async def test_a_waiting_message_is_edited_or_taken_back(rig: Rig) -> None:
         [MessageDeleted(conversation=where, sender=sender, event="d1", message=gone)]
     )
     await waiting(rig, 1)
-    await rig.until(lambda: "tow" not in str(rig.session().queue))  # type: ignore[union-attr]
+    await rig.until(lambda: "tow" not in str(rig.session().state.queue))  # type: ignore[union-attr]
     rig.model.gate = None
     gate.set()
     await rig.shows("ack two")
@@ -512,7 +512,7 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
     one = rig.telegram.say(PERSON, "to Oslo")
     await rig.model.wait_inflight(1, PATIENCE)
     rig.telegram.edit(PERSON, one["message"]["message_id"], "to Bergen")
-    await rig.until(lambda: (s := rig.session()) and s.active and s.active.steers)
+    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.steers)
     rig.model.gate = None
     gate.set()
     await rig.shows("changed course")

@@ -6,21 +6,18 @@ else is shown here of the same job is changed along.
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gateway.feature import Context
+from gateway.jobs.book import Book
 from gateway.jobs.port import Job
 from gateway.jobs.work.words import due, ran
-from gateway.messages import job_token, read_job_token
+from gateway.messages import JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, View
-
-if TYPE_CHECKING:
-    from gateway.jobs.book import Book
-    from gateway.sessions.session import Session
 
 NEWEST = 40
 """Views that are looked through for cards of a job."""
@@ -57,9 +54,7 @@ def read_place(slot: str) -> Place | None:
     return Place(seq=int(seq), n=int(n)) if named else None
 
 
-async def card(
-    book: "Book", job: Job, at: Place, language: str, *, sure: bool = False
-) -> ChoiceCard:
+async def card(book: Book, job: Job, at: Place, language: str, *, sure: bool = False) -> ChoiceCard:
     """The job's card at that place; `sure`: it asks whether the job shall be deleted."""
     text, offers = await line(book, job, at.n, language), _offers(job)
     if sure:
@@ -91,7 +86,7 @@ def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
     return (("jobs_run", "run"), *turn, *rest)
 
 
-async def line(book: "Book", job: Job, n: int, language: str) -> str:
+async def line(book: Book, job: Job, n: int, language: str) -> str:
     """A job in a few lines: what, when, how the last run went."""
     state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
     lines = [
@@ -116,26 +111,26 @@ async def line(book: "Book", job: Job, n: int, language: str) -> str:
     return "\n".join(lines)
 
 
-def times_of(book: "Book", job: Job, times: tuple[float, ...]) -> str:
+def times_of(book: Book, job: Job, times: tuple[float, ...]) -> str:
     """Times for people, the zone once."""
     return ", ".join(book.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
 
 
 async def redrawn(
-    session: "Session", name: str, at: Place | None = None, *, sure: bool = False, title: str = ""
+    context: Context, name: str, at: Place | None = None, *, sure: bool = False, title: str = ""
 ) -> tuple[OutboxRow, ...]:
     """The cards of the job `name` here as they are to be now, to be committed at once: the one at
     `at`, and the newest others. `sure`: the one at `at` asks whether it shall be deleted; `title`:
     what it was called, where it has just been."""
-    book, store = session.services.jobs, session.services.store
+    book, store = context.services.jobs, context.services.store
     if book is None:
         return ()
     job = await book.jobs.get(name)
     rows: tuple[OutboxRow, ...] = ()
-    await session.written()
-    newest = await store.latest(session.conversation.id, NEWEST)
+    await context.state.flush()
+    newest = await store.latest(context.state.conversation.id, NEWEST)
     known = {(one.turn, one.name): one.view for one in newest if name in _jobs(one.view)}
-    if at is not None and (row := await standing(session, at)) is not None:
+    if at is not None and (row := await standing(context, at)) is not None:
         known[at.view] = row.view
     for where, view in known.items():
         asks = sure and at is not None and where == at.view
@@ -143,15 +138,25 @@ async def redrawn(
             after = _gone(view, where, title)
         else:
             after = await _as_now(book, job, where, view, sure=asks)
-        rows += await session.redrawn(*where, partial(_instead, after))
+        rows += await context.state.redraw(*where, partial(_instead, after))
     return rows
 
 
-async def standing(session: "Session", at: Place) -> OutboxRow | None:
+async def standing(context: Context, at: Place) -> OutboxRow | None:
     """The card that stands at that place of this conversation."""
-    await session.written()
-    rows = await session.services.store.outbox(session.lease.conversation, at.view[0])
+    await context.state.flush()
+    rows = await context.services.store.outbox(context.state.lease.conversation, at.view[0])
     return next((row for row in rows if (row.turn, row.name) == at.view), None)
+
+
+async def ask_sure(context: Context, job: Job, at: Place, language: str) -> tuple[OutboxRow, ...]:
+    """Ask on the card at `at` whether the job shall be deleted: a new one, if none is there."""
+    views = await redrawn(context, job.id, at, sure=True)
+    book = context.services.jobs
+    if book is None or await standing(context, at) is not None:
+        return views
+    asking = await card(book, job, at, language, sure=True)
+    return (*views, context.state.want(*at.view, asking, 1, final=True))
 
 
 def _instead(after: View, _: View) -> View:
@@ -161,13 +166,11 @@ def _instead(after: View, _: View) -> View:
 def _jobs(view: View) -> Iterator[str]:
     """The jobs that the view's buttons are about."""
     for one in view.buttons if isinstance(view, ChoiceCard) else ():
-        if (token := read_job_token(one.token)) is not None:
-            yield token[0]
+        if isinstance(press := read_press(one.token), JobPress):
+            yield press.job
 
 
-async def _as_now(
-    book: "Book", job: Job, where: tuple[str, str], view: View, *, sure: bool
-) -> View:
+async def _as_now(book: Book, job: Job, where: tuple[str, str], view: View, *, sure: bool) -> View:
     """The view of a job as the job is now."""
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
@@ -194,9 +197,10 @@ def _place(where: tuple[str, str]) -> Place | None:
     return Place(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
 
 
-async def _still(book: "Book", job: Job, button: Button, language: str) -> Button | None:
+async def _still(book: Book, job: Job, button: Button, language: str) -> Button | None:
     """The button of a failure as it is now: what is tried again is not offered any more."""
-    _, action, slot = read_job_token(button.token) or ("", "", "")
+    press = read_press(button.token)
+    action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")
     if action == "retry":
         run = await book.jobs.run(job.id, slot)
         return button if run is not None and run.state == "failed" else None

@@ -1,84 +1,70 @@
 """What a press on a job's card does. A job is deleted by a second press, on the same card."""
 
-from typing import TYPE_CHECKING
-
-from gateway.jobs.chat.cards import Place, card, read_place, redrawn, standing
+from gateway.feature import Context
+from gateway.jobs.chat.cards import Place, ask_sure, read_place, redrawn, standing
 from gateway.jobs.commands import act
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker, managed
-from gateway.messages import ButtonPressed, FormSubmitted
+from gateway.messages import ButtonPressed, FormSubmitted, JobPress
 from gateway.store.rows import Changes, InboxRow, OutboxRow
 from gateway.texts import say
 from gateway.views import Notice
-
-if TYPE_CHECKING:
-    from gateway.sessions.session import Session
 
 CHANGES = ("pause", "resume", "retry")
 """What makes a job's cards other than they were."""
 
 
 async def press(
-    session: "Session",
+    context: Context,
     row: InboxRow,
     pressed: ButtonPressed | FormSubmitted,
-    token: tuple[str, str, str],
+    asked: JobPress,
 ) -> None:
     """Do what the button says, and show it where the button stands."""
-    name, action, slot = token
+    name, action, slot = asked.job, asked.action, asked.slot
     language, at, keyed = pressed.sender.language, read_place(slot), slot
     if at is not None:
-        keyed, at = "", at if await standing(session, at) is not None else None
-    job = await managed(session, pressed.sender, name)
+        keyed, at = "", at if await standing(context, at) is not None else None
+    job = await managed(context, pressed.sender, name)
     views: tuple[OutboxRow, ...] = ()
     text = word = ""
     if job is None:
         word = say("jobs_no_such", language)
-        if await _is_gone(session, name):
-            views = await redrawn(session, name, at)
+        if await _is_gone(context, name):
+            views = await redrawn(context, name, at)
     elif action == "delete" and not job.of_file:
-        at = at or await _fresh(session, pressed, row, job)
-        views = await sure(session, job, at, language)
+        at = at or await _fresh(context, pressed, row, job)
+        views = await ask_sure(context, job, at, language)
     elif action == "keep":
-        views = await redrawn(session, name, at)
+        views = await redrawn(context, name, at)
     elif action == "remove":
-        text = await act(session, job, "delete", str(row.seq), language)
-        views = await redrawn(session, name, at, title=job.title)
+        text = await act(context, job, "delete", str(row.seq), language)
+        views = await redrawn(context, name, at, title=job.title)
         text = "" if views else text  # the card says it
     else:
-        text = await act(session, job, action, keyed or str(row.seq), language)
-        views = await redrawn(session, name, at) if action in CHANGES else ()
+        text = await act(context, job, action, keyed or str(row.seq), language)
+        views = await redrawn(context, name, at) if action in CHANGES else ()
     if text:
-        views += (_notice(session, row, text),)
-    session.show(Changes(done=(row.seq,), views=views, row=session.row))
-    session.decisions.tell(pressed.press, word)
-
-
-async def sure(session: "Session", job: Job, at: Place, language: str) -> tuple[OutboxRow, ...]:
-    """Whether the job shall be deleted, asked on the card at `at`: a new one, if none is there."""
-    views = await redrawn(session, job.id, at, sure=True)
-    book = session.services.jobs
-    if book is None or await standing(session, at) is not None:
-        return views
-    asking = await card(book, job, at, language, sure=True)
-    return (*views, session.want(*at.view, asking, 1, final=True))
+        views += (_notice(context, row, text),)
+    context.state.show(Changes(done=(row.seq,), views=views, row=context.state.row))
+    context.state.tell(pressed.press, word)
 
 
 async def _fresh(
-    session: "Session", pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
+    context: Context, pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
 ) -> Place:
     """The place of a new card, for a press on one that names none."""
-    book, n = session.services.jobs, 1
+    book, n = context.services.jobs, 1
     if book is not None:
-        known = await book.seen_by(await asker(session, pressed.sender))
+        known = await book.seen_by(await asker(context, pressed.sender))
         n = next((n for n, one in enumerate(known, 1) if one.id == job.id), 1)
     return Place(seq=row.seq, n=n)
 
 
-async def _is_gone(session: "Session", name: str) -> bool:
-    book = session.services.jobs
+async def _is_gone(context: Context, name: str) -> bool:
+    book = context.services.jobs
     return book is not None and await book.jobs.get(name) is None
 
 
-def _notice(session: "Session", row: InboxRow, text: str) -> OutboxRow:
-    return session.want(f"row-{row.seq}", "notice", Notice(text=text), 1, final=True)
+def _notice(context: Context, row: InboxRow, text: str) -> OutboxRow:
+    return context.state.want(f"row-{row.seq}", "notice", Notice(text=text), 1, final=True)

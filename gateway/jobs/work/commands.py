@@ -1,28 +1,26 @@
 """/timezone, and what /usage says of jobs."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from agent_core import ambient
+from gateway.feature import Call
 from gateway.jobs.port import MOST_RUNS
 from gateway.jobs.running import asker
 from gateway.spending.money import dollars
 from gateway.spending.tally import utc_day
 from gateway.texts import say
 
-if TYPE_CHECKING:
-    from gateway.commands.call import Call
-
 MOST_JOBS = 20
 
 
-async def timezone(call: "Call") -> str:
+async def timezone(call: Call) -> str:
     """Show or choose the time zone of who asks."""
-    book, language = call.session.services.jobs, call.language
+    context = call.context
+    book, language = context.services.jobs, call.language
     if book is None:
         return say("jobs_off", language)
-    who = await asker(call.session, call.command.sender)
+    who = await asker(context, call.command.sender)
     accounts = who.accounts | {who.sender.key}
     if not call.words:
         zone = await book.zones.of(accounts)
@@ -42,13 +40,14 @@ def _time(zone: str) -> str:
     return f"{datetime.fromtimestamp(ambient.now(), ZoneInfo(zone)):%H:%M}"
 
 
-async def job_costs(call: "Call") -> list[str]:
+async def job_costs(call: Call) -> list[str]:
     """A line for each job that spent something today, of those that who asks may manage."""
-    book = call.session.services.jobs
+    context = call.context
+    book = context.services.jobs
     if book is None:
         return []
     lines, today = [], utc_day()
-    known = await book.seen_by(await asker(call.session, call.command.sender))
+    known = await book.seen_by(await asker(context, call.command.sender))
     for job in known[:MOST_JOBS]:
         runs = await book.jobs.runs(job.id, MOST_RUNS)
         cost = sum(run.cost for run in runs if f"{ambient.utc(run.at):%Y-%m-%d}" == today)

@@ -13,8 +13,9 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import Message, Text, user
 from agent_core.tools import paths
 from gateway.jobs.means import Means
-from gateway.jobs.port import FILE, HERE, Delivery, Job, Run, Timetable
+from gateway.jobs.port import FILE, HERE, Job, Run, Timetable
 from gateway.messages import JobReported, Terms, read_conversation
+from gateway.shown_jobs import Delivery
 from gateway.texts import say
 
 NOTE = (

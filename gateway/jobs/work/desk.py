@@ -6,10 +6,10 @@ from gateway.access import Role
 from gateway.jobs.book import Book
 from gateway.jobs.port import MOST_RUNS, Asker, Job
 from gateway.jobs.work.showing import shown_job, shown_run
-from gateway.jobs.work.shown import ShownJob, ShownRun
 from gateway.messages import Conversation, Sender
 from gateway.people.roles import at_least
 from gateway.sessions.services import Services
+from gateway.shown_jobs import ShownJob, ShownRun
 
 PLACE = Conversation(platform="web", account="local", channel="jobs", private=True)
 """Nobody else reads what the page shows, so all jobs of its person are shown."""

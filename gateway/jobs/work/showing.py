@@ -3,8 +3,8 @@
 from agent_core import ambient
 from gateway.jobs.book import Book
 from gateway.jobs.port import Job, Run
-from gateway.jobs.work.shown import ShownJob, ShownRun
 from gateway.jobs.work.words import due, ran
+from gateway.shown_jobs import ShownJob, ShownRun
 
 
 async def shown_job(book: Book, job: Job, language: str) -> ShownJob:

@@ -255,11 +255,11 @@ class Discord(Surface):
         return any(one["id"] == message for one in self.server.chats[channel])
 
     def _waits_with(self, text: str) -> bool:
-        return any(text in str(one.queue) for one in self.rig.host.sessions.values())
+        return any(text in str(one.state.queue) for one in self.rig.host.sessions.values())
 
     def _all_delivered(self) -> bool:
         sessions = self.rig.host.sessions.values()
-        return bool(sessions) and all(one.outbox.idle for one in sessions)
+        return bool(sessions) and all(one.state.outbox.idle for one in sessions)
 
     def _said(self, one: Json) -> str:
         names = "".join(f"\n[{file['filename']}]" for file in one["attachments"])

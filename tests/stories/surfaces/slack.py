@@ -137,13 +137,13 @@ class Slack(Surface):
     async def edit(self, message: str, text: str) -> None:
         self.slack.edit(self._channel, message, text)
         sessions = self.rig.host.sessions
-        await self.rig.until(lambda: any(text in str(one.queue) for one in sessions.values()))
+        await self.rig.until(lambda: any(text in str(one.state.queue) for one in sessions.values()))
 
     async def withdraw(self, message: str) -> None:
         """Delete a message that waits."""
         self.slack.delete(self._channel, message)
         sessions = self.rig.host.sessions
-        await self.rig.until(lambda: not any(one.queue for one in sessions.values()))
+        await self.rig.until(lambda: not any(one.state.queue for one in sessions.values()))
 
     async def stop(self) -> None:
         """The button that Slack shows while the agent is at it."""
@@ -200,7 +200,7 @@ class Slack(Surface):
     async def delivered(self) -> None:
         """Until all that is shown is on record: a restart sends none of it again."""
         sessions = self.rig.host.sessions
-        await self.rig.until(lambda: all(one.outbox.idle for one in sessions.values()))
+        await self.rig.until(lambda: all(one.state.outbox.idle for one in sessions.values()))
 
     async def settle(self) -> None:
         """Nothing streams any more, no session is left at work, nobody was refused unseen."""

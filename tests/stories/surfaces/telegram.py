@@ -119,7 +119,7 @@ class Telegram(Surface):
     async def edit(self, message: str, text: str) -> None:
         self.rig.telegram.edit(self.chat, int(message), text)
         await self.rig.until(
-            lambda: (s := self.rig.session(self.chat)) is not None and text in str(s.queue)
+            lambda: (s := self.rig.session(self.chat)) is not None and text in str(s.state.queue)
         )
 
     async def stop(self) -> None:
@@ -188,7 +188,7 @@ class Telegram(Surface):
 
         def done() -> bool:
             session = self.rig.session(self.chat)
-            return session is not None and session.outbox.idle
+            return session is not None and session.state.outbox.idle
 
         await self.rig.until(done)
 

@@ -1,4 +1,4 @@
-"""What a session holds of its conversation, and how changes leave: as fenced commits.
+"""A conversation's rows in memory, and the one way to change them: fenced commits.
 
 A change is queued in the very step in which it is decided; what people see follows when its
 commit stands. A failed commit ends everything.
@@ -16,19 +16,15 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
-from agent_core.journal import Record, Replied, Steered
 from gateway.delivery.holder import Cause, Key
 from gateway.delivery.outbox import Outbox
-from gateway.errors import Fenced, StoreFailed, Unstorable
-from gateway.history.thread import History
+from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
 from gateway.messages import Conversation
-from gateway.ports import Changed, Growing
-from gateway.sessions.decisions import Decisions
+from gateway.ports import Changed
 from gateway.sessions.services import Services
 from gateway.sessions.tenure import Tenure
 from gateway.sessions.turns import OpenTurn
-from gateway.sessions.unsaved import Refused, Unsaved
-from gateway.spending.tally import counted
+from gateway.sessions.unsaved import Refused
 from gateway.store.letters import LONGEST_REASON, letter_id
 from gateway.store.rows import (
     AuditRow,
@@ -41,7 +37,8 @@ from gateway.store.rows import (
     Opened,
     OutboxRow,
     QuestionRow,
-    RecordRow,
+    Spans,
+    TranscriptRow,
     TurnRow,
     shown,
 )
@@ -55,15 +52,18 @@ NoticeState = Literal["done", "kept"]
 NO_CHANGES = Changes()
 
 
-class Commits:
-    """One conversation's rows in memory and its commits. `Session` runs turns on top."""
+class ConversationState:
+    """One conversation's rows in memory and its commits; `Session` runs turns on top.
 
-    decisions: Decisions
+    `on_undeliverable` is called with the turn whose report the conversation's chat refuses."""
 
-    def on_undeliverable(self, turn: str) -> None:
-        """The report of a job's run is refused by its chat."""
-
-    def __init__(self, services: Services, conversation: Conversation, opened: Opened) -> None:
+    def __init__(
+        self,
+        services: Services,
+        conversation: Conversation,
+        opened: Opened,
+        on_undeliverable: Callable[[str], None],
+    ) -> None:
         self.services = services
         self.conversation = conversation
         self.lease = opened.lease
@@ -82,20 +82,23 @@ class Commits:
         gate, pace = services.gate(conversation.platform), services.pace(conversation)
         self.outbox = Outbox(conversation, self.adapter, gate, pace, self)
         self.outbox.pause(min(self.row.quiet_until - ambient.now(), self.row.quiet_for))
-        self._event = asyncio.Event()
-        self._releasing: asyncio.Future[bool] | None = None
-        self._last: asyncio.Future[None] | None = None
-        self._occupied = False
+        self.changed = asyncio.Event()
+        """Set when the session has to look what is to be done."""
+        self.release_under_way: asyncio.Future[bool] | None = None
+        self.last_commit: asyncio.Future[None] | None = None
+        self.occupied = False
+        """Something is being handled that is in no queue at the moment."""
         self.given_up: set[str] = set()
         """Turns that this session ended because a commit of theirs was refused."""
         self.along: tuple[OutboxRow, ...] = ()
         """Earlier views that the first commit of the next turn changes."""
-        self.history = History(self)
+        self._on_undeliverable = on_undeliverable
+        self._staged: tuple[TranscriptRow, ...] = ()
 
     @property
     def releasing(self) -> bool:
         """A release is on its way."""
-        return self._releasing is not None
+        return self.release_under_way is not None
 
     async def _renew(self) -> bool:
         return bool(await self.services.store.renew([self.lease], self.services.ttl))
@@ -103,7 +106,7 @@ class Commits:
     def wake(self) -> None:
         """Something may have come in."""
         self.woken = True
-        self._event.set()
+        self.changed.set()
 
     def end(self, reason: Suspend, why: str = "") -> None:
         """Stop everything: nothing is written and nothing is sent from now on."""
@@ -125,7 +128,7 @@ class Commits:
             self.active.turn.suspend(reason)
             if self.active.task is not None:
                 self.active.task.cancel()
-        self._event.set()
+        self.changed.set()
 
     # ---- commits -------------------------------------------------------------------------
 
@@ -138,8 +141,8 @@ class Commits:
             named = {(view.turn, view.name) for view in changes.views}
             more = tuple(row for row in dirty if (row.turn, row.name) not in named)
             changes = replace(changes, views=(*changes.views, *more))
-        changes = self.history.take(changes)
-        future = self._last = self.services.store.submit(self.lease, changes)
+        changes = self._take_staged(changes)
+        future = self.last_commit = self.services.store.submit(self.lease, changes)
         future.add_done_callback(partial(self._submitted, changes))
         if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
             # not before it stands: who looks then finds it
@@ -163,7 +166,7 @@ class Commits:
             case error:
                 self.services.count("commits_failed")
                 self.end(Drained(), str(error))
-        self._event.set()
+        self.changed.set()
 
     def _note_refused(self, changes: Changes, why: str) -> None:
         """Later commits of the lease fail because of this one: the first one counts."""
@@ -172,72 +175,6 @@ class Commits:
         if self.ended is None and (turn or rows):
             refused = Refused(turn=turn, rows=rows, why=why, again=turn in self.given_up)
             self.services.refused[self.conversation.id] = refused
-
-    def _keep_unsaved(
-        self, unsaved: Unsaved, records: tuple[Record, ...], future: "asyncio.Future[None]"
-    ) -> None:
-        """A commit of a turn failed for now: what it held is committed by the next session."""
-        error = None if future.cancelled() else future.exception()
-        if error is None or isinstance(error, Fenced | Unstorable):
-            return
-        if self.conversation.id in self.services.refused:
-            return
-        known = self.services.unsaved.setdefault(self.conversation.id, unsaved)
-        if known.turn.id == unsaved.turn.id:
-            known.add(records)
-
-    def _write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
-        """One commit of a turn's records and all that follows from them."""
-        names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
-        rows = tuple(self._view_row(open_turn, name) for name in names)
-        if not open_turn.stored:
-            rows, self.along = (*self.along, *rows), ()
-        start, open_turn.count = open_turn.count, open_turn.count + len(records)
-        done, spent = open_turn.done, None
-        unsaved = Unsaved(
-            turn=open_turn.row, stored=open_turn.stored, count=start, done=done, records=[]
-        )
-        open_turn.done = ()
-        letters, open_turn.letters = open_turn.letters, ()
-        for record in records:
-            if isinstance(record, Replied) and record.reply.model:  # a model was asked
-                spent = counted(self.row.spent, open_turn.id, record.reply.usage)
-                self.row = replace(self.row, spent=spent)
-            if isinstance(record, Steered):
-                done += record.rows
-            elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
-                open_turn.words = ""
-                self.services.feed.publish(
-                    self.conversation.id, Growing(turn=open_turn.id, text="")
-                )
-        row = open_turn.advance(records)
-        if open_turn.closed:
-            self.history.ended(open_turn)
-        if row is not None:
-            self.turns[row.id] = row
-        if self.row.crashes:
-            self.row = replace(self.row, crashes=0)
-        changes = Changes(
-            turns=(row,) if row is not None else (),
-            records=tuple(
-                RecordRow(turn=open_turn.id, n=start + n, record=record)
-                for n, record in enumerate(records)
-            ),
-            done=done,
-            letters=letters,
-            views=rows,
-            questions=self.decisions.questions_of(open_turn, records),
-            row=self.row if rows or spent is not None else None,
-            audit=self.decisions.audit_of(open_turn, records),
-        )
-        future = self.submit(changes)
-        future.add_done_callback(partial(self._keep_unsaved, unsaved, records))
-        self._show_when_stands(future, rows)
-        return future
-
-    def _view_row(self, open_turn: OpenTurn, name: str) -> OutboxRow:
-        shape = open_turn.fold.shapes[name]
-        return self.want(open_turn.id, name, shape.view, shape.version, final=shape.final)
 
     def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
         """A view as it shall be; the row to commit."""
@@ -259,12 +196,12 @@ class Commits:
             )
         )
 
-    async def redrawn(
+    async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]
     ) -> tuple[OutboxRow, ...]:
         """A view that is over, in its messages, as `change` makes it: the row to commit at once.
         () if it is not there, or stays as it is."""
-        await self.written()
+        await self.flush()
         self.outbox.load(await self.services.store.outbox(self.lease.conversation, turn))
         known = self.outbox.rows.get((turn, name))
         made: tuple[OutboxRow, ...] = ()
@@ -274,14 +211,12 @@ class Commits:
         self.outbox.forget(turn)
         return made
 
-    async def written(self) -> None:
-        """Until what was decided so far stands: what is read now holds it."""
-        if self._last is not None:
-            await asyncio.wait([self._last])
+    async def flush(self) -> None:
+        """Wait until what was decided so far stands: what is read now holds it."""
+        if self.last_commit is not None:
+            await asyncio.wait([self.last_commit])
 
-    def _show_when_stands(
-        self, future: "asyncio.Future[None]", rows: tuple[OutboxRow, ...]
-    ) -> None:
+    def show_when_stands(self, future: "asyncio.Future[None]", rows: tuple[OutboxRow, ...]) -> None:
         def stands(done: "asyncio.Future[None]") -> None:
             if done.cancelled() or done.exception() is not None:
                 return
@@ -329,11 +264,47 @@ class Commits:
 
     def show(self, changes: Changes) -> None:
         """One commit whose views people see when it stands."""
-        self._show_when_stands(self.submit(changes), changes.views)
+        self.show_when_stands(self.submit(changes), changes.views)
 
     def configure(self, settings: ConversationSettings) -> None:
         """The conversation's settings from the next commit on."""
         self.row = replace(self.row, settings=settings)
+
+    def stage(self, entry: TranscriptRow, shows: Spans) -> None:
+        """Add a row to the transcript, and let the model see the rows `shows`, with the commit
+        that is queued next."""
+        self._staged = (*self._staged, entry)
+        self.row = replace(self.row, end=entry.n + 1, shows=shows)
+
+    def _take_staged(self, changes: Changes) -> Changes:
+        if not self._staged:
+            return changes
+        staged, self._staged = self._staged, ()
+        return replace(changes, transcript=staged, row=self.row)
+
+    def acknowledge(
+        self, seq: int, press: str = "", word: str = "", audit: AuditRow | None = None
+    ) -> None:
+        """End the inbox row `seq`, and answer its press with a private word."""
+        self.submit(Changes(done=(seq,), audit=(audit,) if audit else ()))
+        self.tell(press, word)
+
+    def tell(self, press: str, word: str) -> None:
+        """Say a private word to who pressed, best effort."""
+        if not press:
+            return
+
+        async def tell() -> None:
+            try:
+                await self.adapter.tell(self.conversation, press, word)
+            except DeliveryError as error:
+                log.info("not_told", extra={"why": str(error)})
+
+        self.services.spawn(tell, "tell")
+
+    def open_questions(self) -> list[QuestionRow]:
+        """The questions that wait for an answer, the oldest first."""
+        return [question for question in self.questions.values() if question.status == "open"]
 
     def audit(self, who: str, what: str, detail: str) -> AuditRow:
         """A line for the audit, as of now."""
@@ -343,14 +314,19 @@ class Commits:
 
     def keep(self, changes: Changes) -> Awaitable[object]:
         if self._quiet() and all(row.sending < 0 for row in changes.views):
-            self._releasing = self._release(changes)
-            self._event.set()
-            return self._releasing
+            self.release_under_way = self.release(changes)
+            self.changed.set()
+            return self.release_under_way
         return self.submit(changes)
 
     def _quiet(self) -> bool:
         """Nothing is left to do once this commit stands."""
-        if self.active is not None or self.woken or self._occupied or self._releasing is not None:
+        if (
+            self.active is not None
+            or self.woken
+            or self.occupied
+            or self.release_under_way is not None
+        ):
             return False
         running = any(turn.status == "running" for turn in self.turns.values())
         return not running and not self.queue and not self.outbox.remaining
@@ -366,7 +342,7 @@ class Commits:
         if self.ended is not None or isinstance(row.view, Notice):
             return
         if cause == "refused" and not row.natives and isinstance(row.view, Report):
-            self.on_undeliverable(row.turn)
+            self._on_undeliverable(row.turn)
         letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
         if cause == "doubt":
             self.announce(letter, say("view_in_doubt", self.language), "warning")
@@ -403,9 +379,10 @@ class Commits:
             self.submit(Changes(row=self.row))
 
     def settled(self) -> None:
-        self._event.set()
+        self.changed.set()
 
-    def _release(self, changes: Changes) -> "asyncio.Future[bool]":
+    def release(self, changes: Changes) -> "asyncio.Future[bool]":
+        """Let go of the conversation with these changes; False if something came in."""
         dirty = self.outbox.take_dirty()
         changes = replace(changes, views=(*changes.views, *dirty))
         future = self.services.store.release(self.lease, self.seen, changes)

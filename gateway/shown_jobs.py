@@ -1,8 +1,29 @@
-"""Jobs and runs as the HTTP API and the command line give them out. Vocabulary."""
+"""Jobs and runs as the HTTP API and the command line give them out. Vocabulary: imports
+nothing of ours."""
+
+from typing import Literal
 
 from msgspec import Struct
 
-from gateway.jobs.port import Delivery, Try
+Reason = Literal[
+    "", "missed", "paused", "overlap", "deleted", "no_rights", "not_begun", "model", "money", "bug",
+    "script", "chat_gone",
+]  # fmt: skip
+
+
+class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a report was handed over, or why it could not be."""
+
+    to: str
+    why: str = ""
+
+
+class Try(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A try of a run that failed before another one was made: when it ended, and why."""
+
+    at: float
+    reason: Reason = ""
+    text: str = ""
 
 
 class ShownRun(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,17 @@
+"""What was said: taken back, asked anew, gone on from."""
+
+from gateway.commands.own import own_command
+from gateway.feature import Feature, on_queued
+from gateway.history.commands import resume, retry, undo
+from gateway.history.undo import begin_again
+from gateway.messages import CommandGiven
+
+FEATURE = Feature(
+    name="history",
+    commands=(
+        own_command("undo", undo),
+        own_command("retry", retry),
+        own_command("resume", resume),
+    ),
+    begins=(on_queued(CommandGiven, begin_again),),
+)

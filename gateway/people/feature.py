@@ -1,0 +1,20 @@
+"""Approvals: who decides, what is allowed without asking, and the approvers' chat."""
+
+from gateway.commands.own import own_command
+from gateway.feature import Feature, on_inbound, on_press
+from gateway.messages import QuestionBrought, RulePress
+from gateway.people import grants
+from gateway.people.approvals import approvals, approve, deny
+from gateway.people.relays import show_brought
+
+FEATURE = Feature(
+    name="approvals",
+    commands=(
+        own_command("approvals", approvals, "viewer"),
+        own_command("approve", approve),
+        own_command("deny", deny),
+        own_command("permissions", grants.permissions),
+    ),
+    presses=(on_press(RulePress, grants.press),),
+    inbounds=(on_inbound(QuestionBrought, show_brought),),
+)

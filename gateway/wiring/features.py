@@ -1,0 +1,79 @@
+"""The features of this gateway: our own, and those that are installed and named in `PLUGINS`."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+from gateway.commands import general
+from gateway.feature import Command, Feature, Features
+from gateway.history import feature as history
+from gateway.jobs import feature as jobs
+from gateway.jobs.work.commands import job_costs
+from gateway.memory import feature as memory
+from gateway.people import feature as people
+from gateway.plans import feature as plans
+from gateway.settings import SettingsError
+from gateway.spending.feature import make_feature as make_spending
+from gateway.vault import feature as vault
+
+GROUP = "turnkeeper.features"
+"""The entry points of features from outside: the name of each, and its `Feature`."""
+
+OWN: tuple[Feature, ...] = (
+    general.FEATURE,
+    people.FEATURE,
+    plans.FEATURE,
+    history.FEATURE,
+    memory.FEATURE,
+    jobs.FEATURE,
+    make_spending(job_costs),
+    vault.FEATURE,
+)
+MENU = (
+    *("start", "help", "new", "stop", "undo", "retry", "resume", "memory", "jobs", "timezone"),
+    *("mode", "plan", "todo", "approvals", "approve", "deny", "usage", "status", "model"),
+    *("permissions", "pair", "unpair", "link", "secret", "whoami"),
+)
+"""The order of our commands for people."""
+
+
+@cache
+def load_features(plugins: tuple[str, ...] = ()) -> Features:
+    """Put our own features and the installed ones named `plugins` together. SettingsError."""
+    found = list(OWN)
+    for name in plugins:
+        found.append(_load_plugin(name))
+        try:
+            Features(found)
+        except ValueError as error:
+            mend = f"it cannot be used beside the other features: {error}."
+            raise SettingsError("PLUGINS", name, mend) from None
+    return Features(found, MENU)
+
+
+def our_commands() -> Mapping[str, Command]:
+    """The commands of our own features."""
+    return load_features().commands
+
+
+def _load_plugin(name: str) -> Feature:
+    installed = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in installed:
+        known = (
+            f"installed are: {', '.join(sorted(installed))}" if installed else "none is installed"
+        )
+        mend = (
+            f"no feature of this name is installed ({known}); install its package, or leave it out."
+        )
+        raise SettingsError("PLUGINS", name, mend)
+    try:
+        feature = installed[name].load()
+    except Exception as error:  # the border: a plugin's code may fail in any way
+        mend = (
+            f"it cannot be imported ({type(error).__name__}: {error}); mend or remove its package."
+        )
+        raise SettingsError("PLUGINS", name, mend) from error
+    if not isinstance(feature, Feature):
+        mend = f"its entry point {installed[name].value} is no gateway.feature.Feature."
+        raise SettingsError("PLUGINS", name, mend)
+    return feature
