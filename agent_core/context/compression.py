@@ -42,9 +42,9 @@ BYTES = 4
 """Bytes of text that make a token, about: for English, and on the safe side elsewhere."""
 WORTH = 5
 """A compression must take away at least this part (one fifth) of what is allowed."""
-MOST_EACH = 4_000
+MAX_EACH = 4_000
 """Characters of one message that the summary is made from, and of a request that is kept."""
-MOST_TOKENS = 2_000
+MAX_TOKENS = 2_000
 
 SYSTEM = """\
 You summarise the older part of a conversation between people and an agent, for the agent, which \
@@ -183,7 +183,7 @@ async def _summary(scope: Scope, older: tuple[Message, ...], name: str, asking: 
     if asking.flush is not None:
         await asking.flush(scope, older)
     ask = user("\n\n".join(_told(message) for message in older))
-    request = Request(model=name, system=SYSTEM, messages=(ask,), max_tokens=MOST_TOKENS)
+    request = Request(model=name, system=SYSTEM, messages=(ask,), max_tokens=MAX_TOKENS)
     complete = partial(_quietly, asking.complete, name, request)
     try:
         reply = await scope.model(complete, f"{ASIDE}compress", asking.limit)
@@ -216,5 +216,5 @@ def _line(role: str, part: Part) -> str:
 
 
 def _short(text: str) -> str:
-    half = MOST_EACH // 2
-    return text if len(text) <= MOST_EACH else f"{text[:half]}\n[…]\n{text[-half:]}"
+    half = MAX_EACH // 2
+    return text if len(text) <= MAX_EACH else f"{text[:half]}\n[…]\n{text[-half:]}"

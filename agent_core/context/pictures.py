@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from agent_core.messages import Message, Picture, ToolResult, pictures_of, text_of
 from agent_core.models.port import Request
 
-MOST_BYTES = 3_750_000
+MAX_BYTES = 3_750_000
 """Of one picture: Anthropic takes 5 MB of base64."""
-MOST_SHOWN = 20_000_000
+MAX_SHOWN = 20_000_000
 """Bytes of pictures in one request; older ones are left out first."""
-MOST_COUNTED = 90
+MAX_COUNTED = 90
 """Pictures in one request: Anthropic takes 100."""
 UNSEEN = "[the picture {path} cannot be shown to you]"
 _SIGNS = (
@@ -81,7 +81,7 @@ def parted(
 
 
 def _newest(messages: tuple[Message, ...]) -> list[str]:
-    room, refs = MOST_SHOWN, dict[str, None]()
+    room, refs = MAX_SHOWN, dict[str, None]()
     found = [picture for message in messages for picture in pictures_of(message)]
     for picture in reversed(found[_old(len(found)) :]):
         if picture.ref not in refs and picture.size <= room:
@@ -93,8 +93,8 @@ def _newest(messages: tuple[Message, ...]) -> list[str]:
 def _old(count: int) -> int:
     """How many of the first of `count` pictures are left out. It moves in leaps: between two of
     them, each request begins with the whole of the one before it."""
-    leap = MOST_COUNTED // 2
-    return -(-max(0, count - MOST_COUNTED) // leap) * leap
+    leap = MAX_COUNTED // 2
+    return -(-max(0, count - MAX_COUNTED) // leap) * leap
 
 
 def _encoded(refs: Iterable[str], read: Read) -> dict[str, str]:

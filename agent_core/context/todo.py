@@ -10,7 +10,7 @@ from agent_core.orchestration.plan import Plan, checklist, moved
 from agent_core.tools import backups, paths
 
 PLACE = f"{paths.OWN}/todo.md"
-MOST = 100_000
+MAX_BYTES = 100_000
 """Bytes of the file that are read."""
 TICKED = "ticked in the list"
 _TICK = re.compile(r"^[ \t]*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
@@ -22,7 +22,7 @@ def ticks(workspace: Path, turn: str) -> list[str]:
         return []
     try:
         with paths.open_read(workspace, PLACE) as file:
-            text = file.read(MOST).decode("utf-8", "replace")
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
             return _TICK.findall(text) if _mark(turn) in text else []
     except ToolFailed:
         return []

@@ -18,8 +18,8 @@ from agent_core.tools.globs import MAX_DEPTH, Glob
 
 PATTERNS = ("*.py", "*.csv", "*.json", "*.txt", "*.md", "*.html", "*.js", "*.ts")
 """What goes along where nothing is named."""
-MOST_FILES = 10
-MOST_BYTES = 50_000_000
+MAX_FILES = 10
+MAX_BYTES = 50_000_000
 HEAD = 4_000
 """Characters of a text file that are shown."""
 SCANNED = 5_000
@@ -34,7 +34,7 @@ class Artifact(Struct, frozen=True, kw_only=True):
 
 
 def collect(workspace: Path, patterns: Iterable[str] = PATTERNS) -> list[Artifact]:
-    """The files that fit, the newest first, within MOST_FILES and MOST_BYTES. Raises ToolFailed
+    """The files that fit, the newest first, within MAX_FILES and MAX_BYTES. Raises ToolFailed
     if a pattern leaves the workspace or fits nothing."""
     wanted = tuple(patterns)
     for pattern in wanted:
@@ -44,13 +44,13 @@ def collect(workspace: Path, patterns: Iterable[str] = PATTERNS) -> list[Artifac
     if not found:
         raise ToolFailed(f"No file of the workspace fits {', '.join(wanted)}.")
     taken: list[Artifact] = []
-    room = MOST_BYTES
+    room = MAX_BYTES
     for path, size, _ in found:
-        if size <= room and len(taken) < MOST_FILES:
+        if size <= room and len(taken) < MAX_FILES:
             room -= size
             taken.append(Artifact(path=path, size=size, head=_head(workspace, path)))
     if not taken:
-        raise ToolFailed(f"The files are too large to hand over: {MOST_BYTES:,} bytes at most.")
+        raise ToolFailed(f"The files are too large to hand over: {MAX_BYTES:,} bytes at most.")
     return taken
 
 

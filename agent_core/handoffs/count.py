@@ -3,12 +3,14 @@
 from agent_core.errors import ToolFailed
 from agent_core.scope import Scope
 
-MOST = 3
+MAX_HANDOFFS = 3
 """Hand-overs of one turn."""
 NAME = "handoff"
 
 
 async def counted(scope: Scope) -> None:
     """Count one more; raises ToolFailed where the turn has had its share."""
-    if await scope.nth(NAME) > MOST:
-        raise ToolFailed(f"{MOST} hand-overs a turn are the most. Go on with what there is.")
+    if await scope.nth(NAME) > MAX_HANDOFFS:
+        raise ToolFailed(
+            f"{MAX_HANDOFFS} hand-overs a turn are the most. Go on with what there is."
+        )

@@ -21,7 +21,7 @@ log = logging.getLogger("turnkeeper.mcp")
 
 START = 20.0
 """Seconds that a server may take to start and to name its tools."""
-LONGEST = 60.0
+MAX_PAUSE = 60.0
 """Seconds between two tries to reach a server that is lost; they grow up to this."""
 FIRST = 0.5
 """Seconds, doubled with each try."""
@@ -71,7 +71,7 @@ class Connection:
             if failures:
                 self.state = "lost"
                 self._settled.set()
-                await ambient.wait(min(LONGEST, FIRST * 2**failures))
+                await ambient.wait(min(MAX_PAUSE, FIRST * 2**failures))
 
     def want(self) -> None:
         """Start it, if it has not been."""

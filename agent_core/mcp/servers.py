@@ -38,12 +38,12 @@ log = logging.getLogger("turnkeeper.mcp")
 
 MEET = 5.0
 """Seconds that a search waits for servers that were never met."""
-MOST_TOOLS = 500
+MAX_TOOLS = 500
 """Of one server."""
-MOST_OFFERED = 3_000
+MAX_OFFERED = 3_000
 """Bytes of servers' schemas that are always shown."""
-MOST_NAME = 64
-MOST_DESCRIPTION = 2_000
+MAX_NAME = 64
+MAX_DESCRIPTION = 2_000
 
 
 class Servers:
@@ -126,7 +126,7 @@ class Servers:
         """What is always shown: what the operator chose, as far as there is room. One that its
         server lost stays: the prompt begins as it did before."""
         shown: list[ToolSpec] = []
-        left = MOST_OFFERED
+        left = MAX_OFFERED
         for one in self._known.values():
             connection = self._connections.get(one.server)
             if connection is None or not _fits(one.tool, connection.server.offer):
@@ -161,7 +161,7 @@ class Servers:
 
     def _listed(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
         """Take over what the server says that it has: new tools behind those known."""
-        taken = [tool for tool in tools if _fits(tool.name, server.tools)][:MOST_TOOLS]
+        taken = [tool for tool in tools if _fits(tool.name, server.tools)][:MAX_TOOLS]
         there = frozenset(tool.name for tool in taken)
         before = self._there.get(server.name)
         old = {name: self._known[name] for name in self._known}
@@ -204,7 +204,7 @@ def _definition(server: str, tool: "Listed") -> Definition:
         name=_name(server, tool.name),
         server=server,
         tool=tool.name,
-        description=(tool.description or tool.title or tool.name)[:MOST_DESCRIPTION],
+        description=(tool.description or tool.title or tool.name)[:MAX_DESCRIPTION],
         parameters=objects(tool.input_schema),
     )
 
@@ -212,9 +212,9 @@ def _definition(server: str, tool: "Listed") -> Definition:
 def _name(server: str, tool: str) -> str:
     """`server__tool` in the letters that providers take; cut names stay different."""
     name = f"{server}{BETWEEN}{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
-    if len(name) <= MOST_NAME and name.endswith(tool):
+    if len(name) <= MAX_NAME and name.endswith(tool):
         return name
-    return f"{name[: MOST_NAME - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"
+    return f"{name[: MAX_NAME - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:

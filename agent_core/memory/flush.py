@@ -19,11 +19,11 @@ from agent_core.messages import Message, text_of, user
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.scope import Scope
 
-MOST = 5
+MAX_ENTRIES = 5
 """Entries of one flush."""
-MOST_TOLD = 40_000
+MAX_TOLD = 40_000
 """Characters of the older messages that are looked at, the last ones."""
-MOST_EACH = 2_000
+MAX_EACH = 2_000
 LIMIT = 60.0
 """Seconds that the call may take; without an answer nothing is stored."""
 
@@ -68,16 +68,16 @@ def flusher(memory: Memory, complete: Complete, name: Callable[[], str]) -> Flus
 
 def asked(now: Remembered, older: tuple[Message, ...], name: str, personal: bool) -> Request:
     """The request for what is worth keeping of `older`."""
-    told = "\n\n".join(filter(None, map(_said, older)))[-MOST_TOLD:]
+    told = "\n\n".join(filter(None, map(_said, older)))[-MAX_TOLD:]
     ask = ASK.format(memory=written(now.memory), user=written(now.user), told=told)
-    system = SYSTEM.format(most=MOST, lines=LINES[personal])
+    system = SYSTEM.format(most=MAX_ENTRIES, lines=LINES[personal])
     return Request(model=name, system=system, messages=(user(ask),), max_tokens=600)
 
 
 def read(text: str, personal: bool) -> tuple[Change, ...]:
     """The changes that the model's lines ask for."""
     found = [_change(one.group(1), one.group(2)) for one in _LINE.finditer(text)]
-    return tuple(change for change in found if personal or change.target == "memory")[:MOST]
+    return tuple(change for change in found if personal or change.target == "memory")[:MAX_ENTRIES]
 
 
 def _change(target: str, text: str) -> Change:
@@ -88,7 +88,7 @@ def _change(target: str, text: str) -> Change:
 def _said(message: Message) -> str:
     """Its words; what a tool gave is none."""
     text = without(text_of(message)).strip()
-    return f"{message.role}: {text[:MOST_EACH]}" if text else ""
+    return f"{message.role}: {text[:MAX_EACH]}" if text else ""
 
 
 def _quietly(complete: Complete, request: Request, on_delta: OnDelta) -> Awaitable[Reply]:

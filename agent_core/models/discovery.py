@@ -11,7 +11,7 @@ from agent_core.settings import CompatibleProvider, TierModels
 
 LIMIT = 0.3
 """Seconds for all probes together: they run side by side."""
-MOST = 1_000_000
+MAX_BYTES = 1_000_000
 
 
 class Port(NamedTuple):
@@ -69,7 +69,7 @@ async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvid
         ) as response:
             if response.status != 200:
                 return None
-            body = await response.content.read(MOST)
+            body = await response.content.read(MAX_BYTES)
         models = msgspec.json.decode(body, type=_Models).data
     except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -36,7 +36,7 @@ Make: TypeAlias = "Callable[[Request, str, OnDelta], Fold]"
 UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
 
-MOST_UNSEEN = 1_000
+MAX_UNSEEN = 1_000
 CONTINUED, GO_ON = "(the conversation goes on)", "(go on)"
 """Stand for the user message that has to be first, or last."""
 UNSIGNED = "skip_thought_signature_validator"
@@ -134,7 +134,7 @@ class Line:
                 raise
             log.warning("pictures_refused", extra={"model": request.model, "why": str(failed)})
         begun = await begin(replace(request, pictures={}))
-        while len(self._unseen) + len(seen) > MOST_UNSEEN:
+        while len(self._unseen) + len(seen) > MAX_UNSEEN:
             del self._unseen[next(iter(self._unseen))]
         self._unseen.update(dict.fromkeys((request.model, ref) for ref in seen))
         return begun

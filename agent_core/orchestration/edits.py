@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from agent_core.orchestration.plan import MOST_STEPS, Plan, Step, moved, problem
+from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, moved, problem
 from agent_core.plan_edit import PlanEdit
 
 Why = Literal["no_step", "begun", "not_over", "circle", "too_many"]
@@ -50,10 +50,10 @@ def _swap(plan: Plan, new: Step) -> Plan:
 
 
 def _added(plan: Plan, edit: PlanEdit) -> Plan | Why:
-    if len(plan.steps) >= MOST_STEPS:
+    if len(plan.steps) >= MAX_STEPS:
         return "too_many"
     names = {step.id for step in plan.steps}
-    n = next(n for n in range(1, MOST_STEPS + 2) if f"own{n}" not in names)
+    n = next(n for n in range(1, MAX_STEPS + 2) if f"own{n}" not in names)
     later = next((step for step in plan.steps if step.id == edit.before), None)
     if later is None:
         if edit.before:

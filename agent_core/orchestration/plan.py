@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 StepState = Literal["pending", "running", "done", "failed", "skipped"]
 
-MOST_STEPS = 20
+MAX_STEPS = 20
 TITLE = 60
 CONTEXT = 2_000
 """Characters of the checklist that a step is shown."""
@@ -158,8 +158,8 @@ def problem(plan: Plan) -> str:
     ids = [step.id for step in plan.steps]
     if twice := next((one for one in ids if ids.count(one) > 1), ""):
         return f"The id {twice!r} is given to two steps."
-    if len(ids) > MOST_STEPS:
-        return f"{len(ids)} steps are too many: at most {MOST_STEPS}."
+    if len(ids) > MAX_STEPS:
+        return f"{len(ids)} steps are too many: at most {MAX_STEPS}."
     over = {step.id for step in plan.of("done")}
     usable = over | {step.id for step in plan.of("pending")}
     for step in plan.of("pending"):

@@ -17,9 +17,9 @@ from agent_core.research.sources import Source
 from agent_core.scope import Scope
 from agent_core.tools.web.tools import BEGINS, ENDS
 
-MOST = 8
+MAX_FINDINGS = 8
 """Findings of one source."""
-LEAST_QUOTE, MOST_QUOTE = 12, 400
+MIN_QUOTE, MAX_QUOTE = 12, 400
 """Characters: what is shorter stands anywhere."""
 CLAIM = 500
 LIMIT = 120.0
@@ -104,7 +104,7 @@ async def _look(
     )
     request = Request(
         model=tier(brief.model, "flash"),
-        system=ANALYZE.format(focus=FOCUS[kind], most=MOST),
+        system=ANALYZE.format(focus=FOCUS[kind], most=MAX_FINDINGS),
         messages=(user(asked),),
     )
     read = partial(read_claims, source=source)
@@ -127,13 +127,13 @@ def read_claims(text: str, source: Source) -> tuple[Claim, ...]:
         quote = " ".join(str(row.get("quote") or "").split()).strip("\"'“”„«» ")
         if claim and stands(quote, plain):
             kept.setdefault(claim, Claim(claim=claim, quote=quote))
-    return tuple(kept.values())[:MOST]
+    return tuple(kept.values())[:MAX_FINDINGS]
 
 
 def stands(quote: str, plain: str) -> bool:
     """True if the quote is in the text `plain`, which is `normal` already."""
     words = normal(quote).strip(" .…")
-    return len(words) >= LEAST_QUOTE and len(quote) <= MOST_QUOTE and words in plain
+    return len(words) >= MIN_QUOTE and len(quote) <= MAX_QUOTE and words in plain
 
 
 def normal(text: str) -> str:

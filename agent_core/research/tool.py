@@ -35,7 +35,7 @@ from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.tool import TurnTool
 
 NAME = "delegate_to_research"
-MOST = 9_000
+MAX_REPORT = 9_000
 """Characters of a report in a result; the whole is in the file."""
 
 
@@ -83,7 +83,7 @@ def research_tool(means: Means) -> Tool:
         if not made.report:
             raise ToolFailed(made.answer or "Nothing was found.")
         where = f"[The whole report was given to the person; it is in {made.path}.]"
-        text = made.report if len(made.report) <= MOST else f"{made.report[:MOST]}\n[…]"
+        text = made.report if len(made.report) <= MAX_REPORT else f"{made.report[:MAX_REPORT]}\n[…]"
         return f"{text}\n{where}" if made.file is not None else text
 
     return TurnTool(

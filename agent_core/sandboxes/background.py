@@ -14,9 +14,9 @@ from agent_core.errors import ToolFailed
 from agent_core.sandboxes.port import NOTHING, Done, Running, Sandbox
 from agent_core.sandboxes.shells import Shells
 
-MOST = 4
+MAX_COMMANDS = 4
 """Commands that run at once in one workspace."""
-MOST_KEPT = 8
+MAX_KEPT = 8
 """Commands of a workspace, ended ones with them, whose output is kept."""
 DEATH = 5.0
 """Seconds that a killed command gets to be gone."""
@@ -92,12 +92,13 @@ class Background:
         """Start a command; its handle. ToolFailed if too many run already."""
         own = self._commands.setdefault(workspace, {})
         alive = [handle for handle, command in own.items() if command.alive]
-        if len(alive) >= MOST:
+        if len(alive) >= MAX_COMMANDS:
             raise ToolFailed(
-                f"Not run: {MOST} commands run in the background already ({', '.join(alive)}). "
+                f"Not run: {MAX_COMMANDS} commands run in the background already "
+                f"({', '.join(alive)}). "
                 "Stop one by check_command, or wait for its end."
             )
-        for ended in [name for name in own if name not in alive][: len(own) - MOST_KEPT + 1]:
+        for ended in [name for name in own if name not in alive][: len(own) - MAX_KEPT + 1]:
             del own[ended]
         handle, command = f"command-{ambient.token(5)}", Command(words, limit, env)
         own[handle] = command

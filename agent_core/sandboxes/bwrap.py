@@ -22,7 +22,7 @@ from agent_core.tools.paths import OWN
 
 NOBODY = 65534
 PROBE_LIMIT = 5.0
-MOST_PROCESSES = 512
+MAX_PROCESSES = 512
 """Of all isolated commands of a gateway that runs as root together, else of each."""
 
 _LIMITS = (
@@ -93,7 +93,7 @@ class BwrapSandbox:
         place = Path(os.path.realpath(cwd))
         await asyncio.to_thread(prepare, place, root)
         argv = (*_namespaces(root), *_files(place), "--", *(_drop() if root else ()))
-        inside = shell(command, limit, MOST_PROCESSES, _ALL)
+        inside = shell(command, limit, MAX_PROCESSES, _ALL)
         # by the environment, never by bwrap's own words: those anybody on this machine can read
         return process.Start(argv=(*argv, *inside), env=_ENV | dict(env), cwd=place)
 

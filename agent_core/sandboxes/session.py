@@ -17,9 +17,9 @@ from agent_core.sandboxes import process
 from agent_core.sandboxes.port import NOTHING, Done, Ran
 from agent_core.sandboxes.process import DRAIN, HALF, Child, Output
 
-LONGEST = 60_000
+MAX_COMMAND_BYTES = 60_000
 """Bytes of a command, quoted: less than a pipe takes at once, so that to write never waits."""
-MOST_SAID = 16_000
+MAX_SAID = 16_000
 """Bytes after a mark; more of them were written by who found out the mark."""
 LIFE = 86_400.0
 """Seconds after which the oldest shell ends."""
@@ -62,7 +62,7 @@ class _Stream:
             self._held = b""
             self._pass(rest)
             return
-        held = bool(mark) and len(after) < MOST_SAID
+        held = bool(mark) and len(after) < MAX_SAID
         safe = len(before) if held else self._unmarked()
         self._pass(self._held[:safe])
         self._held = self._held[safe:]
@@ -188,6 +188,6 @@ def _words(command: str, mark: str, env: Mapping[str, str]) -> bytes:
         raise ToolFailed("The command has half of a character pair; write it again.") from None
     if "\0" in command:
         raise ToolFailed("The command has a zero character, which no shell takes.")
-    if len(words) > LONGEST:
+    if len(words) > MAX_COMMAND_BYTES:
         raise ToolFailed("The command is too long for a shell. Write it to a file and run that.")
     return words

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_core import ambient
 from agent_core.sandboxes.port import Sandbox, Shell
 
-MOST = 16
+MAX_SHELLS = 16
 """Shells of all workspaces together; the one that was idle longest makes room."""
 DEATH = 5.0
 """Seconds that a killed shell gets to be gone."""
@@ -125,5 +125,5 @@ class Shells:
     def _make_room(self) -> None:
         alive = {place: desk for place, desk in self._desks.items() if desk.alive}
         idle = sorted((desk.used, place) for place, desk in alive.items() if not desk.waiting)
-        for _, place in idle[: max(0, len(alive) - MOST + 1)]:
+        for _, place in idle[: max(0, len(alive) - MAX_SHELLS + 1)]:
             self.end(place, "others needed its place")

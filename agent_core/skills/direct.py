@@ -15,7 +15,7 @@ SKILLS: dict[str, tuple[str, str]] = {
     "slide": ("slide_generation", "topic"),
 }
 """The skill of a mode, and the param that takes what the person said."""
-MOST = 8_000
+MAX_REQUEST = 8_000
 """Characters of what the person said that the skill is given; the model reads all of it."""
 _NAMED = re.compile(r"\A\[[^\]\n]+\] ")
 
@@ -28,7 +28,7 @@ def skill_of(mode: str) -> str:
 def direct(mode: str, said: str, group: bool = False) -> ToolCall | None:
     """The call that a turn in `mode` begins with, None where the model begins. In a `group` the
     writer's name stands before what was said; the skill need not know it."""
-    text = (_NAMED.sub("", said) if group else said).strip()[:MOST]
+    text = (_NAMED.sub("", said) if group else said).strip()[:MAX_REQUEST]
     if mode not in SKILLS or not text:
         return None
     skill, param = SKILLS[mode]

@@ -16,10 +16,10 @@ from agent_core.skills.contract import Schema, SkillContext, SkillMetadata, Valu
 from agent_core.tools import paths
 
 FILE = "SKILL.md"
-MOST_FOLDERS = 200
-MOST_FILES, MOST_SEEN = 50, 2_000
+MAX_FOLDERS = 200
+MAX_FILES, MAX_SEEN = 50, 2_000
 """Files of a skill that may be read, and that are looked at to find them."""
-MOST_READ = 100_000
+MAX_READ = 100_000
 """Characters of a SKILL.md; what comes later would not be shown."""
 LONG = 20_000
 """Characters of instructions, or of a file, that are shown."""
@@ -82,13 +82,13 @@ def found(folder: Path) -> tuple[FolderSkill, ...]:
         inner = sorted(one for one in folder.iterdir() if _legible(one) and (one / FILE).is_file())
     except OSError:
         return ()
-    return tuple(map(_read, inner[:MOST_FOLDERS]))
+    return tuple(map(_read, inner[:MAX_FOLDERS]))
 
 
 def _read(folder: Path) -> FolderSkill:
     try:
         with (folder / FILE).open(encoding="utf-8") as file:
-            text = file.read(MOST_READ)
+            text = file.read(MAX_READ)
     except (OSError, UnicodeDecodeError) as error:
         return _broken(folder, f"its {FILE} cannot be read ({error})")
     head = _HEAD.match(text.lstrip("\ufeff"))
@@ -132,10 +132,10 @@ def _files(folder: Path) -> tuple[str, ...]:
     """What else is in the folder; links are not followed."""
     names = (
         path.relative_to(folder).as_posix()
-        for path in sorted(islice(folder.rglob("*"), MOST_SEEN))
+        for path in sorted(islice(folder.rglob("*"), MAX_SEEN))
         if _legible(path) and path.is_file() and not path.is_symlink() and path.name != FILE
     )
-    return tuple(names)[:MOST_FILES]
+    return tuple(names)[:MAX_FILES]
 
 
 def _legible(path: Path) -> bool:

@@ -22,7 +22,7 @@ from agent_core.messages import Output
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
-MOST = 20
+MAX_STEPS = 20
 """Steps that are kept of a file, and undone states."""
 MAX_BYTES = 64_000_000
 MAX_DIFF = 4_000
@@ -70,7 +70,9 @@ def roll_back(wanted: Back, workspace: Path) -> str:
     named = paths.shown(relative)
     step = _newest(workspace, relative)
     if step is None:
-        raise ToolFailed(f"There is no older state of {named}. write_file keeps {MOST} of them.")
+        raise ToolFailed(
+            f"There is no older state of {named}. write_file keeps {MAX_STEPS} of them."
+        )
     there = paths.status(workspace, real) is not None
     old, mode = content(workspace, wanted.path) if there else (None, 0o644)
     place = _folder(workspace, relative)
@@ -99,7 +101,7 @@ def go_back(path: str, workspace: Path, since: float, most: int) -> bool:
     relative = _place(workspace, path)[1]
     names, stamp = _steps(workspace, relative), ambient.utc(since).strftime(_TIME)
     after = [name for name in names if name[len(relative.name) + 1 :] >= stamp]
-    if len(after) > most or (len(after) == len(names) == MOST and most > MOST):
+    if len(after) > most or (len(after) == len(names) == MAX_STEPS and most > MAX_STEPS):
         return False
     for _ in after:
         roll_back(Back(path=path), workspace)
@@ -128,7 +130,8 @@ def bind(wanted: Back, workspace: Path) -> str:
 
 
 def keep(workspace: Path, relative: Path, old: bytes | None, kind: str = "") -> Path:
-    """Keep what the file `relative` is now (None: nothing) as the newest of MOST. Its place."""
+    """Keep what the file `relative` is now (None: nothing) as the newest of MAX_STEPS. Its
+    place."""
     place = _folder(workspace, relative)
     stamp = ambient.utc(ambient.now()).strftime(_TIME)
     known = _kept(paths.list_names(workspace, place), relative.name)
@@ -140,7 +143,7 @@ def keep(workspace: Path, relative: Path, old: bytes | None, kind: str = "") -> 
     store(workspace, kept, old or b"", 0o600)
     undone = kind == ".undone"
     same = sorted(name for _, other, name in known if (other == ".undone") is undone)
-    for name in same[: max(0, len(same) + 1 - MOST)]:
+    for name in same[: max(0, len(same) + 1 - MAX_STEPS)]:
         paths.remove(workspace, place / name)
     return kept.relative_to(os.path.realpath(workspace))
 

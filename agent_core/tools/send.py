@@ -19,8 +19,8 @@ from agent_core.messages import GivenFile, Output
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
-MOST_FILES = 10
-MOST_BYTES = 50_000_000
+MAX_FILES = 10
+MAX_BYTES = 50_000_000
 """Of one file: what the Bot API takes."""
 PIECE = 1 << 20
 
@@ -28,7 +28,7 @@ PIECE = 1 << 20
 class Send(BaseModel):
     """Arguments of send_file."""
 
-    paths: list[str] = Field(min_length=1, max_length=MOST_FILES)
+    paths: list[str] = Field(min_length=1, max_length=MAX_FILES)
     caption: str = Field(default="", max_length=4_000)
 
 
@@ -41,8 +41,8 @@ class Kept:
     def keep(self, workspace: Path, path: str) -> GivenFile:
         """Copy `path` of the workspace; ToolFailed if it cannot be given."""
         with paths.open_read(workspace, path) as file:
-            if os.fstat(file.fileno()).st_size > MOST_BYTES:
-                raise ToolFailed(f"{path} is larger than {MOST_BYTES // 1_000_000} MB. Cut it up.")
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise ToolFailed(f"{path} is larger than {MAX_BYTES // 1_000_000} MB. Cut it up.")
             return self._copy(file, Path(path).name)
 
     def _copy(self, file: BinaryIO, name: str) -> GivenFile:
@@ -53,7 +53,7 @@ class Kept:
                 while piece := file.read(PIECE):
                     digest.update(piece)
                     size += len(piece)
-                    if size > MOST_BYTES:
+                    if size > MAX_BYTES:
                         raise ToolFailed(f"{name} grew while it was read. Try again.")
                     copy.write(piece)
                 copy.flush()

@@ -174,7 +174,7 @@ class TurnkeeperAgent:
         try:
             with paths.open_read(self.workspace(conversation), path) as file:
                 mime = pictures.kind(file.read(12))
-                if not mime or os.fstat(file.fileno()).st_size > pictures.MOST_BYTES:
+                if not mime or os.fstat(file.fileno()).st_size > pictures.MAX_BYTES:
                     return None
             kept = self._kept.keep(self.workspace(conversation), path)
         except ToolFailed:

@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import wrap_output
-from agent_core.sandboxes.background import MOST, Background
+from agent_core.sandboxes.background import MAX_COMMANDS, Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.contract import ToolContext
@@ -86,7 +86,7 @@ async def test_its_time_ends(sandbox: Sandbox, tmp_path: Path) -> None:
 async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
     mark = a_mark()
     desk = Desk(PlainSubprocess(), tmp_path)
-    handles = [await desk.start(f"sleep {mark}") for _ in range(MOST)]
+    handles = [await desk.start(f"sleep {mark}") for _ in range(MAX_COMMANDS)]
     with pytest.raises(ToolFailed, match=f"4 commands run.*{handles[0]}"):
         await desk.start("true")
     other = Desk(PlainSubprocess(), tmp_path / "other")
@@ -99,7 +99,7 @@ async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
         await other.check(handles[0])
     await desk.check(handles[0], "stop")
     await desk.start("true")
-    assert desk.background.halt(tmp_path) >= MOST - 1
+    assert desk.background.halt(tmp_path) >= MAX_COMMANDS - 1
     assert "has been running" in await other.check(elsewhere)
     assert desk.background.halt() == 1
     await desk.background.close()

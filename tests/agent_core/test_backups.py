@@ -6,7 +6,7 @@ import pytest
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.tools.backups import MOST, Back, bind, preview, roll_back
+from agent_core.tools.backups import MAX_STEPS, Back, bind, preview, roll_back
 from agent_core.tools.files import Write, write
 
 
@@ -83,12 +83,12 @@ def test_the_order_holds_though_the_clock_stands_still(
 
 def test_undone_states_are_bounded_too(tmp_path: Path) -> None:
     put(tmp_path, "first\n")
-    for n in range(MOST + 5):
+    for n in range(MAX_STEPS + 5):
         put(tmp_path, f"{n}\n")
         back(tmp_path)
     kept = list((tmp_path / ".turnkeeper/backups/d").iterdir())
-    assert len([one for one in kept if one.name.endswith(".undone")]) == MOST
-    assert len(kept) == MOST + 1
+    assert len([one for one in kept if one.name.endswith(".undone")]) == MAX_STEPS
+    assert len(kept) == MAX_STEPS + 1
     assert (tmp_path / "d/a.txt").read_text() == "first\n"
 
 

@@ -182,7 +182,7 @@ async def test_stop_and_cancellation_end_it(desk: Desk) -> None:
 async def test_the_one_that_was_idle_longest_makes_room(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shells, "MOST", 2)
+    monkeypatch.setattr(shells, "MAX_SHELLS", 2)
     marks = [a_mark() for _ in range(3)]
     top = desk.workspace
     for mark in marks:

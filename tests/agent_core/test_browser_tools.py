@@ -27,7 +27,7 @@ from agent_core.tools.browser import chromium, state
 from agent_core.tools.browser import desk as desk_module
 from agent_core.tools.browser.acts import Act
 from agent_core.tools.browser.browser import Browser
-from agent_core.tools.browser.desk import MOST_TABS, _keep
+from agent_core.tools.browser.desk import MAX_TABS, _keep
 from agent_core.tools.browser.proxy import GuardedProxy, _resolve
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
@@ -333,7 +333,7 @@ async def test_no_page_reaches_what_is_inside(hand: Hand, site: WebPages, inside
     assert inside.came == []
     desk = hand.browser.at_work(hand.workspace)
     assert desk is not None
-    await until(lambda: len(desk.context.pages) <= MOST_TABS)
+    await until(lambda: len(desk.context.pages) <= MAX_TABS)
     for label in ("“local”", "“written”"):
         said = await hand.use("click_element", index=hand.number(label))
         assert f"URL: {site.url}/bad" in said
@@ -593,11 +593,11 @@ def test_the_driver_is_imported_when_a_browser_is_wanted() -> None:
 
 
 def test_old_pictures_make_room(tmp_path: Path) -> None:
-    for n in range(state.MOST_SHOTS + 3):
+    for n in range(state.MAX_SHOTS + 3):
         (tmp_path / f"{n}.jpg").write_bytes(b"")
         os.utime(tmp_path / f"{n}.jpg", (n, n))
     (tmp_path / "kept.txt").write_text("")
     state._thin_out(tmp_path, tmp_path.resolve())
     left = {one.name for one in tmp_path.iterdir()}
-    assert len(left) == state.MOST_SHOTS + 1 and "kept.txt" in left
+    assert len(left) == state.MAX_SHOTS + 1 and "kept.txt" in left
     assert not left & {"0.jpg", "1.jpg", "2.jpg"}

@@ -74,7 +74,7 @@ def test_what_is_hostile_is_read_within_bounds(monkeypatch: pytest.MonkeyPatch) 
     sixteen = parse("a;b\n1,5;x\n".encode("utf-16"))
     assert [(one.name, one.kind) for one in sixteen.columns] == [("a", "number"), ("b", "text")]
     assert parse(b"a\0b,c\n=1+1,2\n").columns[0].kind == "text"
-    monkeypatch.setattr("agent_core.tools.code.charts.table.MOST_CELLS", 100)
+    monkeypatch.setattr("agent_core.tools.code.charts.table.MAX_CELLS", 100)
     cut = sheet("a,b\n" + "1,2\n" * 200)
     assert cut.cut and cut.rows < 60 and "the file has more" in describe(cut)
 

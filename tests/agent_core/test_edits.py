@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.orchestration.edits import apply, edited
-from agent_core.orchestration.plan import MOST_STEPS, Plan, moved, problem, revised
+from agent_core.orchestration.plan import MAX_STEPS, Plan, moved, problem, revised
 from agent_core.plan_edit import PlanEdit
 from tests.agent_core.plan_values import ids, plan, states
 
@@ -47,7 +47,7 @@ def test_an_added_step_is_the_last_or_comes_before_another() -> None:
     both = after(last, action="add", text="look twice", before="b")
     assert ids(both.steps) == "a own2 b own1" and needs(both)["b"] == "a own2"
     assert edited(one, PlanEdit(action="add", text="x", before="a")) == "begun"
-    full = plan(*(f"s{n}" for n in range(MOST_STEPS)))
+    full = plan(*(f"s{n}" for n in range(MAX_STEPS)))
     assert edited(full, PlanEdit(action="add", text="x")) == "too_many"
 
 
@@ -81,7 +81,7 @@ def test_whatever_is_changed_the_plan_comes_to_an_end(moves: list[PlanEdit | str
         elif running := one.of("running"):
             one = moved(one, running[0].id, "done" if move == "end" else "failed")
     names = [step.id for step in one.steps]
-    assert len(set(names)) == len(names) <= MOST_STEPS
+    assert len(set(names)) == len(names) <= MAX_STEPS
     for step in one.of("running", "failed"):
         one = moved(one, step.id, "done")
     while one.ready:

@@ -8,7 +8,7 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.handoffs import artifacts
 from agent_core.handoffs.artifacts import collect, told
-from agent_core.handoffs.count import MOST, counted
+from agent_core.handoffs.count import MAX_HANDOFFS, counted
 from agent_core.journal import Journal
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
@@ -27,7 +27,7 @@ def test_the_newest_files_that_fit(tmp_path: Path) -> None:
     (tmp_path / "sub" / "deep.csv").write_text("a,b")
     (tmp_path / "image.png").write_bytes(b"\0")
     found = names(tmp_path)
-    assert len(found) == artifacts.MOST_FILES and found[0] == "sub/deep.csv"
+    assert len(found) == artifacts.MAX_FILES and found[0] == "sub/deep.csv"
     assert found[1:] == [f"{n}.txt" for n in range(13, 4, -1)] and "image.png" not in found
     assert names(tmp_path, "sub/*") == ["sub/deep.csv"]
     assert names(tmp_path, "*.png") == ["image.png"]
@@ -36,7 +36,7 @@ def test_the_newest_files_that_fit(tmp_path: Path) -> None:
 def test_what_is_too_large_or_outside_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifacts, "MOST_BYTES", 10)
+    monkeypatch.setattr(artifacts, "MAX_BYTES", 10)
     (tmp_path / "big.txt").write_text("x" * 11)
     with pytest.raises(ToolFailed, match="too large"):
         collect(tmp_path)
@@ -86,4 +86,4 @@ async def test_three_times_a_turn_over_all_branches_and_lives() -> None:
         went = await drive(turn, code)  # type: ignore[arg-type]
         await turn.journal.barrier()
         assert sorted(went.values()) == [False, True, True, True]  # type: ignore[attr-defined]
-    assert len(disk.records) == MOST + 1 and len(failed) == 2
+    assert len(disk.records) == MAX_HANDOFFS + 1 and len(failed) == 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_core.context.compression import PICTURE, estimate
-from agent_core.context.pictures import MOST_SHOWN, kind, shown
+from agent_core.context.pictures import MAX_SHOWN, kind, shown
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Text, text_of, user
 from agent_core.models.port import Model, Request
@@ -93,7 +93,7 @@ async def test_a_refusal_for_another_reason_is_what_is_told(
 
 
 async def test_the_newest_are_shown_and_what_is_gone_is_named() -> None:
-    large = MOST_SHOWN // 2 - 100
+    large = MAX_SHOWN // 2 - 100
     history = (
         user("1", (one("old", large),)),
         user("2", (one("newer", large), one("gone"))),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agent_core.orchestration.plan import (
     CONTEXT,
-    MOST_STEPS,
+    MAX_STEPS,
     Plan,
     Step,
     active_context,
@@ -46,7 +46,7 @@ def test_what_cannot_be_worked_off_is_said_in_words() -> None:
     assert problem(plan("a c", "b a", "c b", "d")) == "These steps wait for each other: a, b, c."
     assert "wait for each other: a" in problem(plan("a a"))
     assert "two steps" in problem(plan("a", "a"))
-    assert "too many" in problem(plan(*(f"s{n}" for n in range(MOST_STEPS + 1))))
+    assert "too many" in problem(plan(*(f"s{n}" for n in range(MAX_STEPS + 1))))
     assert "what to do" in problem(Plan(title="", steps=(Step(id="a", description=" "),)))
     assert "'a'" in problem(moved(plan("a", "b a"), "a", "failed")), "b could never begin"
 

@@ -7,7 +7,7 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.messages import Output
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.send import MOST_BYTES, Kept, Send, send_tool
+from agent_core.tools.send import MAX_BYTES, Kept, Send, send_tool
 
 
 def context(workspace: Path) -> ToolContext:
@@ -50,7 +50,7 @@ async def test_nothing_outside_is_given(tmp_path: Path, workspace: Path, path: s
 
 async def test_too_large(tmp_path: Path, workspace: Path) -> None:
     with (workspace / "big").open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     with pytest.raises(ToolFailed, match="50 MB"):
         await give(tmp_path, "big")
 

@@ -52,7 +52,7 @@ async def test_nothing_else_is_reached(tmp_path: Path, monkeypatch: pytest.Monke
 
 @needs_bwrap
 async def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bwrap, "MOST_PROCESSES", 60)  # with 512 other tests could start nothing
+    monkeypatch.setattr(bwrap, "MAX_PROCESSES", 60)  # with 512 other tests could start nothing
     command = "for n in $(seq 100); do sleep 5 & done 2>&1 | grep -c -m1 esource"
     done = await run(BwrapSandbox(), command, tmp_path, 8.0)
     assert done.output.startswith("1")

@@ -468,7 +468,7 @@ async def test_an_answer_that_is_no_picture_is_said(answer: bytes, tmp_path: Pat
 async def test_an_answer_without_end_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_core.skills.images.generations.MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("agent_core.skills.images.generations.MAX_BYTES", 1_000_000)
     sent = 0
 
     async def reply(request: web.Request) -> web.StreamResponse:

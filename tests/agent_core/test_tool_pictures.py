@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_core.context.compression import PICTURE, estimate
-from agent_core.context.pictures import MOST_COUNTED, shown
+from agent_core.context.pictures import MAX_COUNTED, shown
 from agent_core.context.transcript import messages_of
 from agent_core.journal import Replied, ToolFinished, decode, encode
 from agent_core.messages import Message, Output, Picture, Text, ToolCall, ToolResult, user
@@ -136,12 +136,12 @@ async def test_the_record_keeps_it_and_a_replay_gives_it_back() -> None:
 async def test_the_oldest_go_in_leaps() -> None:
     """Between two leaps nothing is taken out of what was sent."""
     seen: list[set[str]] = []
-    for count in range(MOST_COUNTED - 2, MOST_COUNTED + 40):
+    for count in range(MAX_COUNTED - 2, MAX_COUNTED + 40):
         history = tuple(gave(one(str(n), 10)) for n in range(count))
         seen.append(set((await asked(*history)).pictures))
     losses = [before - after for before, after in zip(seen, seen[1:], strict=False)]
-    assert max(map(len, seen)) == MOST_COUNTED
-    assert [len(lost) for lost in losses if lost] == [MOST_COUNTED // 2]
+    assert max(map(len, seen)) == MAX_COUNTED
+    assert [len(lost) for lost in losses if lost] == [MAX_COUNTED // 2]
 
 
 def test_it_counts_in_the_room() -> None:

@@ -220,7 +220,7 @@ async def test_size_time_and_kind_are_limited(
     site.pages["/big"] = Answer(b"x" * 200_000)
     site.pages["/zip"] = Answer(b"PK", mime="application/zip")
     site.pages["/none"] = Answer("", 503)
-    monkeypatch.setattr(fetch, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(fetch, "MAX_BYTES", 100_000)
     for path, why in (("/big", "larger"), ("/zip", "application/zip"), ("/none", "503")):
         with pytest.raises(ToolFailed, match=why):
             await fetcher.get(site.url + path)

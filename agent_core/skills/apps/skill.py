@@ -24,7 +24,7 @@ from agent_core.skills.contract import (
 )
 from agent_core.skills.files import slug
 
-MOST_FILES = 15
+MAX_FILES = 15
 SAID = 1_500
 """Characters of what a command gave that are handed on."""
 
@@ -57,7 +57,7 @@ _PLAN: Schema = fields(
         "files": {
             "type": "array",
             "minItems": 1,
-            "maxItems": MOST_FILES,
+            "maxItems": MAX_FILES,
             "items": fields({"path": text("", 200), "purpose": text("", 1_000)}),
         },
     }
@@ -136,9 +136,7 @@ async def _planned(context: SkillContext, wish: str, framework: str) -> _Plan:
     choose = named if framework else CHOOSE.format(known=", ".join(FRAMEWORKS))
     stack = STACKS.get(cast(Framework, framework))
     ready = ", ".join(stack.files("app")) if stack is not None else "the package's manifest"
-    ask = PLAN.format(
-        description=wish, framework=choose, most=MOST_FILES, ready=ready or "no files"
-    )
+    ask = PLAN.format(description=wish, framework=choose, most=MAX_FILES, ready=ready or "no files")
     made = await context.think_as("max", ask, _PLAN)
     plan = msgspec.convert(made, _Plan)
     return msgspec.structs.replace(plan, framework=framework) if framework else plan

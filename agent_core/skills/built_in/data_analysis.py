@@ -15,7 +15,7 @@ from agent_core.skills.contract import (
 )
 from agent_core.skills.files import slug
 
-MOST_TRIES = 3
+MAX_TRIES = 3
 HEAD = 15
 """Lines of each file that the model sees before it plans."""
 OUTPUT = 6_000
@@ -103,7 +103,7 @@ async def _heads(context: SkillContext, files: tuple[str, ...]) -> str:
 async def _ran(context: SkillContext, path: str) -> str:
     """What the program gave, after as many tries as it takes; ToolFailed where none went well."""
     ask, output = PROGRAM, ""
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         code = code_in(await context.think("pro", ask))
         await context.tool("write_file", {"path": path, "content": code})
         run: Wanted = ("run_command", {"command": f"python3 {path}", "timeout": 30})
@@ -112,4 +112,4 @@ async def _ran(context: SkillContext, path: str) -> str:
         if result.command is not None and result.command.exit_code == 0:
             return output
         ask = MEND.format(output=output[-OUTPUT:])
-    raise ToolFailed(f"The program {path} failed {MOST_TRIES} times. At last:\n{output[-OUTPUT:]}")
+    raise ToolFailed(f"The program {path} failed {MAX_TRIES} times. At last:\n{output[-OUTPUT:]}")

@@ -13,7 +13,7 @@ from agent_core.errors import ModelFailed
 from agent_core.models.wire import Line
 from agent_core.settings import Endpoint
 
-MOST_BYTES = 68_000_000
+MAX_BYTES = 68_000_000
 """Of an answer: a file as large as can be given to people, in base64."""
 
 
@@ -48,7 +48,7 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
                 async with aclosing(pieces):
                     async for piece in pieces:
                         content += piece
-                        if len(content) > MOST_BYTES:
+                        if len(content) > MAX_BYTES:
                             raise ModelFailed("The provider sent far too much.", "malformed")
                 return bytes(content)
     except openai.APIStatusError as error:

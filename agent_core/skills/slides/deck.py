@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pptx.slide import Slide
     from pptx.text.text import TextFrame
 
-MOST_SLIDES, MOST_POINTS = 40, 10
+MAX_SLIDES, MAX_POINTS = 40, 10
 _WIDE, _HIGH, _MARGIN = 13.333, 7.5, 0.7
 """Inches of a slide of 16 to 9, and of its border."""
 _INK, _ACCENT = (0x1F, 0x29, 0x37), (0x25, 0x63, 0xEB)
@@ -22,7 +22,7 @@ class Page(BaseModel):
     """One slide."""
 
     title: str = Field(min_length=1, max_length=200)
-    points: list[str] = Field(default=[], max_length=MOST_POINTS)
+    points: list[str] = Field(default=[], max_length=MAX_POINTS)
     notes: str = Field(default="", max_length=4_000, description="For the speaker.")
 
 
@@ -31,7 +31,7 @@ class Deck(BaseModel):
 
     title: str = Field(min_length=1, max_length=200)
     subtitle: str = Field(default="", max_length=300)
-    slides: list[Page] = Field(min_length=1, max_length=MOST_SLIDES)
+    slides: list[Page] = Field(min_length=1, max_length=MAX_SLIDES)
 
 
 def written(deck: Deck) -> bytes:

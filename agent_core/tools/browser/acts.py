@@ -32,7 +32,7 @@ _NEEDS: dict[Action, tuple[str, ...]] = {
     "web_search": ("query",),
     "switch_tab": ("tab",),
 }
-MOST_OPTIONS = 100
+MAX_OPTIONS = 100
 UNSURE = (
     "It did not come to an end: {why}. It may or may not have taken effect. Look before you do it "
     "again."
@@ -194,7 +194,7 @@ async def _options(act: Act, desk: Desk) -> str:
     options = await desk.asked(element.evaluate(script))
     if not isinstance(options, list):
         raise ToolFailed(f"[{act.index}] is no list of options.")
-    for option in options[:MOST_OPTIONS]:
+    for option in options[:MAX_OPTIONS]:
         desk.notes.append(f"Option: {' '.join(str(option).split())[:200]}")
     return f"[{act.index}] has {len(options)} options."
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page, Request
 
 WIDTH, HEIGHT = 1280, 800
-MOST_TABS = 8
-MOST_NOTES = 10
-MOST_DOWNLOAD = 100_000_000
-MOST_DOWNLOADS = 20
+MAX_TABS = 8
+MAX_NOTES = 10
+MAX_DOWNLOAD = 100_000_000
+MAX_DOWNLOADS = 20
 QUIET = 0.3
 """Seconds in which what an action sets off has to begin."""
 SECONDS = 15.0
@@ -77,8 +77,8 @@ class Desk:
 
     async def open(self) -> "Page":
         """A new tab, which is worked in from now on."""
-        if len(self.context.pages) >= MOST_TABS:
-            raise ToolFailed(f"{MOST_TABS} tabs are open. Close one first.")
+        if len(self.context.pages) >= MAX_TABS:
+            raise ToolFailed(f"{MAX_TABS} tabs are open. Close one first.")
         page = await self.context.new_page()
         self.tab = self.context.pages.index(page)
         return page
@@ -139,7 +139,7 @@ class Desk:
         """No page opens tabs without end."""
         from playwright.async_api import Error
 
-        if len(self.context.pages) > MOST_TABS:
+        if len(self.context.pages) > MAX_TABS:
             with contextlib.suppress(Error):
                 await page.close()
             self.note("A page wanted to open too many tabs; the last ones were closed.")
@@ -172,9 +172,9 @@ class Desk:
         self.downloads += 1
         self._setting_off.set()
         try:
-            if self.downloads > MOST_DOWNLOADS:
+            if self.downloads > MAX_DOWNLOADS:
                 await download.cancel()
-                raise ToolFailed(f"There were {MOST_DOWNLOADS} already.")
+                raise ToolFailed(f"There were {MAX_DOWNLOADS} already.")
             kept = await asyncio.to_thread(
                 _keep, self.workspace, await download.path(), download.suggested_filename
             )
@@ -190,15 +190,15 @@ class Desk:
 
     def note(self, text: str) -> None:
         """For the next result."""
-        if len(self.notes) < MOST_NOTES:
+        if len(self.notes) < MAX_NOTES:
             self.notes.append(text)
 
 
 def _keep(workspace: Path, source: Path, suggested: str) -> str:
     """Copy a download to a free name below `downloads/`; its path."""
     with source.open("rb") as data:
-        if os.fstat(data.fileno()).st_size > MOST_DOWNLOAD:
-            raise ToolFailed(f"It is larger than {MOST_DOWNLOAD // 1_000_000} MB.")
+        if os.fstat(data.fileno()).st_size > MAX_DOWNLOAD:
+            raise ToolFailed(f"It is larger than {MAX_DOWNLOAD // 1_000_000} MB.")
         if why := paths.refused(f"{PLACE}/{file_name(suggested)}", write=True):
             raise ToolFailed(why)
         return paths.add(workspace, PLACE, suggested, data)

@@ -10,9 +10,9 @@ from agent_core.errors import ToolFailed
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle, Frame, JSHandle, Page
 
-MOST = 120
+MAX_ELEMENTS = 120
 """Elements that are told; those in sight come first."""
-MOST_FRAMES = 6
+MAX_FRAMES = 6
 TRIES = 3
 """To look at a frame that is just being replaced."""
 GONE = "There is no element [{number}] on the page any more. Look at its state again."
@@ -129,8 +129,8 @@ class Elements:
         seen: dict[int, Element] = {}
         where: dict[int, Frame] = {}
         self.left = 0
-        for frame in page.frames[:MOST_FRAMES]:
-            rows = await self._rows(frame, MOST - len(seen))
+        for frame in page.frames[:MAX_FRAMES]:
+            rows = await self._rows(frame, MAX_ELEMENTS - len(seen))
             for row in rows:
                 label = f"{row.kind} “{row.name}”" if row.name else row.kind
                 seen[row.number] = Element(

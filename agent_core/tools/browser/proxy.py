@@ -19,11 +19,11 @@ from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
 HEAD = 256 * 1024
 """Bytes of a request's or an answer's head."""
 PIECE = 1 << 16
-MOST_CARRIED = 300_000_000
+MAX_CARRIED = 300_000_000
 """Bytes of one connection in one direction: what is downloaded lies on the disk first."""
 SECONDS = 20.0
 """For a head, and for a connection."""
-MOST_NOTED = 64
+MAX_NOTED = 64
 _HOP = (b"connection:", b"keep-alive:", b"proxy-", b"te:", b"trailer:")
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
@@ -43,7 +43,7 @@ class GuardedProxy:
         self._resolve = resolve or _resolve
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[object]] = set()
-        self._barred: deque[tuple[str, str]] = deque(maxlen=MOST_NOTED)
+        self._barred: deque[tuple[str, str]] = deque(maxlen=MAX_NOTED)
 
     async def open(self) -> str:
         """Begin to listen; the proxy's address."""
@@ -181,7 +181,7 @@ async def _heads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    left = MOST_CARRIED
+    left = MAX_CARRIED
     while left > 0 and (data := await reader.read(PIECE)):
         left -= len(data)
         writer.write(data)

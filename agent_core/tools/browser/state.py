@@ -20,11 +20,11 @@ from agent_core.tools.web.port import Fetched
 from agent_core.tools.web.tools import BEGINS, ENDS
 
 QUALITY = 70
-MOST_SHOTS = 100
+MAX_SHOTS = 100
 """Pictures that a workspace keeps; what was shown stays with its conversation all the same."""
 CONTENT = 7_000
 """Characters of a page's text in one result."""
-MOST_URL = 500
+MAX_URL = 500
 _SCROLL = "() => [Math.round(scrollY), document.documentElement.scrollHeight]"
 
 Keep = Callable[[Path, str], GivenFile]
@@ -49,7 +49,7 @@ async def output(told: Told, desk: Desk, context: ToolContext, keep: Keep) -> Ou
     lines = [*notes, *await _state(desk), *content]  # what is the page's own word comes last
     shot = await desk.shot(QUALITY)
     words = f"{head}\n{told.said}\n{marked(lines)}"
-    browsed = Browsed(action=told.action, url=desk.page.url[:MOST_URL])
+    browsed = Browsed(action=told.action, url=desk.page.url[:MAX_URL])
     if not shot:
         return Output(text=words, browsed=browsed)
     picture = await asyncio.to_thread(_kept, shot, context, keep)
@@ -100,10 +100,10 @@ async def _state(desk: Desk) -> list[str]:
     except Error:
         top, height, title = 0, 0, "(the page is just changing)"
     tabs = desk.context.pages
-    others = [f"Tab {n}: {tab.url[:MOST_URL]}" for n, tab in enumerate(tabs) if n != desk.tab]
+    others = [f"Tab {n}: {tab.url[:MAX_URL]}" for n, tab in enumerate(tabs) if n != desk.tab]
     left = desk.elements.left
     return [
-        f"URL: {page.url[:MOST_URL]}",
+        f"URL: {page.url[:MAX_URL]}",
         f"Title: {title}",
         f"Tab {desk.tab} of {len(tabs)}",
         *others,
@@ -127,10 +127,10 @@ def _kept(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
 def _thin_out(workspace: Path, folder: Path) -> None:
     """The oldest pictures make room."""
     shots = [one for one in paths.list_names(workspace, folder) if one.endswith(".jpg")]
-    if len(shots) <= MOST_SHOTS:
+    if len(shots) <= MAX_SHOTS:
         return
     infos = {one: paths.status(workspace, folder / one) for one in shots}
     ages = {one: info.st_mtime for one, info in infos.items() if info is not None}
-    for old in sorted(ages, key=lambda one: ages[one])[: len(shots) - MOST_SHOTS]:
+    for old in sorted(ages, key=lambda one: ages[one])[: len(shots) - MAX_SHOTS]:
         with contextlib.suppress(ToolFailed, OSError):  # a command of the workspace was faster
             paths.remove(workspace, folder / old)

@@ -15,7 +15,7 @@ from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser import acts, memory
 from agent_core.tools.browser.acts import TOUCHES, Act
 from agent_core.tools.browser.browser import Browser
-from agent_core.tools.browser.state import MOST_URL, Keep, Told, content, marked, output
+from agent_core.tools.browser.state import MAX_URL, Keep, Told, content, marked, output
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web.port import Search
 from agent_core.tools.web.tools import ReadPage, host_rule
@@ -223,7 +223,7 @@ async def _work(works: Works, act: Act, context: ToolContext) -> Output:
     if browser.at_work(workspace) is None:
         before = (await asyncio.to_thread(memory.recall, workspace)).url
         if act.action not in acts.TRAVELS:
-            raise ToolFailed(LOST.format(url=before[:MOST_URL]) if before else NONE_OPEN)
+            raise ToolFailed(LOST.format(url=before[:MAX_URL]) if before else NONE_OPEN)
     async with browser.desk(workspace) as desk:
         from playwright.async_api import Error
 
@@ -244,7 +244,7 @@ async def _work(works: Works, act: Act, context: ToolContext) -> Output:
 
 
 def _anew(before: str) -> str:
-    return f"\n{NEW.format(url=before[:MOST_URL])}" if before else ""
+    return f"\n{NEW.format(url=before[:MAX_URL])}" if before else ""
 
 
 async def _searched(search: Search, query: str) -> Output:

@@ -79,8 +79,8 @@ def _picture(path: str, workspace: Path, kept: Kept) -> Picture:
         mime, size = pictures.kind(file.read(12)), os.fstat(file.fileno()).st_size
     if not mime:
         raise ToolFailed(f"{path} is no picture that can be shown: PNG, JPEG, GIF or WebP.")
-    if size > pictures.MOST_BYTES:
-        most = pictures.MOST_BYTES // 1_000_000
+    if size > pictures.MAX_BYTES:
+        most = pictures.MAX_BYTES // 1_000_000
         raise ToolFailed(f"{path} is larger than {most} MB. Make it smaller by a command.")
     given = kept.keep(workspace, path)
     return Picture(ref=given.ref, path=path, mime=mime, size=given.size)

@@ -11,7 +11,7 @@ _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMED = 3.0
 """A word in the name counts so many times one in the description."""
-LEAST_STEM = 4
+MIN_STEM = 4
 """Letters that two words must begin with alike to count as one word's forms."""
 
 
@@ -45,7 +45,7 @@ def _alike(one: str, other: str) -> float:
     if one == other:
         return 1.0
     short, long = sorted((one, other), key=len)
-    return 0.6 if len(short) >= LEAST_STEM and long.startswith(short) else 0.0
+    return 0.6 if len(short) >= MIN_STEM and long.startswith(short) else 0.0
 
 
 def _words(text: str) -> tuple[str, ...]:

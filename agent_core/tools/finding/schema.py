@@ -8,7 +8,7 @@ import msgspec
 from pydantic import JsonValue, RootModel
 
 Schema: TypeAlias = dict[str, object]
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 
 
 class Given(RootModel[dict[str, JsonValue]]):
@@ -39,7 +39,7 @@ def faults(schema: Schema, arguments: object) -> tuple[str, ...]:
         for fault in _kind()(schema, registry=Registry()).iter_errors(arguments):
             path = ".".join(str(part) for part in fault.absolute_path)
             found.append(f"{path or 'arguments'}: {fault.message}"[:300])
-            if len(found) == MOST_FAULTS:
+            if len(found) == MAX_FAULTS:
                 break
     except Exception:  # noqa: BLE001  # a stranger's schema is wrong: the server has the last word
         return tuple(found)

@@ -15,7 +15,7 @@ from agent_core.context.todo import write
 from agent_core.errors import ToolFailed
 from agent_core.events import PlanMade, TodoChanged
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.plan import MOST_STEPS, Plan, Step, checklist, title
+from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, checklist, title
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
@@ -36,7 +36,7 @@ class Todo(BaseModel):
     """Arguments of todo."""
 
     items: list[Item] | None = Field(
-        default=None, max_length=MOST_STEPS, description="The whole list anew; none: read it."
+        default=None, max_length=MAX_STEPS, description="The whole list anew; none: read it."
     )
 
 

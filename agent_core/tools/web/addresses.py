@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-MOST_URL = 4_000
+MAX_URL = 4_000
 
 _NETWORKS = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
@@ -78,7 +78,7 @@ def _hidden(address: Address) -> tuple[Address, ...]:
 def read_url(text: str) -> Target:
     """`text` as a URL of the web. Raises Unreachable where its grammar is not plain: what one
     parser takes for a host, another takes for something else."""
-    if len(text) > MOST_URL or _ODD.search(text) or any(map(_invisible, text)):
+    if len(text) > MAX_URL or _ODD.search(text) or any(map(_invisible, text)):
         raise Unreachable("The URL is too long or has characters that no URL has.")
     if not re.match(r"https?://[^/?#]", text, re.IGNORECASE):
         raise Unreachable("Only http:// and https:// URLs can be read.")

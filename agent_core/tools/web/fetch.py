@@ -18,7 +18,7 @@ from agent_core.errors import ToolFailed
 from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
 from agent_core.tools.web.port import Fetched
 
-MOST_BYTES = 10_000_000
+MAX_BYTES = 10_000_000
 SECONDS = 20.0
 HOPS = 5
 PIECE = 1 << 16
@@ -108,8 +108,8 @@ async def _body(answer: aiohttp.ClientResponse) -> bytes:
     pieces, size = [], 0
     async for piece in answer.content.iter_chunked(PIECE):
         size += len(piece)
-        if size > MOST_BYTES:
-            raise ToolFailed(f"{answer.url} is larger than {MOST_BYTES // 1_000_000} MB.")
+        if size > MAX_BYTES:
+            raise ToolFailed(f"{answer.url} is larger than {MAX_BYTES // 1_000_000} MB.")
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -9,7 +9,7 @@ from agent_core.errors import ToolFailed
 from agent_core.tools.web.port import Fetch, Fetched
 
 MARKUP = ("text/html", "application/xhtml+xml")
-MOST_TEXT = 400_000
+MAX_TEXT = 400_000
 """Characters of a page that are kept at all."""
 
 
@@ -34,7 +34,7 @@ async def read(fetch: Fetch, url: str, links: bool = True, stay: bool = False) -
         title, text = "", _decoded(found)
     if not text.strip():
         raise ToolFailed(f"{found.url} holds no text that can be read; it may need a browser.")
-    return Page(url=found.url, title=title or found.url, text=_tidy(text)[:MOST_TEXT])
+    return Page(url=found.url, title=title or found.url, text=_tidy(text)[:MAX_TEXT])
 
 
 def _extract(found: Fetched, links: bool) -> tuple[str, str]:

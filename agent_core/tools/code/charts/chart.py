@@ -9,10 +9,10 @@ from agent_core.tools.code.charts.table import Column, Table
 
 Shape: TypeAlias = Literal["line", "bar", "scatter", "histogram", "pie", "box"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-MOST_BARS = 60
-MOST_SLICES = 12
-MOST_SERIES = 12
-MOST_POINTS = 20_000
+MAX_BARS = 60
+MAX_SLICES = 12
+MAX_SERIES = 12
+MAX_POINTS = 20_000
 
 
 class Chart(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ def proposed(table: Table, data: str, title: str) -> Chart:
     numbers = tuple(one.name for one in table.columns if one.kind == "number")
     dates = [one.name for one in table.columns if one.kind == "date"]
     words = [one for one in table.columns if one.kind == "text"]
-    few = [one.name for one in words if len(set(one.cells)) <= MOST_BARS]
+    few = [one.name for one in words if len(set(one.cells)) <= MAX_BARS]
     if dates and numbers:
         return Chart(data=data, kind="line", x=dates[0], y=numbers[:4], title=title)
     if few:
@@ -64,8 +64,8 @@ def proposed(table: Table, data: str, title: str) -> Chart:
 
 def drawing(chart: Chart, table: Table) -> Drawing:
     """The chart worked out over its table; ToolFailed with what does not fit."""
-    if len(chart.y) > MOST_SERIES:
-        raise ToolFailed(f"A chart shows at most {MOST_SERIES} columns.")
+    if len(chart.y) > MAX_SERIES:
+        raise ToolFailed(f"A chart shows at most {MAX_SERIES} columns.")
     columns = tuple(map(table.column, chart.y))
     for one in columns:
         if one.kind != "number":
@@ -95,7 +95,7 @@ def _summed(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
     if chart.kind == "pie" and len(columns) > 1:
         raise ToolFailed("A pie chart shows one column of numbers.")
     places = {label: n for n, label in enumerate(dict.fromkeys(x.cells))}
-    most = MOST_SLICES if chart.kind == "pie" else MOST_BARS
+    most = MAX_SLICES if chart.kind == "pie" else MAX_BARS
     if len(places) > most:
         raise ToolFailed(
             f"The column {x.name!r} has {len(places):,} different values; a {chart.kind} chart "
@@ -117,8 +117,8 @@ def _summed(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
 def _points(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
     if not columns:
         raise ToolFailed(f"A {chart.kind} chart needs columns of numbers in y.")
-    if len(x.cells) > MOST_POINTS:
-        raise ToolFailed(f"A {chart.kind} chart shows at most {MOST_POINTS:,} rows. Group them.")
+    if len(x.cells) > MAX_POINTS:
+        raise ToolFailed(f"A {chart.kind} chart shows at most {MAX_POINTS:,} rows. Group them.")
     places: tuple[str | float | None, ...] = x.cells
     scale: Literal["number", "date", "text"] = "text"
     if x.kind == "number":

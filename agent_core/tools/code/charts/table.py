@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from agent_core.errors import ToolFailed
 
-MOST_ROWS = 200_000
-MOST_COLUMNS = 200
-MOST_CELLS = 3_000_000
+MAX_ROWS = 200_000
+MAX_COLUMNS = 200
+MAX_CELLS = 3_000_000
 """All of them are in memory for a moment."""
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 """Columns that are described."""
 
 Kind: TypeAlias = Literal["number", "date", "text", "empty"]
@@ -49,7 +49,7 @@ class Table(Struct, frozen=True, kw_only=True):
         for one in self.columns:
             if one.name == name:
                 return one
-        known = ", ".join(column.name for column in self.columns[:MOST_SHOWN])
+        known = ", ".join(column.name for column in self.columns[:MAX_SHOWN])
         raise ToolFailed(f"There is no column {name!r}. Columns: {known}.")
 
 
@@ -62,10 +62,10 @@ def parse(data: bytes) -> Table:
     cells, cut = 0, False
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            cut = len(rows) > MOST_ROWS or cells > MOST_CELLS
+            cut = len(rows) > MAX_ROWS or cells > MAX_CELLS
             if cut:
                 break
-            kept = [cell.strip() for cell in row[:MOST_COLUMNS]]
+            kept = [cell.strip() for cell in row[:MAX_COLUMNS]]
             if any(kept):
                 rows.append(kept)
                 cells += len(kept)
@@ -85,8 +85,8 @@ def describe(table: Table) -> str:
     """The columns in words, a line each."""
     lines = [f"{table.rows:,} rows{' (the file has more)' if table.cut else ''}, "]
     lines[0] += f"{len(table.columns)} columns:"
-    lines += [f"- {one.name}: {_said(one)}" for one in table.columns[:MOST_SHOWN]]
-    if (more := len(table.columns) - MOST_SHOWN) > 0:
+    lines += [f"- {one.name}: {_said(one)}" for one in table.columns[:MAX_SHOWN]]
+    if (more := len(table.columns) - MAX_SHOWN) > 0:
         lines.append(f"- and {more} more columns")
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ from agent_core.tools.code.charts.table import Table, describe, parse
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import Kept
 
-MOST_BYTES = 30_000_000
+MAX_BYTES = 30_000_000
 """Of a CSV file."""
 LIMIT = 60.0
 _NOT_THERE = (
@@ -117,9 +117,9 @@ def prepare(wanted: Prepare, workspace: Path) -> Output:
 
 def _table(path: str, workspace: Path) -> Table:
     with paths.open_read(workspace, path) as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ToolFailed(f"{path} has over {MOST_BYTES // 1_000_000} MB. Group the data first.")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ToolFailed(f"{path} has over {MAX_BYTES // 1_000_000} MB. Group the data first.")
     return parse(data)
 
 
@@ -182,7 +182,7 @@ def _bind(wanted: Visualize, workspace: Path) -> str:
     try:
         path = msgspec.json.decode(said, type=Chart).data
         with paths.open_read(workspace, path) as file:
-            data = hashlib.sha256(file.read(MOST_BYTES + 1)).hexdigest()
+            data = hashlib.sha256(file.read(MAX_BYTES + 1)).hexdigest()
     except (ToolFailed, msgspec.DecodeError, RecursionError):
         data = ""
     return f"{said}\n{data}"
