@@ -66,3 +66,12 @@ async def rig(
     strict = request.node.get_closest_marker("bugs_are_told") is None
     async with living(tmp_path, strict=strict) as made:
         yield made
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[object]:
+    """A folder and servers for real gateway processes, which are killed at the end."""
+    from tests.gateway.process import peopled
+
+    async with peopled(tmp_path) as made:
+        yield made

@@ -28,7 +28,7 @@ def plan(steps: object = STEPS) -> str:
     return json.dumps({"steps": steps})
 
 
-class World:
+class TurnRig:
     """One life: a model that answers from a table, and who watches."""
 
     def __init__(self, folder: Path, **answers: str | Exception) -> None:

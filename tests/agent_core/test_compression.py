@@ -43,7 +43,7 @@ class Company:
         return lambda *_: ()
 
 
-class World:
+class CompressionRig:
     """A model that summarises, and a journal that is kept from one life to the next."""
 
     def __init__(self, *answers: str | ModelFailed) -> None:
@@ -78,7 +78,9 @@ class World:
         return Asking(complete=self.complete, limit=5.0)
 
 
-def growing(world: World, rounds: int, seen: list[tuple[Message, ...]], room: Room) -> None:
+def growing(
+    world: CompressionRig, rounds: int, seen: list[tuple[Message, ...]], room: Room
+) -> None:
     async def code(scope: Scope) -> None:
         window, messages = Window(room, request="find it"), (user("find it"),)
         for n in range(rounds):
@@ -92,7 +94,7 @@ ROOM = Room(limit=1_000, keep=4)
 
 
 def test_rounds_are_never_split_and_earlier_summaries_are_folded_in() -> None:
-    world, seen = World("first", "second", "third"), []
+    world, seen = CompressionRig("first", "second", "third"), []
     growing(world, 20, seen, ROOM)
     assert len(world.asked) == 3 and "first" in world.asked[1] and "second" in world.asked[2]
     for messages in seen:
@@ -110,7 +112,7 @@ def test_rounds_are_never_split_and_earlier_summaries_are_folded_in() -> None:
 @pytest.mark.parametrize("summary", ["so far", ModelFailed("down")])
 def test_a_word_on_the_way_is_not_taken_for_the_request(summary: str | ModelFailed) -> None:
     """Neither a notice among the last messages nor one among those that are compressed."""
-    world, seen = World(*[summary] * 20), []
+    world, seen = CompressionRig(*[summary] * 20), []
 
     async def code(scope: Scope) -> None:
         window, messages = Window(ROOM, request="find it"), (user("find it\n\n[Planning]"),)
@@ -127,30 +129,30 @@ def test_a_word_on_the_way_is_not_taken_for_the_request(summary: str | ModelFail
 
 
 def test_a_replay_sees_the_same_and_asks_nobody() -> None:
-    world, first, again = World("first", "second", "third"), [], []
+    world, first, again = CompressionRig("first", "second", "third"), [], []
     growing(world, 20, first, ROOM)
     growing(world, 20, again, ROOM)
     assert again == first and len(world.asked) == 3
 
 
 def test_without_a_summary_the_oldest_is_left_out() -> None:
-    world, seen = World(*[ModelFailed("down")] * 9), []
+    world, seen = CompressionRig(*[ModelFailed("down")] * 9), []
     growing(world, 12, seen, ROOM)
     assert "left out here" in text_of(seen[-1][0]) and "find it" in text_of(seen[-1][0])
     check_order(seen[-1])
 
 
 def test_switched_off_it_is_cut_only_where_the_window_ends() -> None:
-    world, seen = World(), []
+    world, seen = CompressionRig(), []
     growing(world, 12, seen, Room(limit=0, most=1_000, keep=4))
     assert world.asked == [] and "left out here" in text_of(seen[-1][0])
     seen.clear()
-    growing(World(), 12, seen, Room())
+    growing(CompressionRig(), 12, seen, Room())
     assert len(seen[-1]) == 23
 
 
 def test_the_real_count_of_tokens_decides_where_it_is_known() -> None:
-    world = World("summary")
+    world = CompressionRig("summary")
 
     async def code(scope: Scope) -> None:
         window, messages = Window(ROOM), tuple(user(f"m{n} {LONG}") for n in range(6))
@@ -164,7 +166,7 @@ def test_the_real_count_of_tokens_decides_where_it_is_known() -> None:
 
 
 def test_what_shall_be_remembered_is_asked_for_first() -> None:
-    world, flushed = World("summary"), []
+    world, flushed = CompressionRig("summary"), []
 
     async def flush(scope: Scope, messages: tuple[Message, ...]) -> None:
         assert not world.asked

@@ -39,7 +39,7 @@ async def server() -> AsyncIterator[ModelServer]:
     await server.close()
 
 
-class Rig:
+class HookRig:
     """An agent with a tool that says what it was called with."""
 
     def __init__(self, server: ModelServer, folder: Path) -> None:
@@ -71,12 +71,12 @@ class Rig:
 
 
 @pytest.fixture
-def rig(server: ModelServer, tmp_path: Path) -> Rig:
+def rig(server: ModelServer, tmp_path: Path) -> HookRig:
     server.script(Call("note", '{"text": "x"}'), Say("done"))
-    return Rig(server, tmp_path)
+    return HookRig(server, tmp_path)
 
 
-async def test_a_text_before_the_call_refuses_it(rig: Rig) -> None:
+async def test_a_text_before_the_call_refuses_it(rig: HookRig) -> None:
     seen: list[HookedCall] = []
 
     def pre(call: HookedCall) -> str | None:
@@ -89,7 +89,7 @@ async def test_a_text_before_the_call_refuses_it(rig: Rig) -> None:
     assert seen[0].workspace == rig.folder
 
 
-async def test_none_lets_it_be_and_a_text_takes_the_results_place(rig: Rig) -> None:
+async def test_none_lets_it_be_and_a_text_takes_the_results_place(rig: HookRig) -> None:
     async def pre(call: HookedCall) -> None:
         await asyncio.sleep(0)
 
@@ -104,7 +104,7 @@ async def test_none_lets_it_be_and_a_text_takes_the_results_place(rig: Rig) -> N
 
 async def test_a_failure_is_rewritten_too(server: ModelServer, tmp_path: Path) -> None:
     server.script(Call("note", '{"text": "bad"}'), Say("done"))
-    rig = Rig(server, tmp_path)
+    rig = HookRig(server, tmp_path)
     assert await rig.run(post=lambda call, text: text.replace("hunter2", "[secret]")) == [
         "the password is [secret]"
     ]
@@ -137,7 +137,7 @@ def blocks(*_: object) -> str:
 
 
 async def test_a_coroutine_that_comes_too_late_is_closed(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: HookRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hooks, "SECONDS", 0.1)
     go, made = threading.Event(), list[Coroutine[None, None, str]]()
@@ -156,7 +156,7 @@ async def test_a_coroutine_that_comes_too_late_is_closed(
 
 @pytest.mark.parametrize("hook", [fails, cancels, leaves, says_a_number, hangs, blocks])
 async def test_one_that_fails_or_is_late(
-    rig: Rig,
+    rig: HookRig,
     hook: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -171,7 +171,7 @@ async def test_one_that_fails_or_is_late(
     assert [record.msg for record in caplog.records] == ["hook_failed"] * 2
 
 
-async def test_a_replay_does_not_ask_again(rig: Rig) -> None:
+async def test_a_replay_does_not_ask_again(rig: HookRig) -> None:
     """Cut off after the hook's word: what it said then holds, whatever it would say now."""
     await rig.run(pre=lambda call: "not then")
     journal = FileJournal(rig.folder / "journal")
@@ -189,7 +189,7 @@ async def test_a_replay_does_not_ask_again(rig: Rig) -> None:
 async def test_a_question_may_be_refused(server: ModelServer, tmp_path: Path) -> None:
     ask, note = Call("ask_user", '{"question": "?"}', id="a"), Call("note", '{"text": "y"}', id="b")
     server.script(Calls([ask, note]), Say("done"))
-    rig = Rig(server, tmp_path)
+    rig = HookRig(server, tmp_path)
     told = await rig.run(lambda call: "no" if call.name == "ask_user" else None, more=(ask_tool(),))
     assert told == ["Denied: no", "noted y"]
 

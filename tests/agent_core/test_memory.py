@@ -230,7 +230,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class World:
+class MemoryRig:
     """A journal that outlives its turns."""
 
     def __init__(self) -> None:
@@ -266,14 +266,14 @@ class World:
         return Reply(parts=(Text(text=self.answer),), model=name, provider="p", finish="stop")
 
 
-def saved(world: World) -> list[str]:
+def saved(world: MemoryRig) -> list[str]:
     events = [one.event for one in world.records if isinstance(one, Emitted)]
     return [event.text for event in events if isinstance(event, MemorySaved)]
 
 
 @pytest.mark.parametrize("writes", range(4))
 def test_killed_at_each_commit_a_change_is_stored_under_one_key(writes: int) -> None:
-    world, shelf = World(), Shelf()
+    world, shelf = MemoryRig(), Shelf()
 
     async def code(scope: Scope) -> None:
         await keep(scope, shelf, (add("one"), add("two")))
@@ -296,7 +296,7 @@ OLDER = (
 
 
 def test_a_flush_asks_once_and_keeps_what_people_said() -> None:
-    world, shelf = World(), Shelf()
+    world, shelf = MemoryRig(), Shelf()
     world.answer = "memory: The project is called Falcon.\n- user: Likes short answers."
     flush = flusher(shelf, world.complete, lambda: "flash")
     for _ in range(2):
@@ -313,12 +313,12 @@ def test_a_flush_asks_once_and_keeps_what_people_said() -> None:
 
 
 def test_switched_off_nobody_is_asked_and_a_failure_keeps_nothing() -> None:
-    world, shelf = World(), Shelf()
+    world, shelf = MemoryRig(), Shelf()
     shelf.off = True
     flush = flusher(shelf, world.complete, lambda: "flash")
     world.live(lambda scope: flush(scope, OLDER))
     assert not world.asked
-    world, shelf.off, world.answer = World(), False, ModelFailed("down")
+    world, shelf.off, world.answer = MemoryRig(), False, ModelFailed("down")
     world.answer = ModelFailed("down")
     flush = flusher(shelf, world.complete, lambda: "flash")
     world.live(lambda scope: flush(scope, OLDER))

@@ -24,12 +24,12 @@ from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.scope import Scope, Turn
 from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import Toolbox
-from tests.agent_core.orchestrator_rig import STEPS, World, events, plan, purpose
+from tests.agent_core.orchestrator_rig import STEPS, TurnRig, events, plan, purpose
 from tests.agent_core.scope_rig import Disk
 
 
 async def test_only_the_last_words_stream(tmp_path: Path) -> None:
-    world, disk = World(tmp_path), Disk()
+    world, disk = TurnRig(tmp_path), Disk()
     result = await world.run(disk)
     assert result.text == "final done" and world.streamed == "final done"
     assert world.asked[:3] == ["plan", "a", "check find"] and world.asked[-1] == "final"
@@ -40,7 +40,7 @@ async def test_only_the_last_words_stream(tmp_path: Path) -> None:
 
 
 async def test_tiers_are_kept_apart_and_a_chosen_model_serves_all(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = TurnRig(tmp_path)
     await world.run(Disk())
     assert {(purpose(r).partition(" ")[0], r.model) for r in world.requests} >= {
         ("plan", "pro"), ("check", "flash"), ("final", "pro"),
@@ -50,13 +50,13 @@ async def test_tiers_are_kept_apart_and_a_chosen_model_serves_all(tmp_path: Path
 
 async def test_a_kill_after_each_record_repeats_no_answer(tmp_path: Path) -> None:
     whole = Disk()
-    first = World(tmp_path)
+    first = TurnRig(tmp_path)
     expected = await first.run(whole)
     assert len(whole.records) > 20
     for count in range(len(whole.records) + 1):
         own = tmp_path / str(count)
         own.mkdir()
-        disk, world = Disk(whole.records[:count]), World(own)
+        disk, world = Disk(whole.records[:count]), TurnRig(own)
         assert await world.run(disk) == expected
         known = [r for r in whole.records[:count] if isinstance(r, Replied)]
         assert len(world.asked) == len(first.asked) - len(known), count
@@ -65,7 +65,7 @@ async def test_a_kill_after_each_record_repeats_no_answer(tmp_path: Path) -> Non
 
 
 async def test_what_a_step_found_stands_before_it_is_judged(tmp_path: Path) -> None:
-    world, disk = World(tmp_path), Disk()
+    world, disk = TurnRig(tmp_path), Disk()
     missing: list[str] = []
     step_of = {step["description"]: step["id"] for step in STEPS}
 
@@ -90,7 +90,7 @@ async def test_a_turn_begun_before_there_were_plans_stays_as_it_was() -> None:
 async def test_without_a_plan_the_request_is_answered_directly(
     tmp_path: Path, answer: str | Exception
 ) -> None:
-    world, disk = World(tmp_path, plan=answer), Disk()
+    world, disk = TurnRig(tmp_path, plan=answer), Disk()
     result = await world.run(disk)
     assert result.text == "first this, then that done"
     assert [m.role for m in result.messages] == ["user", "assistant"]
@@ -100,7 +100,7 @@ async def test_without_a_plan_the_request_is_answered_directly(
 
 async def test_a_circle_is_asked_about_once(tmp_path: Path) -> None:
     circle = [dict(STEPS[0], needs=["b"]), STEPS[1]]
-    world = World(tmp_path, plan=plan(circle))
+    world = TurnRig(tmp_path, plan=plan(circle))
     world.answers["That"] = plan()
     result = await world.run(Disk())
     assert result.text == "final done"
@@ -109,21 +109,21 @@ async def test_a_circle_is_asked_about_once(tmp_path: Path) -> None:
 
 
 async def test_a_provider_that_goes_away_ends_the_turn_with_its_word(tmp_path: Path) -> None:
-    world, disk = World(tmp_path, a=ModelFailed("The model is away.")), Disk()
+    world, disk = TurnRig(tmp_path, a=ModelFailed("The model is away.")), Disk()
     result = await world.run(disk)
     assert (result.text, result.finish) == ("", "error")
     assert world.asked == ["plan", "a"], "no re-plan helps against that"
 
 
 async def test_a_judge_that_is_away_lets_go_on_and_says_so(tmp_path: Path) -> None:
-    world, disk = World(tmp_path, check=ModelFailed("away")), Disk()
+    world, disk = TurnRig(tmp_path, check=ModelFailed("away")), Disk()
     assert (await world.run(disk)).text == "final done"
     assert {event.note for event in events(disk, StepEnded)} == {"not checked"}
 
 
 async def test_a_request_that_cannot_be_met_ends_with_what_is_known(tmp_path: Path) -> None:
     no = '{"ok": false, "why": "there is none"}'
-    world, disk = World(tmp_path, check=no, replan=plan([])), Disk()
+    world, disk = TurnRig(tmp_path, check=no, replan=plan([])), Disk()
     assert (await world.run(disk)).text == "final done"
     last = text_of(world.requests[-1].messages[-1])
     assert "[!] a: find (there is none)" in last and "[-] b: look" in last
@@ -132,7 +132,7 @@ async def test_a_request_that_cannot_be_met_ends_with_what_is_known(tmp_path: Pa
 
 async def test_a_re_plan_that_repeats_the_plan_repeats_nothing_that_is_done(tmp_path: Path) -> None:
     no = '{"ok": false, "why": "not yet"}'
-    world, disk = World(tmp_path, replan=plan(), **{"check look": no}), Disk()
+    world, disk = TurnRig(tmp_path, replan=plan(), **{"check look": no}), Disk()
     assert (await world.run(disk)).text == "final done"
     assert [one for one in world.asked if one.startswith("a")] == ["a"]
     assert world.asked.count("replan") == 3
@@ -142,7 +142,7 @@ async def test_a_re_plan_that_repeats_the_plan_repeats_nothing_that_is_done(tmp_
 
 async def test_what_is_stopped_leaves_messages_that_any_provider_takes(tmp_path: Path) -> None:
     whole = Disk()
-    await World(tmp_path).run(whole)
+    await TurnRig(tmp_path).run(whole)
     for count in range(len(whole.records)):
         roles = [m.role for m in messages_of(whole.records[:count])]
         assert all(one != other for one, other in zip(roles, roles[1:], strict=False)), roles
@@ -151,10 +151,10 @@ async def test_what_is_stopped_leaves_messages_that_any_provider_takes(tmp_path:
 
 async def test_where_code_and_journal_part_it_goes_on_without_a_plan(tmp_path: Path) -> None:
     whole = Disk()
-    await World(tmp_path).run(whole)
+    await TurnRig(tmp_path).run(whole)
     at = [r.key for r in whole.records].index("step-a/round-1/model")
     broken = [*whole.records[: at + 1], Broke(key="broke-1", at="x", text="x")]
-    world = World(tmp_path)
+    world = TurnRig(tmp_path)
     result = await world.run(Disk(broken))
     assert result.finish == "stop" and world.asked == [
         "[Going on]\nThe turn was cut off here. Go on with the request from what is done already."
@@ -224,7 +224,7 @@ def called(*contents: str, text: str = "All went well.", by: str = "run_command"
     )
 
 
-async def found(world: World, step: Step, ended: Result) -> Finding:
+async def found(world: TurnRig, step: Step, ended: Result) -> Finding:
     findings: list[Finding] = []
     shell = shell_tool(PlainSubprocess(), Background())
     world.hands = replace(world.hands, toolbox=Toolbox((shell,)))
@@ -258,7 +258,7 @@ async def test_what_can_be_seen_is_seen_without_a_model(
     room.mkdir()
     (room / "empty.txt").touch()
     (tmp_path / "outside.txt").write_text("x")
-    world = World(room)
+    world = TurnRig(room)
     finding = await found(world, Step(id="a", description="d", outcome="o", **step), ended)  # type: ignore[arg-type]
     assert not finding.ok and why in finding.why
     assert world.asked == []
@@ -266,7 +266,7 @@ async def test_what_can_be_seen_is_seen_without_a_model(
 
 async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
-    world = World(tmp_path, check='{"ok": false, "why": "the number is 7, not 8"}')
+    world = TurnRig(tmp_path, check='{"ok": false, "why": "the number is 7, not 8"}')
     step = Step(id="a", description="count", outcome="8 lines", files=("a.txt",), command=True)
     finding = await found(world, step, called("7 lines\n[exit code 0]"))
     assert finding == Finding(ok=False, why="the number is 7, not 8")

@@ -55,7 +55,7 @@ def fact(n: int) -> str:
     return f"The measured value number n{n} is {n * 7} units in all laboratories."
 
 
-class World:
+class ResearchRig:
     """One life: the model answers from what it is shown, as a good one would."""
 
     def __init__(self, folder: Path, site: WebPages, depth: str = "standard") -> None:
@@ -178,7 +178,7 @@ async def test_a_report_has_as_many_sources_as_its_depth_says(
         word: site.found[first : first + 8]
         for word, first in (("first", 0), ("second", 6), ("third", 12))
     }
-    world, disk = World(tmp_path, site, depth), Disk()
+    world, disk = ResearchRig(tmp_path, site, depth), Disk()
     result = await world.run(disk)
     text, limits = report(disk, tmp_path), DEPTHS[depth]  # type: ignore[index]
     assert assert_cited(text, site) == limits.sources == len(events(disk, SourceFound))
@@ -196,7 +196,7 @@ async def test_requests_of_the_thread_begin_with_the_one_before(
     tmp_path: Path, site: WebPages
 ) -> None:
     fill(site, 6)
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     result = await world.run(Disk())
     thread = [r for r in world.requests if not purpose(r).startswith("analyze")]
     assert [purpose(r) for r in thread] == ["init", "more", "synthesis", "report"]
@@ -217,7 +217,7 @@ async def test_what_cannot_be_read_is_left_out_and_said(tmp_path: Path, site: We
     site.pages["/zip"] = Answer(b"PK", mime="application/zip")
     site.found.append("/zip")
     disk = Disk()
-    result = await World(tmp_path, site).run(disk)
+    result = await ResearchRig(tmp_path, site).run(disk)
     text = report(disk, tmp_path)
     assert assert_cited(text, site) == 3
     said = text.partition("## Not used")[2]
@@ -237,7 +237,7 @@ async def test_one_page_under_many_names_counts_once(tmp_path: Path, site: WebPa
         "/page-1", "/page-2",
     ]  # fmt: skip
     disk = Disk()
-    await World(tmp_path, site).run(disk)
+    await ResearchRig(tmp_path, site).run(disk)
     text = report(disk, tmp_path)
     assert assert_cited(text, site) == 3
     assert site.fetched["/page-0"] == 1 and "says the same as" in text
@@ -247,14 +247,14 @@ async def test_a_kill_after_every_record_repeats_nothing(tmp_path: Path, site: W
     fill(site, 5)
     site.found.append("/none")
     whole = Disk()
-    first = World(tmp_path, site)
+    first = ResearchRig(tmp_path, site)
     expected = await first.run(whole)
     text = report(whole, tmp_path)
     assert len(whole.records) > 40
     for count in range(len(whole.records) + 1):
         site.fetched.clear()
         site.asked.clear()
-        disk, world = Disk(whole.records[:count]), World(tmp_path, site)
+        disk, world = Disk(whole.records[:count]), ResearchRig(tmp_path, site)
         assert await world.run(disk) == expected, count
         assert report(disk, tmp_path) == text, count
         known = whole.records[:count]
@@ -273,14 +273,14 @@ async def test_a_search_that_fails_or_finds_nothing_ends_in_words(
     tmp_path: Path, site: WebPages
 ) -> None:
     site.status = 429
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     result = await world.run(Disk())
     assert result.text == "Nothing could be found." and result.finish == "stop"
     told = text_of(world.requests[-1].messages[-1])
     assert "first words: SearXNG wants no more questions" in told
     site.status = 200
     fill(site, 2)
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     for n in range(2):
         world.answers[f"analyze page-{n}"] = (
             '{"findings": [{"claim": "c", "quote": "not there at all"}]}'
@@ -291,7 +291,7 @@ async def test_a_search_that_fails_or_finds_nothing_ends_in_words(
 
 async def test_a_model_that_is_silent_about_it_is_no_answer(tmp_path: Path, site: WebPages) -> None:
     site.status = 429
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     world.answers |= {"nothing": " ", "That cannot be used.": " "}
     result = await world.run(Disk())
     assert "SearXNG wants no more questions" in result.text and result.finish == "stop"
@@ -300,7 +300,7 @@ async def test_a_model_that_is_silent_about_it_is_no_answer(tmp_path: Path, site
 
 async def test_a_report_is_asked_for_again_as_a_report(tmp_path: Path, site: WebPages) -> None:
     fill(site, 4)
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     world.answers["report"] = "## Summary\nIt is so."
     await world.run(Disk())
     again = text_of(world.requests[-1].messages[-1])
@@ -309,7 +309,7 @@ async def test_a_report_is_asked_for_again_as_a_report(tmp_path: Path, site: Web
 
 async def test_a_model_that_writes_no_json_stops_nothing(tmp_path: Path, site: WebPages) -> None:
     fill(site, 4)
-    world, disk = World(tmp_path, site), Disk()
+    world, disk = ResearchRig(tmp_path, site), Disk()
     for what in ("init", "more", "synthesis", "report", "analyze page-1"):
         world.answers[what] = "I would rather talk about the weather."
     await world.run(disk)
@@ -323,18 +323,18 @@ async def test_a_model_that_fails_ends_the_turn_as_any_other(
 ) -> None:
     fill(site, 3)
     for what in ("init", "synthesis"):
-        world, disk = World(tmp_path, site), Disk()
+        world, disk = ResearchRig(tmp_path, site), Disk()
         world.answers[what] = ModelFailed("no model answers", "overloaded")
         result = await world.run(disk)
         assert (result.text, result.finish) == ("", "error")
         assert [event.text for event in events(disk, ErrorMet)] == ["no model answers"]
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     world.answers["analyze page-1"] = ModelFailed("no", "overloaded")
     assert "[2]" in (await world.run(Disk())).text, "one source fewer"
 
 
 async def test_policy_may_forbid_it(tmp_path: Path, site: WebPages) -> None:
-    world, disk = World(tmp_path, site), Disk()
+    world, disk = ResearchRig(tmp_path, site), Disk()
     world.verdict = Verdict(ruling="deny", rule="quota", reason="not on Sundays")
     result = await world.run(disk)
     assert result.text == "I may not." and not site.asked
@@ -342,7 +342,7 @@ async def test_policy_may_forbid_it(tmp_path: Path, site: WebPages) -> None:
 
 
 async def test_where_every_call_is_asked_it_is_asked_too(tmp_path: Path, site: WebPages) -> None:
-    world, disk = World(tmp_path, site), Disk()
+    world, disk = ResearchRig(tmp_path, site), Disk()
     world.verdict = Verdict(ruling="ask", rule="ask-all", reason="every call is asked")
     with pytest.raises(Parked):
         await world.run(disk)
@@ -351,7 +351,7 @@ async def test_where_every_call_is_asked_it_is_asked_too(tmp_path: Path, site: W
 
 async def test_what_people_say_meanwhile_is_taken_in(tmp_path: Path, site: WebPages) -> None:
     fill(site, 4)
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     world.said = [(7, "only those of 2026, please")]
     await world.run(Disk())
     synthesis = next(r for r in world.requests if purpose(r) == "synthesis")
@@ -366,8 +366,8 @@ async def test_what_people_say_meanwhile_is_taken_in(tmp_path: Path, site: WebPa
 async def test_the_loop_hands_a_question_over(tmp_path: Path, site: WebPages) -> None:
     fill(site, 6)
 
-    def world() -> World:
-        made = World(tmp_path, site)
+    def world() -> ResearchRig:
+        made = ResearchRig(tmp_path, site)
         made.verdict = Verdict(ruling="allow", rule="granted", reason="")
         made.brief = replace(made.brief, route="simple", text="Look it up.")
         made.answers["Look it up."] = (
@@ -400,7 +400,7 @@ async def test_the_loop_hands_a_question_over(tmp_path: Path, site: WebPages) ->
 
 
 async def test_a_hand_over_that_fails_is_a_result(tmp_path: Path, site: WebPages) -> None:
-    made = World(tmp_path, site)
+    made = ResearchRig(tmp_path, site)
     made.verdict = Verdict(ruling="allow", rule="granted", reason="")
     made.brief = replace(made.brief, route="simple", text="Look it up.")
     made.answers["Look it up."] = 'CALL: {"question": "Which values?"}'
@@ -556,7 +556,7 @@ async def test_words_that_are_to_be_hidden_are_hidden_in_a_report_too(
     tmp_path: Path, site: WebPages
 ) -> None:
     site.status = 429
-    world = World(tmp_path, site)
+    world = ResearchRig(tmp_path, site)
     world.hands = replace(world.hands, hides=lambda: Words({"abc-123-abc": "[TOKEN]"}))
     world.answers["nothing"] = "Nothing is known of abc-123-abc."
     disk = Disk()

@@ -88,7 +88,7 @@ def skill(name: str, run: object, output: Schema = DONE, **more: object) -> Tool
     return ToolSkill(metadata=about, run=run, **more)  # type: ignore[arg-type]
 
 
-class World:
+class SkillRig:
     """A turn whose model says what it is told to say, over a folder."""
 
     def __init__(self, folder: Path, *skills: Skill, tools: tuple[Tool, ...] = ()) -> None:
@@ -151,7 +151,7 @@ async def echo(context: SkillContext, params: Values) -> Values:
 
 
 async def test_what_a_skill_gives_is_an_event(tmp_path: Path) -> None:
-    world = World(tmp_path, skill("echo", echo))
+    world = SkillRig(tmp_path, skill("echo", echo))
     assert await world.invoke("echo", what="hi") == {"done": "hi"}
     assert world.told == [SkillEnded(skill="echo", output='{"done":"hi"}')]
 
@@ -160,14 +160,14 @@ async def test_what_a_skill_gives_is_an_event(tmp_path: Path) -> None:
     "params", [{}, {"what": ""}, {"what": 3}, {"what": "x", "more": 1}], ids=str
 )
 async def test_params_have_to_fit(tmp_path: Path, params: Values) -> None:
-    world = World(tmp_path, skill("echo", echo))
+    world = SkillRig(tmp_path, skill("echo", echo))
     with pytest.raises(ToolFailed, match='The params of echo do not fit.*Schema: {"type"'):
         await world.invoke("echo", **params)
     assert not world.told, "it never began"
 
 
 async def test_what_it_gives_has_to_fit(tmp_path: Path) -> None:
-    world = World(tmp_path, skill("echo", echo, fields({"other": {"type": "string"}})))
+    world = SkillRig(tmp_path, skill("echo", echo, fields({"other": {"type": "string"}})))
     with pytest.raises(ToolFailed, match="What echo gave does not fit"):
         await world.invoke("echo", what="hi")
     (told,) = world.told
@@ -176,13 +176,13 @@ async def test_what_it_gives_has_to_fit(tmp_path: Path) -> None:
 
 async def test_an_unknown_skill_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="There is no skill 'nope'. Skills: echo"):
-        await World(tmp_path, skill("echo", echo)).invoke("nope")
+        await SkillRig(tmp_path, skill("echo", echo)).invoke("nope")
 
 
 async def test_an_unavailable_skill_says_why_and_is_listed_so(tmp_path: Path) -> None:
     away = skill("away", echo, why_not=lambda: "Install it.")
     lame = skill("lame", echo, tools=("no_such_tool",))
-    world = World(tmp_path, away, lame)
+    world = SkillRig(tmp_path, away, lame)
     with pytest.raises(ToolFailed, match="away cannot be used here. Install it."):
         await world.invoke("away", what="x")
     with pytest.raises(ToolFailed, match="It needs the tool no_such_tool"):
@@ -198,7 +198,7 @@ async def test_skills_work_for_each_other_but_not_without_end(tmp_path: Path) ->
             return {"done": "bottom"}
         return await context.invoke_skill("deeper", {"what": str(min(depth, 9))})
 
-    world = World(tmp_path, skill("deeper", deeper))
+    world = SkillRig(tmp_path, skill("deeper", deeper))
     assert await world.invoke("deeper", what="0") == {"done": "bottom"}
     assert len(world.told) == DEEPEST
     with pytest.raises(ToolFailed, match="within each other are the most"):
@@ -209,7 +209,7 @@ async def test_the_example_of_the_docs_is_a_skill(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "skills.md").read_text()
     made: dict[str, object] = {}
     exec(page.partition("```python\n")[2].partition("```")[0], made)
-    world = World(tmp_path, made["haiku_skill"]())  # type: ignore[operator]
+    world = SkillRig(tmp_path, made["haiku_skill"]())  # type: ignore[operator]
     world.answers = ["An old silent pond"]
     assert await world.invoke("haiku", about="frogs") == {"haiku": "An old silent pond"}
 
@@ -245,7 +245,7 @@ async def test_a_skill_thinks_in_one_thread_for_each_tier(tmp_path: Path) -> Non
         said = [await context.think("max", "one"), await context.think("pro", "two")]
         return {"done": "".join((*said, await context.think("pro", "three")))}
 
-    world = World(tmp_path, skill("s", run))
+    world = SkillRig(tmp_path, skill("s", run))
     world.answers = ["1", "2", "3"]
     assert await world.invoke("s", what="x") == {"done": "123"}
     first, second, third = world.requests
@@ -261,7 +261,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(tmp_path: Path
     async def run(context: SkillContext, params: Values) -> Values:
         return await context.think_as("pro", "go", DONE)
 
-    world = World(tmp_path, skill("s", run))
+    world = SkillRig(tmp_path, skill("s", run))
     world.answers = ['{"done": 1}', 'Here: {"done": "yes"}']
     assert await world.invoke("s", what="x") == {"done": "yes"}
     assert "done: 1 is not of type 'string'" in text_of(world.requests[1].messages[-1])
@@ -278,7 +278,7 @@ async def test_its_calls_of_tools_are_judged_like_any_other(tmp_path: Path) -> N
     async def run(context: SkillContext, params: Values) -> Values:
         return {"done": await context.tool("write_file", {"path": "a.txt", "content": "x"})}
 
-    world = World(tmp_path, skill("s", run))
+    world = SkillRig(tmp_path, skill("s", run))
     world.verdict = Verdict(ruling="deny", rule="t", reason="not here")
     with pytest.raises(ToolFailed, match="Denied: not here"):
         await world.invoke("s", what="x")
@@ -298,8 +298,8 @@ async def test_cut_off_anywhere_it_goes_on_where_it_was(tmp_path: Path) -> None:
         await context.invoke_skill("inner", {"what": "y"})
         return {"done": await context.think("pro", "b")}
 
-    def fresh(n: int) -> World:
-        return World(tmp_path / str(n), skill("outer", outer), skill("inner", inner))
+    def fresh(n: int) -> SkillRig:
+        return SkillRig(tmp_path / str(n), skill("outer", outer), skill("inner", inner))
 
     whole = fresh(0)
     whole.answers = ["1", "2", "3"]
@@ -333,7 +333,7 @@ GOOD = (
 
 
 async def test_a_folder_gives_its_words_and_its_files_and_no_others(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = SkillRig(tmp_path)
     folder = put(tmp_path, "a", GOOD.format(name="letters"))
     (folder / "more").mkdir()
     (folder / "more" / "b.txt").write_text("b" * (LONG + 5))
@@ -350,7 +350,7 @@ async def test_a_folder_gives_its_words_and_its_files_and_no_others(tmp_path: Pa
 
 
 async def test_a_turn_keeps_to_the_folder_as_it_was(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = SkillRig(tmp_path)
     folder = put(tmp_path, "a", GOOD.format(name="letters"))
     await world.invoke("letters")
     (folder / "SKILL.md").write_text(GOOD.format(name="letters").replace("Do this", "Do that"))
@@ -372,7 +372,7 @@ async def test_a_turn_keeps_to_the_folder_as_it_was(tmp_path: Path) -> None:
 async def test_a_broken_folder_is_listed_with_why(
     tmp_path: Path, content: str | bytes, why: str
 ) -> None:
-    world = World(tmp_path, skill("echo", echo))
+    world = SkillRig(tmp_path, skill("echo", echo))
     folder = put(tmp_path, "odd", "")
     (folder / "SKILL.md").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert why in world.skills.listed()[-1].missing()
@@ -380,7 +380,7 @@ async def test_a_broken_folder_is_listed_with_why(
 
 
 async def test_a_folder_with_hostile_names_and_words_is_read_within_bounds(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = SkillRig(tmp_path)
     folder = put(tmp_path, "a", GOOD.format(name="letters") + "x" * 3_000_000)
     (folder / os.fsdecode(b"odd\xff.txt")).write_text("x")
     (folder / "good.txt").write_text("x")
@@ -567,7 +567,7 @@ async def test_an_app_is_begun_written_and_looked_at_where_commands_run(
     more = (*app_tools(sandbox), *command_tools(sandbox, background))
 
     async def call(tool: str, **arguments: object) -> str:
-        world = World(tmp_path, caller(tool, arguments), tools=more)
+        world = SkillRig(tmp_path, caller(tool, arguments), tools=more)
         return str((await world.invoke("caller", what="x"))["done"])
 
     assert "Began apps/my-shop" in await call(
@@ -591,7 +591,7 @@ async def test_packages_are_not_tried_where_there_is_no_network(tmp_path: Path) 
 
     async def install(*packages: str) -> str:
         asked = {"project": "apps/a", "packages": list(packages)}
-        world = World(tmp_path, caller("app_install_packages", asked), tools=more)
+        world = SkillRig(tmp_path, caller("app_install_packages", asked), tools=more)
         return str((await world.invoke("caller", what="x"))["done"])
 
     for path, content in beginning("a", "Flask").items():
@@ -621,7 +621,7 @@ def test_fences_without_end_hold_nothing_up() -> None:
 
 
 async def test_code_is_written_where_it_is_wanted(tmp_path: Path) -> None:
-    world = World(tmp_path, *built_in(ModelSettings()).listed())
+    world = SkillRig(tmp_path, *built_in(ModelSettings()).listed())
     world.answers = ["```python\nx = 1\n```\nRun it."]
     made = await world.invoke("code_generation", task="one", path="one.py")
     assert made == {"code": "x = 1\n", "explanation": "Run it.", "path": "one.py"}

@@ -6,7 +6,7 @@ from agent_core.context import todo
 from agent_core.events import PlanMade
 from agent_core.orchestration.plan import Plan, moved
 from agent_core.orchestration.planner import read_steps
-from tests.agent_core.orchestrator_rig import World, events
+from tests.agent_core.orchestrator_rig import TurnRig, events
 from tests.agent_core.plan_values import plan, states
 from tests.agent_core.scope_rig import Disk
 
@@ -51,12 +51,12 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 async def test_a_planned_turn_keeps_the_copy_and_takes_ticks(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    world = TurnRig(tmp_path)
     result = await world.run(Disk())
     assert result.text == "final done"
     assert (tmp_path / ".turnkeeper" / "todo.md").read_text().count("- [x]") == 3
     (tmp_path / ".turnkeeper" / "todo.md").write_text("<!-- turn t -->\n- [x] a: find")
-    again, disk = World(tmp_path), Disk()
+    again, disk = TurnRig(tmp_path), Disk()
     await again.run(disk)
     shown = [event.steps[0].state for event in events(disk, PlanMade)]  # type: ignore[attr-defined]
     assert shown == ["pending", "done"], "people see the tick too"

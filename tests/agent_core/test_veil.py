@@ -23,7 +23,7 @@ from agent_core.models.port import (
 )
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Toolbox
-from tests.agent_core.orchestrator_rig import World
+from tests.agent_core.orchestrator_rig import TurnRig
 from tests.agent_core.scope_rig import Disk
 
 SECRET = "abcabd-abcabd"
@@ -105,7 +105,7 @@ class Nothing(BaseModel):
     """No arguments."""
 
 
-class Leaks(World):
+class Leaks(TurnRig):
     """A model and a tool that say a secret piece by piece."""
 
     def __init__(self, folder: Path, pieces: tuple[str, ...]) -> None:

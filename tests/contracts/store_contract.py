@@ -15,7 +15,7 @@ from tests.contracts.store_values import (
     NOTHING,
     SENDER,
     START,
-    World,
+    StoreWorld,
     having_work,
     keys_of,
     letter,
@@ -37,7 +37,7 @@ C2 = place("c2").id
 class InboxContract:
     """What platforms say is kept once, in order, before it is acknowledged."""
 
-    async def test_rows_come_in_the_order_accepted(self, world: World) -> None:
+    async def test_rows_come_in_the_order_accepted(self, world: StoreWorld) -> None:
         first = await world.store.accept([said(1), said(2)])
         (third,) = await world.store.accept([said(3)])
         seqs = [one.seq for one in (*first, third)]
@@ -49,7 +49,7 @@ class InboxContract:
         assert [row.at for row in rows] == [START] * 3
         assert [row.seq for row in await world.store.arrivals(C1, seqs[1])] == seqs[2:]
 
-    async def test_a_known_event_or_message_changes_nothing(self, world: World) -> None:
+    async def test_a_known_event_or_message_changes_nothing(self, world: StoreWorld) -> None:
         await world.store.accept([said(1)])
         again = await world.store.accept([said(1, text="other words")])
         same_message = await world.store.accept([replace(said(1), event="e9")])
@@ -57,7 +57,7 @@ class InboxContract:
         assert [one.fresh for one in (*again, *same_message, *same_event)] == [False] * 3
         assert [row.inbound for row in await world.store.arrivals(C1, 0)] == [said(1)]
 
-    async def test_an_edit_of_a_known_message_is_fresh(self, world: World) -> None:
+    async def test_an_edit_of_a_known_message_is_fresh(self, world: StoreWorld) -> None:
         await world.store.accept([said(1)])
         where = place()
         edits = [
@@ -66,7 +66,7 @@ class InboxContract:
         ]
         assert [one.fresh for one in await world.store.accept(edits)] == [True, True]
 
-    async def test_a_batch_of_several_conversations(self, world: World) -> None:
+    async def test_a_batch_of_several_conversations(self, world: StoreWorld) -> None:
         batch = [said(1), said(2, "c2"), said(1), said(3), said(4, "c2")]
         accepted = await world.store.accept(batch)
         assert [one.fresh for one in accepted] == [True, True, False, True, True]
@@ -74,7 +74,7 @@ class InboxContract:
         assert [row.inbound.event for row in await world.store.arrivals(C2, 0)] == ["e2", "e4"]
         assert await world.store.accept([]) == ()
 
-    async def test_a_redelivery_after_a_restart_is_known(self, world: World) -> None:
+    async def test_a_redelivery_after_a_restart_is_known(self, world: StoreWorld) -> None:
         (one, _) = await world.store.accept([said(1), said(2)])
         lease = await take(world.store)
         await world.store.submit(lease, Changes(done=(one.seq,)))
@@ -82,13 +82,13 @@ class InboxContract:
         assert [a.fresh for a in await store.accept([said(1), said(2)])] == [False, False]
         assert [row.inbound.event for row in await store.arrivals(C1, 0)] == ["e2"]
 
-    async def test_what_cannot_be_encoded_is_refused(self, world: World) -> None:
+    async def test_what_cannot_be_encoded_is_refused(self, world: StoreWorld) -> None:
         with pytest.raises(StoreFailed):
             await world.store.accept([said(1, text="half a pair: \ud83d")])
         assert await world.store.arrivals(C1, 0) == ()
         assert (await world.store.accept([said(1)]))[0].fresh
 
-    async def test_dead_letters_wait_again_when_resubmitted(self, world: World) -> None:
+    async def test_dead_letters_wait_again_when_resubmitted(self, world: StoreWorld) -> None:
         store = world.store
         seqs = [one.seq for one in await store.accept([said(1), said(2), said(3)])]
         one, two = (letter("message", str(seqs[n]), said(n + 1)) for n in range(2))
@@ -110,7 +110,7 @@ class InboxContract:
         assert opened is not None
         assert [row.inbound for row in opened.inbox] == [said(1)]
 
-    async def test_dead_letters_are_dropped(self, world: World) -> None:
+    async def test_dead_letters_are_dropped(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         one = letter("turn", "t1", id="t-1")
         await world.store.submit(lease, Changes(letters=(one,)))
@@ -118,7 +118,7 @@ class InboxContract:
         assert not await world.store.drop("t-1")
         assert await world.store.letters(10) == ()
 
-    async def test_a_row_resubmitted_under_a_lease_is_not_stranded(self, world: World) -> None:
+    async def test_a_row_resubmitted_under_a_lease_is_not_stranded(self, world: StoreWorld) -> None:
         (one, two) = await world.store.accept([said(1), said(2)])
         lease = await take(world.store)
         dead = letter("message", str(one.seq), said(1))
@@ -128,7 +128,7 @@ class InboxContract:
         found = await world.store.arrivals(C1, two.seq)
         assert (not released and len(found) == 1) or await having_work(world.store, "me") == (C1,)
 
-    async def test_a_letter_takes_its_row_out_of_the_work_and_back(self, world: World) -> None:
+    async def test_a_letter_takes_its_row_out_of_the_work_and_back(self, world: StoreWorld) -> None:
         """A turn, a view, a question: each is no work while it lies aside."""
         store, lease = world.store, await take(world.store)
         row, wanted, asked = turn("t1"), view("a", 1, sent=False), question("q1", START)
@@ -155,7 +155,7 @@ class InboxContract:
 class LeaseContract:
     """One writer a conversation; work that nobody holds is found."""
 
-    async def test_one_holder_until_it_runs_out(self, world: World) -> None:
+    async def test_one_holder_until_it_runs_out(self, world: StoreWorld) -> None:
         first = await world.store.acquire(C1, "a", 30)
         assert first is not None
         assert not first.crashed
@@ -167,7 +167,7 @@ class LeaseContract:
         assert second.lease.token > first.lease.token
         assert await world.store.acquire(C1, "a", 30) is None
 
-    async def test_an_owner_takes_back_its_own(self, world: World) -> None:
+    async def test_an_owner_takes_back_its_own(self, world: StoreWorld) -> None:
         first = await take(world.store, owner="a")
         again = await world.store.acquire(C1, "a", 30)
         assert again is not None
@@ -176,7 +176,7 @@ class LeaseContract:
         assert await outcome(world.store.submit(first, NOTHING)) is Fenced
 
     @pytest.mark.parametrize("how", ["release", "give_back"])
-    async def test_a_lease_let_go_was_no_crash(self, world: World, how: str) -> None:
+    async def test_a_lease_let_go_was_no_crash(self, world: StoreWorld, how: str) -> None:
         first = await take(world.store, owner="a")
         if how == "release":
             assert await world.store.release(first, 0, NOTHING)
@@ -187,7 +187,7 @@ class LeaseContract:
         assert not opened.crashed
         assert opened.lease.token > first.token
 
-    async def test_a_stale_token_writes_nothing(self, world: World) -> None:
+    async def test_a_stale_token_writes_nothing(self, world: StoreWorld) -> None:
         old = await take(world.store, owner="a")
         world.clock.time += 31
         await take(world.store, owner="b")
@@ -200,7 +200,7 @@ class LeaseContract:
         assert await world.store.acquire(C1, "c", 30) is None
 
     @pytest.mark.parametrize("how", ["release", "give_back"])
-    async def test_a_lease_let_go_writes_no_more(self, world: World, how: str) -> None:
+    async def test_a_lease_let_go_writes_no_more(self, world: StoreWorld, how: str) -> None:
         lease = await take(world.store)
         if how == "release":
             assert await world.store.release(lease, 0, NOTHING)
@@ -210,7 +210,7 @@ class LeaseContract:
         assert await outcome(world.store.submit(lease, late)) is Fenced
         assert await world.store.turn("t1") is None
 
-    async def test_renew_tells_which_are_still_ours(self, world: World) -> None:
+    async def test_renew_tells_which_are_still_ours(self, world: StoreWorld) -> None:
         lost = await take(world.store, "c1", ttl=10)
         kept = await take(world.store, "c2")
         gone = await take(world.store, "c3")
@@ -222,7 +222,7 @@ class LeaseContract:
         world.clock.time += 20
         assert await world.store.acquire(kept.conversation, "other", 30) is None
 
-    async def test_release_waits_for_what_is_left(self, world: World) -> None:
+    async def test_release_waits_for_what_is_left(self, world: StoreWorld) -> None:
         (one,) = await world.store.accept([said(1)])
         lease = await take(world.store)
         (two,) = await world.store.accept([said(2)])
@@ -238,7 +238,9 @@ class LeaseContract:
         assert await release(lease, two.seq, Changes(views=(view("plan", 2),)))
         assert await having_work(world.store, "me") == ()
 
-    async def test_a_row_behind_a_parked_turn_neither_spins_nor_is_lost(self, world: World) -> None:
+    async def test_a_row_behind_a_parked_turn_neither_spins_nor_is_lost(
+        self, world: StoreWorld
+    ) -> None:
         (one,) = await world.store.accept([said(1)])
         lease = await take(world.store)
         await world.store.submit(lease, Changes(turns=(turn(status="parked"),), done=(one.seq,)))
@@ -255,7 +257,7 @@ class LeaseContract:
         assert [row.inbound.event for row in opened.inbox] == ["e2", "e3"]
         assert [t.status for t in opened.turns] == ["parked"]
 
-    async def test_work_is_what_this_owner_may_take(self, world: World) -> None:
+    async def test_work_is_what_this_owner_may_take(self, world: StoreWorld) -> None:
         assert await having_work(world.store, "a") == ()
         await world.store.accept([said(1, "c2"), said(2, "c1")])
         assert await having_work(world.store, "a") == (C2, C1)
@@ -271,7 +273,7 @@ class LeaseContract:
         assert await having_work(world.store, "b") == (C1, C2)
 
     async def test_work_names_the_newest_row_also_of_what_the_owner_holds(
-        self, world: World
+        self, world: StoreWorld
     ) -> None:
         (one,) = await world.store.accept([said(1)])
         assert await world.store.work("a") == ((C1, one.seq),)
@@ -280,7 +282,7 @@ class LeaseContract:
         assert await world.store.work("a") == ((C1, two.seq),)
         assert await world.store.work("b") == ()
 
-    async def test_the_time_of_a_lease_counts_from_before_the_call(self, world: World) -> None:
+    async def test_the_time_of_a_lease_counts_from_before_the_call(self, world: StoreWorld) -> None:
         before = world.clock.monotonic()
         opened = await world.store.acquire(C1, "a", 30)
         assert opened is not None and opened.began == before
@@ -289,7 +291,7 @@ class LeaseContract:
 
     @pytest.mark.parametrize("ahead", [3_600.0, -3_600.0])
     async def test_a_clock_that_is_set_neither_ends_nor_prolongs_a_lease(
-        self, world: World, ahead: float
+        self, world: StoreWorld, ahead: float
     ) -> None:
         held = await take(world.store, owner="a")
         world.clock.ahead = ahead
@@ -307,7 +309,7 @@ class LeaseContract:
         assert await outcome(world.store.submit(other, NOTHING)) is Fenced
 
     async def test_the_lease_of_an_ended_process_is_free_where_it_was_alone(
-        self, world: World
+        self, world: StoreWorld
     ) -> None:
         first = await take(world.store, owner="a")
         store = await world.restart()
@@ -319,7 +321,7 @@ class LeaseContract:
         assert opened is not None and opened.crashed
         assert opened.lease.token > first.token
 
-    async def test_a_holder_that_ended_leaves_work_without_a_row(self, world: World) -> None:
+    async def test_a_holder_that_ended_leaves_work_without_a_row(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         await world.store.submit(lease, Changes(turns=(turn(),)))
         world.clock.time += 31
@@ -327,7 +329,7 @@ class LeaseContract:
         assert await world.store.sweep(world.clock.time) == 0
         assert await having_work(world.store, "b") == (C1,)
 
-    async def test_a_commit_behind_a_release_writes_no_more(self, world: World) -> None:
+    async def test_a_commit_behind_a_release_writes_no_more(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         released = world.store.release(lease, 0, NOTHING)
         late = world.store.submit(lease, Changes(views=(view("reply", 1, sent=False),)))
@@ -344,7 +346,9 @@ class LeaseContract:
             HealthCheck.differing_executors,
         ],
     )
-    async def test_no_row_is_stranded(self, world: World, arrivals: list[int], seed: int) -> None:
+    async def test_no_row_is_stranded(
+        self, world: StoreWorld, arrivals: list[int], seed: int
+    ) -> None:
         """Rows that come at any moment, two holders in two replicas: each row is handled."""
         replicas = [world.store, await world.replica()]
         world.clock.time += 1
@@ -389,7 +393,7 @@ async def _hold_once(store: Store, conversation: str, owner: str, handled: list[
 class CommitContract:
     """All or nothing, in order, and nothing after a failure."""
 
-    async def test_a_clash_fails_the_whole_commit(self, world: World) -> None:
+    async def test_a_clash_fails_the_whole_commit(self, world: StoreWorld) -> None:
         (one,) = await world.store.accept([said(1)])
         lease = await take(world.store)
         await world.store.submit(lease, Changes(turns=(turn(),), records=(record(0),)))
@@ -429,7 +433,7 @@ class CommitContract:
         ids=["records clash", "transcript clash", "cannot be encoded"],
     )
     async def test_after_a_failure_the_lease_writes_no_more(
-        self, world: World, bad: Changes
+        self, world: StoreWorld, bad: Changes
     ) -> None:
         lease, other = await take(world.store), await take(world.store, "c2")
         await world.store.submit(lease, Changes(turns=(turn(),), transcript=(spoken(0),)))
@@ -447,7 +451,7 @@ class CommitContract:
         await world.store.submit(new, Changes(records=(record(0),)))
         assert keys_of(await world.store.records("t1")) == ["k0"]
 
-    async def test_commits_queued_together_fail_one_by_one(self, world: World) -> None:
+    async def test_commits_queued_together_fail_one_by_one(self, world: StoreWorld) -> None:
         leases = [await take(world.store, f"c{n}") for n in range(50)]
         await world.store.submit(leases[7], Changes(records=(record(0, "t7"),)))
         await take(world.store, "c8")
@@ -460,7 +464,7 @@ class CommitContract:
         rows = [await world.store.records(f"t{n}") for n in range(50)]
         assert [len(one) for one in rows] == [0 if n == 8 else 1 for n in range(50)]
 
-    async def test_commits_are_applied_in_the_order_queued(self, world: World) -> None:
+    async def test_commits_are_applied_in_the_order_queued(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         futures = [
             world.store.submit(
@@ -476,7 +480,7 @@ class CommitContract:
         assert opened is not None
         assert opened.row.rev == 99
 
-    async def test_a_commit_outlives_its_waiter(self, world: World) -> None:
+    async def test_a_commit_outlives_its_waiter(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         world.store.submit(lease, Changes(records=(record(0),))).cancel()
         await world.store.submit(lease, Changes(records=(record(1),)))

@@ -13,7 +13,7 @@ from gateway.views import Reply
 from tests.contracts.store_values import (
     NOTHING,
     START,
-    World,
+    StoreWorld,
     having_work,
     keys_of,
     letter,
@@ -41,7 +41,7 @@ def elsewhere(n: int) -> MessageReceived:
 class ReadContract:
     """What was committed is read back, whole and in order."""
 
-    async def test_a_turn_with_its_records_and_views(self, world: World) -> None:
+    async def test_a_turn_with_its_records_and_views(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         await world.store.submit(
             lease,
@@ -61,7 +61,7 @@ class ReadContract:
         assert await world.store.outbox(C1, "none") == ()
         assert await world.store.outbox(C2, "t1") == (), "no other conversation has it"
 
-    async def test_the_transcript_by_range(self, world: World) -> None:
+    async def test_the_transcript_by_range(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         await world.store.submit(lease, Changes(transcript=tuple(spoken(n) for n in range(12))))
         read = world.store.transcript
@@ -70,21 +70,21 @@ class ReadContract:
         assert await read(C1, 3, 3) == ()
         assert await read(C2, 0, 12) == ()
 
-    async def test_the_newest_of_the_transcript_in_order(self, world: World) -> None:
+    async def test_the_newest_of_the_transcript_in_order(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         await world.store.submit(lease, Changes(transcript=tuple(spoken(n) for n in range(12))))
         assert await world.store.newest(C1, 2) == (spoken(10), spoken(11))
         assert len(await world.store.newest(C1, 99)) == 12
         assert await world.store.newest(C1, 0) == await world.store.newest(C2, 5) == ()
 
-    async def test_a_thread_is_the_rows_that_are_named(self, world: World) -> None:
+    async def test_a_thread_is_the_rows_that_are_named(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         await world.store.submit(lease, Changes(transcript=tuple(spoken(n) for n in range(12))))
         thread = await world.store.thread(C1, ((2, 4), (9, 10)))
         assert thread == (lines(2), lines(3), lines(9))
         assert await world.store.thread(C1, ()) == await world.store.thread(C2, ((0, 9),)) == ()
 
-    async def test_rows_that_may_hold_words(self, world: World) -> None:
+    async def test_rows_that_may_hold_words(self, world: StoreWorld) -> None:
         for channel, text in (("c1", "Grüße aus Köln"), ("c2", 'say "on" \\ off')):
             lease = await take(world.store, channel)
             rows = tuple(
@@ -104,7 +104,7 @@ class ReadContract:
         assert await found("100", limit=5) == []
         assert await found(limit=search.PIECE + 1) == [(C2, 8, 257), (C1, 8, 257)]
 
-    async def test_views_by_rev_and_the_latest(self, world: World) -> None:
+    async def test_views_by_rev_and_the_latest(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         rows = tuple(view(f"v{n}", rev=20 - n, position=n) for n in range(1, 13))
         await world.store.submit(lease, Changes(views=rows))
@@ -116,7 +116,7 @@ class ReadContract:
         assert len(await world.store.latest(C1, 99)) == 12
         assert await world.store.latest(C2, 3) == ()
 
-    async def test_conversations_newest_first_with_their_state(self, world: World) -> None:
+    async def test_conversations_newest_first_with_their_state(self, world: StoreWorld) -> None:
         for n, channel in enumerate(("c1", "c2", "c3")):
             world.clock.time = START + n
             await world.store.accept([said(n, channel)])
@@ -138,7 +138,7 @@ class ReadContract:
         assert await world.store.summary(C1) == found[0]
         assert await world.store.summary(place("none").id) is None
 
-    async def test_a_list_keeps_its_order_whoever_goes_on(self, world: World) -> None:
+    async def test_a_list_keeps_its_order_whoever_goes_on(self, world: StoreWorld) -> None:
         """Whatever is written into lists and when, they are in the order of the last messages."""
         order: list[str] = []
         for n, which in enumerate("abcaabbbcadcbaaacd"):
@@ -148,7 +148,7 @@ class ReadContract:
         found = await world.store.recent(account_scope(place()), 10)
         assert [one.conversation for one in found] == [place(one).id for one in order]
 
-    async def test_lists_of_a_group_and_of_a_person(self, world: World) -> None:
+    async def test_lists_of_a_group_and_of_a_person(self, world: StoreWorld) -> None:
         ann, bob = (Sender(platform="test", id=name) for name in ("ann", "bob"))
         for n, (where, sender) in enumerate(
             (
@@ -177,7 +177,7 @@ class ReadContract:
         await world.store.accept([job])
         assert await names(person_scope(ann.key)) == ["pa", "pa2"]
 
-    async def test_conversations_by_their_words(self, world: World) -> None:
+    async def test_conversations_by_their_words(self, world: StoreWorld) -> None:
         for n, channel in enumerate(("c1", "c2", "c3")):
             world.clock.time = START + n
             await world.store.accept([said(n, channel)])
@@ -204,7 +204,7 @@ class ReadContract:
         assert len(await found("  ")) == 3
         assert await world.store.recent(person_scope("test:7"), 10, "trip") == ()
 
-    async def test_a_new_holder_gets_what_is_open(self, world: World) -> None:
+    async def test_a_new_holder_gets_what_is_open(self, world: StoreWorld) -> None:
         seqs = [one.seq for one in await world.store.accept([said(1), said(2), said(3)])]
         lease = await take(world.store)
         await world.store.submit(
@@ -234,7 +234,7 @@ class ReadContract:
         assert [row.seq for row in opened.inbox] == [seqs[2]]
         assert sorted(row.name for row in opened.views) == ["a", "b"]
 
-    async def test_the_audit_newest_first(self, world: World) -> None:
+    async def test_the_audit_newest_first(self, world: StoreWorld) -> None:
         for n in range(3):
             lease = await take(world.store, f"c{n}")
             line = AuditRow(at=START + n, who="a", what=f"w{n}", detail="d")
@@ -246,7 +246,7 @@ class ReadContract:
 class QuestionContract:
     """Questions are found by id, and those whose time has come by their time."""
 
-    async def test_find_due_and_next(self, world: World) -> None:
+    async def test_find_due_and_next(self, world: StoreWorld) -> None:
         lease, other = await take(world.store), await take(world.store, "c2")
         assert await world.store.next_due() is None
         soon, later, never = question("q1", START + 5), question("q2", START + 9), question("q3")
@@ -261,7 +261,7 @@ class QuestionContract:
         assert await world.store.due(START + 20, 10) == ((C2, soon), (C1, later))
         assert await world.store.due(START + 20, 1) == ((C2, soon),)
 
-    async def test_a_question_is_due_for_its_reminder_first(self, world: World) -> None:
+    async def test_a_question_is_due_for_its_reminder_first(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         asked = replace(question("q1", START + 9), remind=START + 3)
         endless = replace(question("q2"), remind=START + 4)
@@ -277,7 +277,7 @@ class QuestionContract:
         assert await world.store.next_due() is None
 
     async def test_the_end_of_a_question_shown_elsewhere_is_due_until_told(
-        self, world: World
+        self, world: StoreWorld
     ) -> None:
         lease = await take(world.store)
         asked = replace(question("q1", START + 90), chat="c9")
@@ -293,7 +293,7 @@ class QuestionContract:
         assert await world.store.next_due() is None
         assert await world.store.due(START + 99, 9) == ()
 
-    async def test_a_closed_question_is_due_no_more(self, world: World) -> None:
+    async def test_a_closed_question_is_due_no_more(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         await world.store.submit(
             lease, Changes(questions=(question("q1", START), question("q2", START + 1)))
@@ -304,7 +304,7 @@ class QuestionContract:
         assert await world.store.next_due() == START + 1
         assert await world.store.due(START + 9, 10) == ((C1, question("q2", START + 1)),)
 
-    async def test_a_question_may_be_put_off_or_brought_forward(self, world: World) -> None:
+    async def test_a_question_may_be_put_off_or_brought_forward(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         both = (question("q1", START + 5), question("q2", START + 6))
         await world.store.submit(lease, Changes(questions=both))
@@ -327,7 +327,7 @@ class QuestionContract:
 class DirectoryContract:
     """Small documents, written only if they are what the writer believes."""
 
-    async def test_documents_by_key(self, world: World) -> None:
+    async def test_documents_by_key(self, world: StoreWorld) -> None:
         store = world.store
         assert await store.get("person:1") is None
         assert await store.put("person:2", b"two")
@@ -340,12 +340,12 @@ class DirectoryContract:
         assert await store.keys("person:") == ("person:2",)
         assert await store.keys("") == ("code:1", "person:2", CREATED)
 
-    async def test_a_first_write_can_ask_that_nothing_is_there(self, world: World) -> None:
+    async def test_a_first_write_can_ask_that_nothing_is_there(self, world: StoreWorld) -> None:
         assert await world.store.put("first", b"1", b"")
         assert not await world.store.put("first", b"2", b"")
         assert await world.store.get("first") == b"1"
 
-    async def test_compare_and_set(self, world: World) -> None:
+    async def test_compare_and_set(self, world: StoreWorld) -> None:
         store = world.store
         assert not await store.put("k", b"new", expected=b"old")
         assert await store.put("k", b"old")
@@ -361,7 +361,7 @@ class DirectoryContract:
 class LastingContract:
     """What outlives a restart, and what goes with time."""
 
-    async def test_everything_outlives_a_restart(self, world: World) -> None:
+    async def test_everything_outlives_a_restart(self, world: StoreWorld) -> None:
         seqs = [one.seq for one in await world.store.accept([said(1), said(2)])]
         lease = await take(world.store)
         await world.store.submit(
@@ -396,7 +396,7 @@ class LastingContract:
         assert await store.get("k") == b"v"
         assert (await store.accept([said(3)]))[0].seq > seqs[1]
 
-    async def test_events_are_known_for_a_day(self, world: World) -> None:
+    async def test_events_are_known_for_a_day(self, world: StoreWorld) -> None:
         (one,) = await world.store.accept([said(1)])
         lease = await take(world.store)
         assert await world.store.release(lease, one.seq, Changes(done=(one.seq,)))
@@ -405,7 +405,7 @@ class LastingContract:
         await world.age(0.2)
         assert (await world.store.accept([said(1)]))[0].fresh
 
-    async def test_journals_of_ended_turns_are_kept_for_30_days(self, world: World) -> None:
+    async def test_journals_of_ended_turns_are_kept_for_30_days(self, world: StoreWorld) -> None:
         lease = await take(world.store)
         rows = (record(0, "t1"), record(0, "t2"))
         await world.store.submit(lease, Changes(turns=(turn("t1"), turn("t2")), records=rows))
@@ -418,7 +418,7 @@ class LastingContract:
         assert len(await world.store.records("t2")) == 1
         assert await world.store.turn("t1") == turn("t1", "done")
 
-    async def test_a_sweep_takes_nothing_young(self, world: World) -> None:
+    async def test_a_sweep_takes_nothing_young(self, world: StoreWorld) -> None:
         await world.store.accept([said(1)])
         lease = await take(world.store)
         changes = Changes(turns=(turn(status="done"),), records=(record(0),))

@@ -47,7 +47,7 @@ class ManualClock:
         self.time += seconds
 
 
-class World(Protocol):
+class StoreWorld(Protocol):
     """A store that a test may restart; `clock` is the product's clock meanwhile."""
 
     clock: ManualClock

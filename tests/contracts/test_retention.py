@@ -46,7 +46,7 @@ ROWS = 230
 LIVING = ("parked", "waits", "asked", "held", "young", "job")
 
 
-class World(Protocol):
+class RetentionWorld(Protocol):
     """A store whose whole content can be looked at."""
 
     clock: ManualClock
@@ -55,7 +55,7 @@ class World(Protocol):
     async def age(self, days: float) -> None: ...
 
 
-async def dump(world: World) -> set[str]:
+async def dump(world: RetentionWorld) -> set[str]:
     """Every row, field and member of the store as text."""
     if isinstance(world, RedisWorld):
         async with Redis.from_url(world.server.url, protocol=2) as client:
@@ -136,7 +136,7 @@ async def busy(store: Store) -> None:
     assert await store.acquire(where("held").id, "me", 1000 * DAY) is not None
 
 
-def retained(world: World, tmp_path: Path, removal: Removal | None = None) -> Retention:
+def retained(world: RetentionWorld, tmp_path: Path, removal: Removal | None = None) -> Retention:
     async def keeps() -> frozenset[str]:
         return frozenset({where("job").id})
 
@@ -144,14 +144,14 @@ def retained(world: World, tmp_path: Path, removal: Removal | None = None) -> Re
     return Retention(found, PERIODS, keeps, Workspaces(tmp_path / "workspaces"))
 
 
-async def until_done(world: World, retention: Retention) -> None:
+async def until_done(world: RetentionWorld, retention: Retention) -> None:
     while await world.store.sweep(world.clock.time):
         continue
     await retention.sweep(world.clock.time)
 
 
 async def test_nothing_is_left_of_what_is_past_its_time_and_all_of_what_lives(
-    world: World, tmp_path: Path
+    world: RetentionWorld, tmp_path: Path
 ) -> None:
     await busy(world.store)
     await live(world.store, "gone", ROWS)
@@ -174,7 +174,9 @@ async def test_nothing_is_left_of_what_is_past_its_time_and_all_of_what_lives(
     assert not list(filter(is_left, await dump(world)))
 
 
-async def test_a_message_after_the_last_period_leaves_no_row(world: World, tmp_path: Path) -> None:
+async def test_a_message_after_the_last_period_leaves_no_row(
+    world: RetentionWorld, tmp_path: Path
+) -> None:
     """All there is was there before: the store is as it was made."""
     empty = {line.split()[0] for line in await dump(world)}
     await live(world.store, "gone", ROWS)
@@ -222,7 +224,7 @@ class CutOff:
         return await self._removal.drop_audit(before)
 
 
-async def test_it_may_end_after_each_piece(world: World, tmp_path: Path) -> None:
+async def test_it_may_end_after_each_piece(world: RetentionWorld, tmp_path: Path) -> None:
     empty = await dump(world)
     kinds = {line.split()[0] for line in empty}
     await live(world.store, "gone", ROWS)
@@ -243,7 +245,7 @@ async def test_it_may_end_after_each_piece(world: World, tmp_path: Path) -> None
 
 
 async def test_nobody_takes_a_conversation_that_is_being_removed(
-    world: World, tmp_path: Path
+    world: RetentionWorld, tmp_path: Path
 ) -> None:
     """What arrives meanwhile waits, and begins it anew."""
     own = where("gone")
@@ -264,7 +266,7 @@ async def test_nobody_takes_a_conversation_that_is_being_removed(
     assert [row.n for row in await world.store.newest(own.id, 10)] == [0]
 
 
-async def test_whoever_held_it_writes_no_more(world: World) -> None:
+async def test_whoever_held_it_writes_no_more(world: RetentionWorld) -> None:
     own = where("gone")
     await live(world.store, "gone")
     old = await world.store.acquire(own.id, "me", 30)
@@ -287,7 +289,7 @@ def test_an_older_installation_drops_nothing_before_it_is_chosen(
     assert BEFORE.conversations is None and BEFORE.audit is None
 
 
-async def test_a_new_store_says_that_it_is_one(world: World, tmp_path: Path) -> None:
+async def test_a_new_store_says_that_it_is_one(world: RetentionWorld, tmp_path: Path) -> None:
     assert await world.store.get(CREATED) == str(START).encode()
     if isinstance(world, RedisWorld):
         await world.store.put(CREATED, None)
@@ -304,7 +306,7 @@ async def test_a_new_store_says_that_it_is_one(world: World, tmp_path: Path) -> 
     await store.close()
 
 
-async def test_doctor_counts_what_would_go(world: World, tmp_path: Path) -> None:
+async def test_doctor_counts_what_would_go(world: RetentionWorld, tmp_path: Path) -> None:
     settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
     await live(world.store, "gone")
     await live(world.store, "young")
@@ -321,7 +323,7 @@ async def test_doctor_counts_what_would_go(world: World, tmp_path: Path) -> None
 
 
 async def test_a_backup_says_where_the_store_is_if_it_is_not_in_it(
-    world: World, tmp_path: Path
+    world: RetentionWorld, tmp_path: Path
 ) -> None:
     settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
     if isinstance(world, SqliteWorld):
@@ -343,7 +345,7 @@ def test_what_no_period_can_be(value: str, tmp_path: Path) -> None:
         Settings.read(given, tmp_path)
 
 
-async def test_documents_about_what_is_over_go(world: World, tmp_path: Path) -> None:
+async def test_documents_about_what_is_over_go(world: RetentionWorld, tmp_path: Path) -> None:
     store, now = world.store, world.clock.time
     await store.put("quota:test:1", f'[[{now - 3 * DAY},"e"]]'.encode())
     await store.put("quota:test:2", f'[[{now - 3 * DAY},"e"],[{now},"f"]]'.encode())

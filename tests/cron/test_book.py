@@ -25,7 +25,7 @@ ROOT = replace(BOB, role="admin")
 WISH = Wish(title="Look", prompt="look", schedule="0 9 * * *")
 
 
-class World:
+class BookRig:
     def __init__(self, store: SqliteStore, clock: ManualClock, folder: Path) -> None:
         self.clock, self.jobs = clock, SqliteJobs(store)
         self.told: list[JobFailed] = []
@@ -41,22 +41,22 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path) -> AsyncIterator[BookRig]:
     clock = ManualClock()
     ambient.use(clock)
     store = await SqliteStore.open(tmp_path / "store.db")
-    yield World(store, clock, tmp_path)
+    yield BookRig(store, clock, tmp_path)
     await store.close()
     ambient.use(SystemClock())
 
 
-async def test_made_once_whoever_repeats_it(world: World) -> None:
+async def test_made_once_whoever_repeats_it(world: BookRig) -> None:
     first = await world.make()
     assert await world.make() == first
     assert await world.jobs.listed() == (first,)
 
 
-async def test_a_person_has_so_many(world: World) -> None:
+async def test_a_person_has_so_many(world: BookRig) -> None:
     await world.make("j1")
     await world.make("j2")
     with pytest.raises(Refused, match="2 jobs already"):
@@ -64,19 +64,19 @@ async def test_a_person_has_so_many(world: World) -> None:
     assert await world.make("j4", BOB)
 
 
-async def test_not_too_often(world: World) -> None:
+async def test_not_too_often(world: BookRig) -> None:
     for schedule in ("*/10 * * * * *", "every 59s", "58,59 * * * * *"):
         with pytest.raises(Refused, match="too often"):
             await world.book.draft(replace(WISH, schedule=schedule), ADA)
     assert await world.book.draft(replace(WISH, schedule="* * * * *"), ADA)
 
 
-async def test_no_zone_is_the_gateways_and_shown(world: World) -> None:
+async def test_no_zone_is_the_gateways_and_shown(world: BookRig) -> None:
     draft = await world.book.draft(WISH, ADA)
     assert draft.job.zone == "UTC" and len(draft.times) == 3
 
 
-async def test_who_sees_what(world: World) -> None:
+async def test_who_sees_what(world: BookRig) -> None:
     job = await world.make()
     assert await world.book.seen_by(ADA) == (job,)
     assert await world.book.seen_by(BOB) == ()
@@ -85,7 +85,7 @@ async def test_who_sees_what(world: World) -> None:
     assert await world.book.seen_by(linked) == (job,)
 
 
-async def test_a_group_sees_nothing_of_what_belongs_elsewhere(world: World) -> None:
+async def test_a_group_sees_nothing_of_what_belongs_elsewhere(world: BookRig) -> None:
     await world.make()
     group = replace(ROOM, channel="-9", private=False)
     assert await world.book.seen_by(replace(ADA, conversation=group)) == ()
@@ -94,7 +94,7 @@ async def test_a_group_sees_nothing_of_what_belongs_elsewhere(world: World) -> N
     assert len(await world.book.seen_by(ADA)) == 2
 
 
-async def test_a_pause_leaves_a_row_and_no_backlog(world: World) -> None:
+async def test_a_pause_leaves_a_row_and_no_backlog(world: BookRig) -> None:
     job = await world.make()
     assert await world.book.pause("j1") and not await world.book.pause("j1")
     world.clock.time = job.next_due + 3 * DAY
@@ -105,14 +105,14 @@ async def test_a_pause_leaves_a_row_and_no_backlog(world: World) -> None:
     assert (run.state, run.reason, run.count) == ("skipped", "paused", 4)
 
 
-async def test_confirmed_late_begins_with_the_next_time(world: World) -> None:
+async def test_confirmed_late_begins_with_the_next_time(world: BookRig) -> None:
     draft = await world.book.draft(WISH, ADA)
     world.clock.time += 10 * DAY
     job = await world.book.make(draft, "j1")
     assert world.clock.time < job.next_due <= world.clock.time + DAY
 
 
-async def test_a_change_keeps_what_the_job_is(world: World) -> None:
+async def test_a_change_keeps_what_the_job_is(world: BookRig) -> None:
     job = await world.make()
     draft = await world.book.draft(replace(WISH, schedule="0 8 * * *"), BOB, job)
     assert await world.book.change(draft)
@@ -121,7 +121,7 @@ async def test_a_change_keeps_what_the_job_is(world: World) -> None:
     assert (now.owner, now.conversation, now.made) == (job.owner, job.conversation, job.made)
 
 
-async def test_run_by_hand_once_for_each_press(world: World) -> None:
+async def test_run_by_hand_once_for_each_press(world: BookRig) -> None:
     job = await world.make()
     for _ in range(2):
         assert await world.book.run_now("j1", "5")
@@ -130,7 +130,7 @@ async def test_run_by_hand_once_for_each_press(world: World) -> None:
     assert after is not None and after.next_due == job.next_due
 
 
-async def test_what_never_began_is_told_after_a_day(world: World) -> None:
+async def test_what_never_began_is_told_after_a_day(world: BookRig) -> None:
     await world.make()
     run = Run(job="j1", slot="s", due=1.0, state="fired", at=world.clock.time, version="r")
     job = await world.jobs.get("j1")

@@ -24,7 +24,7 @@ from tests.contracts.store_values import DAY, START, ManualClock
 HOUR = 3_600.0
 
 
-class World:
+class SchedulerRig:
     """A store, a clock, and an inbox that knows what it has seen."""
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class World:
         """Runs are over as soon as somebody looks."""
         self.fail: Callable[[], None] = lambda: None
 
-    async def open(self) -> "World":
+    async def open(self) -> "SchedulerRig":
         self.store = await SqliteStore.open(self.path)
         self.jobs = SqliteJobs(self.store)
         self.scheduler = self.made()
@@ -87,15 +87,15 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(tmp_path / "store.db")
+async def world(tmp_path: Path) -> AsyncIterator[SchedulerRig]:
+    made = SchedulerRig(tmp_path / "store.db")
     ambient.use(made.clock)
     yield await made.open()
     await made.store.close()
     ambient.use(SystemClock())
 
 
-async def test_fires_when_due_and_not_before(world: World) -> None:
+async def test_fires_when_due_and_not_before(world: SchedulerRig) -> None:
     job = await world.job()
     assert await world.at(job.next_due - 1) == job.next_due
     assert world.fired == []
@@ -105,7 +105,7 @@ async def test_fires_when_due_and_not_before(world: World) -> None:
     assert "look" in fired.text and fired.owner == job.owner
 
 
-async def test_a_clock_that_goes_back_fires_nothing_twice(world: World) -> None:
+async def test_a_clock_that_goes_back_fires_nothing_twice(world: SchedulerRig) -> None:
     job = await world.job()
     await world.at(job.next_due)
     for back in (1.0, HOUR, DAY):
@@ -114,7 +114,7 @@ async def test_a_clock_that_goes_back_fires_nothing_twice(world: World) -> None:
     assert len(world.fired) == 1
 
 
-async def test_a_clock_that_jumps_on_misses_nothing(world: World) -> None:
+async def test_a_clock_that_jumps_on_misses_nothing(world: SchedulerRig) -> None:
     job = await world.job()
     await world.at(job.next_due + 3 * HOUR + 120)
     states = await world.states()
@@ -123,7 +123,7 @@ async def test_a_clock_that_jumps_on_misses_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize(("policy", "ran"), [("skip", 0), ("latest", 1), ("all", 2)])
-async def test_missed_by_policy(world: World, policy: str, ran: int) -> None:
+async def test_missed_by_policy(world: SchedulerRig, policy: str, ran: int) -> None:
     job = await world.job("*/30 * * * *", missed=policy)
     now = job.next_due + 5 * HOUR + 120
     await world.at(now)
@@ -136,7 +136,7 @@ async def test_missed_by_policy(world: World, policy: str, ran: int) -> None:
     assert [one.due for one in world.fired] == sorted(one.due for one in world.fired)
 
 
-async def test_down_for_a_month(world: World) -> None:
+async def test_down_for_a_month(world: SchedulerRig) -> None:
     job = await world.job("* * * * *")
     nearest = await world.at(job.next_due + 30 * DAY)
     assert len(world.fired) == 1 and nearest == job.next_due + 30 * DAY + 60
@@ -145,7 +145,7 @@ async def test_down_for_a_month(world: World) -> None:
     assert sum(run.count for run in runs if run.reason == "missed") == 30 * 24 * 60
 
 
-async def test_overlap_skip(world: World) -> None:
+async def test_overlap_skip(world: SchedulerRig) -> None:
     job = await world.job()
     world.quick = False
     for n in range(4):
@@ -154,7 +154,7 @@ async def test_overlap_skip(world: World) -> None:
     assert [why for _, _, why in await world.states()] == ["", "overlap", "overlap", "overlap"]
 
 
-async def test_overlap_queue(world: World) -> None:
+async def test_overlap_queue(world: SchedulerRig) -> None:
     job = await world.job(overlap="queue")
     world.quick = False
     for n in range(MOST_QUEUED + 3):
@@ -167,7 +167,7 @@ async def test_overlap_queue(world: World) -> None:
     assert [one.due for one in world.fired] == [job.next_due, job.next_due + HOUR]
 
 
-async def test_overlap_replace(world: World) -> None:
+async def test_overlap_replace(world: SchedulerRig) -> None:
     job = await world.job(overlap="replace")
     world.quick = False
     await world.at(job.next_due)
@@ -176,7 +176,9 @@ async def test_overlap_replace(world: World) -> None:
     assert second.replaces == first.turn and second.turn != first.turn
 
 
-async def test_jitter_stays_within_its_bounds_and_is_the_same_everywhere(world: World) -> None:
+async def test_jitter_stays_within_its_bounds_and_is_the_same_everywhere(
+    world: SchedulerRig,
+) -> None:
     job = await world.job(jitter=600.0)
     assert job.next_due <= job.wake < job.next_due + 600
     assert scheduled(job, job.next_due).wake == job.wake
@@ -185,14 +187,14 @@ async def test_jitter_stays_within_its_bounds_and_is_the_same_everywhere(world: 
     assert [one.due for one in world.fired] == [job.next_due]
 
 
-async def test_once_ends(world: World) -> None:
+async def test_once_ends(world: SchedulerRig) -> None:
     job = await world.job("at 2027-02-01 09:00")
     assert await world.at(job.next_due) is None
     ended = await world.jobs.get("j1")
     assert ended is not None and ended.state == "ended" and len(world.fired) == 1
 
 
-async def test_many_schedulers_claim_each_due_time_once(world: World) -> None:
+async def test_many_schedulers_claim_each_due_time_once(world: SchedulerRig) -> None:
     job = await world.job("* * * * *")
     others = [world.made() for _ in range(4)]
     for n in range(25):
@@ -201,7 +203,7 @@ async def test_many_schedulers_claim_each_due_time_once(world: World) -> None:
     assert len(world.fired) == 25 == len({one.due for one in world.fired})
 
 
-async def test_the_stores_clock_says_what_is_due(world: World) -> None:
+async def test_the_stores_clock_says_what_is_due(world: SchedulerRig) -> None:
     """Of replicas whose clocks differ the fastest does not fire first, nor the slowest late."""
     job = await world.job()
     shared = job.next_due - 1
@@ -219,7 +221,7 @@ async def test_the_stores_clock_says_what_is_due(world: World) -> None:
     assert len(world.fired) == 1 and run.at == shared
 
 
-async def test_looking_moves_nothing_on(world: World) -> None:
+async def test_looking_moves_nothing_on(world: SchedulerRig) -> None:
     job = await world.job()
     world.clock.time = job.next_due + 1
     await world.jobs.listed()
@@ -229,7 +231,7 @@ async def test_looking_moves_nothing_on(world: World) -> None:
     assert len(world.fired) == 1
 
 
-async def test_a_crash_between_claim_and_firing_loses_nothing(world: World) -> None:
+async def test_a_crash_between_claim_and_firing_loses_nothing(world: SchedulerRig) -> None:
     job = await world.job()
 
     def crash() -> None:
@@ -245,7 +247,7 @@ async def test_a_crash_between_claim_and_firing_loses_nothing(world: World) -> N
     assert len(await world.states()) == 1
 
 
-async def test_edited_while_it_runs(world: World) -> None:
+async def test_edited_while_it_runs(world: SchedulerRig) -> None:
     job = await world.job()
     world.quick = False
     await world.at(job.next_due)
@@ -258,7 +260,7 @@ async def test_edited_while_it_runs(world: World) -> None:
     assert [one.due for one in world.fired] == [job.next_due, job.next_due + 1_800]
 
 
-async def test_deleted_while_it_waits_to_be_tried_again(world: World) -> None:
+async def test_deleted_while_it_waits_to_be_tried_again(world: SchedulerRig) -> None:
     job = await world.job()
     world.quick = False
     await world.at(job.next_due)
@@ -273,7 +275,7 @@ async def test_deleted_while_it_waits_to_be_tried_again(world: World) -> None:
     assert [run.state for run in await world.jobs.runs("j1", 5)] == ["stopped"]
 
 
-async def test_a_retry_is_another_turn_of_the_same_run(world: World) -> None:
+async def test_a_retry_is_another_turn_of_the_same_run(world: SchedulerRig) -> None:
     job = await world.job()
     world.quick = False
     await world.at(job.next_due)
@@ -287,7 +289,7 @@ async def test_a_retry_is_another_turn_of_the_same_run(world: World) -> None:
     assert len(await world.jobs.runs("j1", 5)) == 1
 
 
-async def test_a_schedule_that_cannot_be_read_stops_no_other(world: World) -> None:
+async def test_a_schedule_that_cannot_be_read_stops_no_other(world: SchedulerRig) -> None:
     job = await world.job()
     broken = replace(job, id="j0", schedule="nonsense", version="b")
     await world.jobs.commit(None, broken, ())
@@ -299,7 +301,7 @@ async def test_a_schedule_that_cannot_be_read_stops_no_other(world: World) -> No
 
 async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:
     """On the machine's clock, with APScheduler itself."""
-    made = await World(tmp_path / "store.db").open()
+    made = await SchedulerRig(tmp_path / "store.db").open()
     task = asyncio.create_task(made.scheduler.run())
     try:
         job = await made.job("every 1s", made=ambient.now())

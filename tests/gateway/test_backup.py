@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,9 @@ from gateway.ops import backup
 from gateway.ops.backup import BackupError, swap_in, unpack_backup, write_backup
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
-from tests.gateway.process import PERSON, START, World, peopled
+from tests.gateway.process import PERSON, START, World
 
 FRIEND = 12
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with peopled(tmp_path) as made:
-        yield made
 
 
 async def keep_writing(world: World, accepted: list[str]) -> None:

@@ -1,23 +1,15 @@
 """A person is erased while the gateway runs, and may begin anew; doctor says what would go."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Call, Hang
-from tests.gateway.process import PERSON, START, World, peopled
+from tests.gateway.process import PERSON, START, World
 
 NONCE = "zq-secret-7731-abcdef"
 FRIEND = 12
 PEOPLE = {"TELEGRAM_ALLOWED_USERS": f"{PERSON},{FRIEND}"}
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with peopled(tmp_path) as made:
-        yield made
 
 
 def stored(world: World) -> bytes:

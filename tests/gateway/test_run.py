@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
@@ -15,13 +13,7 @@ from aiohttp import ClientSession
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Say
 from tests.fakes.ports import free_port
-from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World, peopled
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with peopled(tmp_path) as made:
-        yield made
+from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World
 
 
 async def fetch(url: str) -> tuple[int, str]:

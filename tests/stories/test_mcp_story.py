@@ -3,7 +3,7 @@
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from agent_core.mcp import connection
 from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.processes import gone, there
-from tests.gateway.process import START, World, peopled
+from tests.gateway.process import START, World
 from tests.stories.mcp_rig import find, note, stdio, through
 from tests.stories.rig import ADMIN, PERSON, Rig
 
@@ -266,12 +266,6 @@ async def test_a_new_tool_is_found_at_once_and_shown_in_the_next_turn(
 
 
 # ---- no orphans --------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with peopled(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.pick("a command that outlives its gateway", 2)

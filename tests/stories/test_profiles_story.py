@@ -4,8 +4,6 @@ import io
 import json
 import shutil
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -15,7 +13,7 @@ from tests.fakes.model_server import Call, Say
 from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
-from tests.gateway.process import START, World, peopled
+from tests.gateway.process import START, World
 from tests.stories.mcp_rig import find, stdio, through
 from tests.stories.rig import ADMIN, PERSON, Rig, token
 from tests.stories.surfaces.web import Web
@@ -212,12 +210,6 @@ async def test_stop_ends_what_runs_in_the_shell(rig: Rig) -> None:
     await there(mark)
     await rig.stop()
     await gone(mark)
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with peopled(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.pick("a killed shell")

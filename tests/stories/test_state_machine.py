@@ -190,7 +190,7 @@ class NoPoints:
 class Platform(LedgerAdapter):
     """One gateway's connection to the platform that all of them share."""
 
-    def __init__(self, world: "World", gateway: "Gateway") -> None:
+    def __init__(self, world: "Simulation", gateway: "Gateway") -> None:
         super().__init__(Notes(), NoPoints())
         self._world, self._gateway = world, gateway
 
@@ -217,7 +217,7 @@ class Platform(LedgerAdapter):
 class Agent(ScriptedAgent):
     """The scripted agent of one gateway; notes turns that run at once, and each effect."""
 
-    def __init__(self, world: "World", gateway: "Gateway") -> None:
+    def __init__(self, world: "Simulation", gateway: "Gateway") -> None:
         self.world, self.gateway = world, gateway
         super().__init__(self, NoPoints(), world.folder)
         self.delays = world.delays
@@ -252,7 +252,7 @@ class Agent(ScriptedAgent):
 class Gateway:
     """One process: the real host over the shared file."""
 
-    def __init__(self, world: "World", name: str, owner: str) -> None:
+    def __init__(self, world: "Simulation", name: str, owner: str) -> None:
         self.world, self.name, self.owner = world, name, owner
         self.dead = False
         self.host: Host
@@ -295,7 +295,7 @@ class Gateway:
         return self.store is not None and self.store._writer.cut
 
 
-class World:
+class Simulation:
     """Everything that outlives a process."""
 
     def __init__(self) -> None:
@@ -389,7 +389,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.world = World()
+        self.world = Simulation()
         self.world.open("r1")
         self.count = 0
 

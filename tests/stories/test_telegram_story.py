@@ -13,9 +13,8 @@ from aiohttp import ClientSession
 
 from gateway.messages import MessageDeleted, Sender
 from gateway.wiring import assembly
-from tests.fakes.model_server import Call, Calls, ModelServer, Say, Slow
-from tests.fakes.telegram_server import TelegramServer
-from tests.gateway.process import KEY, START, TOKEN, World
+from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.gateway.process import START, World
 from tests.stories.isolated import Isolated
 from tests.stories.rig import (
     ADMIN,
@@ -657,19 +656,9 @@ async def test_in_a_group_edits_are_paced_and_the_same_message_ends_it(
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """For a real process; the rig's people."""
-    model = ModelServer(KEY)
-    async with TelegramServer(token=TOKEN) as telegram:
-        made = World(tmp_path, telegram, model)
-        made.model_url = await model.start()
-        try:
-            yield made
-            assert telegram.violations == []
-        finally:
-            for run in made.runs:
-                await run.end(signal.SIGKILL)
-            await model.close()
+async def world(world: World) -> AsyncIterator[World]:
+    yield world
+    assert world.telegram.violations == []
 
 
 def buttons(world: World) -> list[dict]:

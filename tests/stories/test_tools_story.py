@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.processes import a_mark, alive, gone, there
-from tests.gateway.process import START, World, peopled
+from tests.gateway.process import START, World
 from tests.stories.rig import PERSON, Rig, write
 
 
@@ -134,12 +133,6 @@ async def test_stop_takes_it_along(rig: Rig) -> None:
     rig.telegram.say(PERSON, "/stop")
     await gone(mark)
     await rig.quiet()
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with peopled(tmp_path) as made:
-        yield made
 
 
 NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
