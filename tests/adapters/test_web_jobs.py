@@ -1,6 +1,5 @@
 """Jobs at the page: read, run, paused, edited and deleted, by keyboard and on a phone, in German."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,12 @@ import pytest
 from gateway.messages import ButtonPressed
 from gateway.views import Button, ChoiceCard
 from tests.adapters.web_rig import faults, press, settle, value
-from tests.fakes.browser import MISSING, find
 from tests.fakes.job_desk import some
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import Room, opened
 
 pytestmark = [
-    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
 ]
 SMALL = """[...document.querySelectorAll('#agenda button')].map((one) => [one.textContent,

@@ -3,7 +3,6 @@
 PAGE_SHOTS=docs keeps the pictures in that folder; otherwise nothing is written.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -25,11 +24,11 @@ from gateway.views import (
     Said,
 )
 from tests.adapters.web_rig import faults, media, plan, settle
-from tests.fakes.browser import MISSING, find
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import ANSWER, Room, activity, approval, opened
 
 pytestmark = [
-    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
 ]
 WIDE, PHONE = (1200, 860), (320, 700)

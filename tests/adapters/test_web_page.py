@@ -1,6 +1,5 @@
 """The page as a person uses it: a real browser, the real API, a FakeDesk behind it."""
 
-import os
 import re
 from pathlib import Path
 from typing import cast
@@ -29,11 +28,12 @@ from gateway.views import (
     Said,
     ToolLine,
 )
-from tests.fakes.browser import MISSING, browse, find
+from tests.fakes.browser import browse
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import ANSWER, LIVE, activity, approval, opened, serve
 
 pytestmark = [
-    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
     pytest.mark.pick("the page", 7),
 ]

@@ -1,6 +1,5 @@
 """Using the page: by keyboard, by files, in German, over reloads; and what hostile views do."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,11 @@ from gateway.views import (
     ToolLine,
 )
 from tests.adapters.web_rig import media, plan, press, value
-from tests.fakes.browser import MISSING, find
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import LIVE, approval, opened
 
 pytestmark = [
-    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
     pytest.mark.pick("the page in use", 7),
 ]

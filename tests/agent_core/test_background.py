@@ -1,8 +1,6 @@
 """Commands in the background: handles, their end, and that nothing is left of them."""
 
 import asyncio
-import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,14 +12,11 @@ from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.shell import Check, Run, check_tool, shell_tool
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 
-needs_bwrap = pytest.mark.skipif(
-    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
-    reason="needs the package bubblewrap",
-)
 both = pytest.mark.parametrize(
-    "sandbox", [pytest.param(BwrapSandbox(), marks=needs_bwrap), PlainSubprocess()]
+    "sandbox", [pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP), PlainSubprocess()]
 )
 
 

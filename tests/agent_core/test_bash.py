@@ -1,7 +1,6 @@
 """bash: a shell that stays, what is kept of it, its ends, and that nothing is left of it."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,13 +19,10 @@ from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.session import _Stream
 from agent_core.tools.code.bash import Bash, Command, bash_tool, bind
 from agent_core.tools.contract import ToolContext
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
 
-needs_bwrap = pytest.mark.skipif(
-    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
-    reason="needs the package bubblewrap",
-)
-ISOLATED = pytest.param(BwrapSandbox(), marks=needs_bwrap)
+ISOLATED = pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP)
 both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
 
 

@@ -34,15 +34,12 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from agent_core.tools.send import Kept
 from agent_core.tools.web.port import Hit
-from tests.fakes.browser import MISSING, find
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_pages import Answer, WebPages, served
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
 pytestmark = pytest.mark.timeout(120)
-needs_chromium = pytest.mark.skipif(
-    find() is None and os.environ.get("CI") != "true", reason=MISSING
-)
 FORM = (
     "<title>Order</title><h1>Order</h1><form action='/done'><label>Name <input name=n></label>"
     "<input type=password placeholder=Pin name=p>"
@@ -126,7 +123,7 @@ async def until(met: Any) -> None:
 # ---- what they do ------------------------------------------------------------------------
 
 
-@needs_chromium
+@NEEDS_CHROMIUM
 async def test_a_form_is_found_filled_and_sent(hand: Hand, site: WebPages) -> None:
     assert "No page is open" in await hand.do("browser_screenshot")
     said = await hand.use("go_to_url", url=f"{site.url}/form")
@@ -169,7 +166,7 @@ async def test_a_form_is_found_filled_and_sent(hand: Hand, site: WebPages) -> No
     assert "About tea" in await hand.use("web_search", query="tea")
 
 
-@needs_chromium
+@NEEDS_CHROMIUM
 async def test_what_was_approved_is_what_is_touched(
     hand: Hand, site: WebPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,7 +317,7 @@ Promise.allSettled(tries).then(() => {{ document.title = 'tried ' + tries.length
 </script>"""
 
 
-@needs_chromium
+@NEEDS_CHROMIUM
 async def test_no_page_reaches_what_is_inside(hand: Hand, site: WebPages, inside: Inside) -> None:
     at = f"http://127.0.0.1:{inside.port}"
     site.pages["/bad"] = Answer(HOSTILE.format(at=at, port=inside.port))
@@ -440,7 +437,7 @@ def over(processes: list[psutil.Process]) -> bool:
     return not any(map(runs, processes))
 
 
-@needs_chromium
+@NEEDS_CHROMIUM
 async def test_one_browser_with_a_desk_for_each_workspace(
     site: WebPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -529,7 +526,7 @@ asyncio.run(live())
 
 
 @pytest.mark.pick("a browser that outlives its gateway")
-@needs_chromium
+@NEEDS_CHROMIUM
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> None:
     """Also where it hangs, and its driver is killed too."""
@@ -555,7 +552,7 @@ async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> Non
     await until(lambda: over(left))
 
 
-@needs_chromium
+@NEEDS_CHROMIUM
 async def test_neither_driver_nor_browser_knows_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

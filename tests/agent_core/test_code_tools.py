@@ -1,8 +1,6 @@
 """Tools that run code or work on files under other names: what runs, and what an approval holds
 for."""
 
-import os
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +23,9 @@ from agent_core.tools.code.sandboxed import file_tool, vision_tool
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import Kept
 from agent_core.tools.toolbox import Prepared, Toolbox, Unfit
+from tests.fakes.needs import NEEDS_BWRAP
 
-needs_bwrap = pytest.mark.skipif(
-    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
-    reason="needs the package bubblewrap",
-)
-ISOLATED = pytest.param(BwrapSandbox(), marks=needs_bwrap)
+ISOLATED = pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP)
 needs_python = pytest.mark.skipif(
     "python" not in PlainSubprocess().programs, reason="needs python3 among the system's programs"
 )

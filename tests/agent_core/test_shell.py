@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -15,13 +14,10 @@ from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess, detect, pr
 from agent_core.sandboxes.port import Done, Sandbox
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.shell import Run, bind, shell_tool
+from tests.fakes.needs import NEEDS_BWRAP
 
-needs_bwrap = pytest.mark.skipif(
-    shutil.which("bwrap") is None and os.environ.get("CI") != "true",
-    reason="needs the package bubblewrap",
-)
 both = pytest.mark.parametrize(
-    "sandbox", [pytest.param(BwrapSandbox(), marks=needs_bwrap), PlainSubprocess()]
+    "sandbox", [pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP), PlainSubprocess()]
 )
 
 
@@ -29,12 +25,12 @@ async def run(sandbox: Sandbox, command: str, cwd: Path, limit: float = 10.0) ->
     return await sandbox.run(command, cwd, limit, lambda _: None)
 
 
-@needs_bwrap
+@NEEDS_BWRAP
 async def test_it_is_found_by_trying() -> None:
     assert (await detect()).isolated
 
 
-@needs_bwrap
+@NEEDS_BWRAP
 async def test_nothing_else_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "SECRET")
     (tmp_path / "a").write_text("x")
@@ -50,7 +46,7 @@ async def test_nothing_else_is_reached(tmp_path: Path, monkeypatch: pytest.Monke
     assert "\n0\n" not in done.output
 
 
-@needs_bwrap
+@NEEDS_BWRAP
 async def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bwrap, "MAX_PROCESSES", 60)  # with 512 other tests could start nothing
     command = "for n in $(seq 100); do sleep 5 & done 2>&1 | grep -c -m1 esource"

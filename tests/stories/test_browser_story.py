@@ -4,7 +4,6 @@ screenshot is before the model's eyes; and what is left when the gateway dies in
 import asyncio
 import base64
 import json
-import os
 import re
 from collections.abc import AsyncIterator
 
@@ -13,16 +12,16 @@ import pytest
 from gateway.vault.vault import Vault
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.agent_core.events_rig import BROWSED, journaled
-from tests.fakes.browser import MISSING, find
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_pages import Answer, WebPages, served
 from tests.stories.pictures_rig import shown
 from tests.stories.research_rig import web_of
 from tests.stories.rig import PERSON, Rig, labels
 
 pytestmark = [
-    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
 ]
 FORM = (

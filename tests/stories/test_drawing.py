@@ -1,19 +1,17 @@
 """The drawings of the platforms' messages hold what the messages hold, where it can be seen."""
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-import pytest
 
 from adapters.discord.render import render as of_discord
 from adapters.slack.render import render as of_slack
 from adapters.telegram.render import render as of_telegram
 from gateway.views import Button, ChoiceCard, FormCard, Notice, PlanStep, PlanView, Reply, View
 from tests.fakes import discord_server, slack_server, telegram_wire
-from tests.fakes.browser import MISSING, browse, find
+from tests.fakes.browser import browse
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import activity, approval
 from tests.stories.drawing import discord, slack, telegram
 from tests.stories.drawing.markup import Json
@@ -21,7 +19,7 @@ from tests.stories.drawing.screens import sheet
 from tests.stories.rig import labels as telegram_labels
 from tests.stories.surfaces.discord import read
 
-pytestmark = pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING)
+pytestmark = NEEDS_CHROMIUM
 
 HOSTILE = "</div></section><script>document.title = 'ran'</script><img src=x onerror=alert(1)>"
 ANSWER = f"Two **hosts** & 3 < 4\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n\n```\nx = 1\n```\n{HOSTILE}"

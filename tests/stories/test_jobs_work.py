@@ -1,7 +1,6 @@
 """What a run may be besides a prompt: a command, a chain, a limit of money, a report elsewhere."""
 
 import json
-import shutil
 
 import pytest
 from msgspec.structs import replace
@@ -9,10 +8,10 @@ from msgspec.structs import replace
 from gateway.jobs.port import Draft, Job, Run
 from gateway.messages import digest
 from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.stories.jobs_rig import Shifted, book, card_of, fire, make, only, schedule, settled
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, labels
 
-NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
 PRICES = '{"openai/fake-model": {"input": 1000, "output": 1000}}'
 LOOK = "echo it loo''ked"
 """What it writes is not in its own words, so no card shows it."""
@@ -118,7 +117,7 @@ async def test_a_command_that_ends_badly_is_told_once(rig: Rig, clock: Shifted) 
     assert run.reason == "script" and (await only(rig)).state == "active"
 
 
-@pytest.mark.parametrize("tier", [pytest.param("bwrap", marks=NO_BWRAP), "unsafe-subprocess"])
+@pytest.mark.parametrize("tier", [pytest.param("bwrap", marks=NEEDS_BWRAP), "unsafe-subprocess"])
 async def test_of_a_person_the_command_is_asked_about_when_it_runs(
     rig: Rig, clock: Shifted, tier: str
 ) -> None:
@@ -150,7 +149,7 @@ async def confirmed_by_admin(rig: Rig, command: str) -> None:
     await rig.quiet()
 
 
-@NO_BWRAP
+@NEEDS_BWRAP
 async def test_an_admins_press_confirms_a_command_that_is_isolated(
     rig: Rig, clock: Shifted
 ) -> None:
@@ -165,7 +164,7 @@ async def test_an_admins_press_confirms_a_command_that_is_isolated(
     ("tier", "command"),
     [
         pytest.param("unsafe-subprocess", LOOK, id="not isolated"),
-        pytest.param("bwrap", f"rm -rf old; {LOOK}", marks=NO_BWRAP, id="high risk"),
+        pytest.param("bwrap", f"rm -rf old; {LOOK}", marks=NEEDS_BWRAP, id="high risk"),
     ],
 )
 async def test_but_none_that_nothing_isolates_and_none_of_high_risk(

@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 import signal
 
 import pytest
@@ -10,6 +9,7 @@ from PIL import Image
 
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
@@ -18,12 +18,11 @@ from tests.stories.mcp_rig import find, stdio, through
 from tests.stories.rig import ADMIN, PERSON, Rig, token
 from tests.stories.surfaces.web import Web
 
-NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
 NO_PYTHON = pytest.mark.skipif(
     "python" not in PlainSubprocess().programs, reason="needs python3 among the system's programs"
 )
 TIERS = pytest.mark.parametrize(
-    "tier", [pytest.param("bwrap", marks=NO_BWRAP), "unsafe-subprocess"]
+    "tier", [pytest.param("bwrap", marks=NEEDS_BWRAP), "unsafe-subprocess"]
 )
 ANEW = "the one before is gone (the gateway was started anew), with its variables"
 
@@ -143,7 +142,7 @@ async def test_general_computes_asks_and_ends(rig: Rig) -> None:
     await rig.quiet()
 
 
-@NO_BWRAP
+@NEEDS_BWRAP
 @NO_PYTHON
 async def test_sandboxed_has_a_computer_of_its_own(rig: Rig) -> None:
     await chosen(rig, "sandboxed", SANDBOX_PROVIDER="bwrap")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.model_steps import Step
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.gateway.process import START, World
 from tests.stories.rig import PERSON, Rig, write
@@ -135,12 +135,9 @@ async def test_stop_takes_it_along(rig: Rig) -> None:
     await rig.quiet()
 
 
-NO_BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
-
-
 @pytest.mark.pick("a command that outlives its gateway", 2)
 @pytest.mark.parametrize("how", ["background", "foreground"])
-@pytest.mark.parametrize("tier", [pytest.param("bwrap", marks=NO_BWRAP), "unsafe-subprocess"])
+@pytest.mark.parametrize("tier", [pytest.param("bwrap", marks=NEEDS_BWRAP), "unsafe-subprocess"])
 async def test_no_command_outlives_a_gateway_that_is_killed(
     world: World, tier: str, how: str
 ) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,14 +10,15 @@ import pytest
 from aiohttp import ClientSession
 
 from adapters.web.stream import HEARTBEAT
-from tests.fakes.browser import MISSING, Page, browse, find
+from tests.fakes.browser import Page, browse
 from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.ports import free_port
 from tests.fakes.web_server import LIVE
 from tests.stories.rig import PATIENCE, Rig, living, write
 
 pytestmark = [
-    pytest.mark.skipif(not find() and os.environ.get("CI") != "true", reason=MISSING),
+    NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
 ]
 XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
