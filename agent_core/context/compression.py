@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.events import Compressed
@@ -71,7 +71,7 @@ class Window:
     besides, for its instructions and tools. `request`: what is being worked on, which is seen
     word for word also when its message is compressed."""
 
-    def __init__(self, room: Room, fixed: int = 0, request: str = "") -> None:
+    def __init__(self, room: ContextLimits, fixed: int = 0, request: str = "") -> None:
         self._room = room
         self._request = request
         self._fixed = fixed

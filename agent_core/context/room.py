@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Room(Struct, frozen=True, kw_only=True):
+class ContextLimits(Struct, frozen=True, kw_only=True):
     """Tokens that a request may have: beyond `limit` (0: never) older messages are summarised,
     beyond `most` (0: never) they are left out where they are not. `keep`: messages that stay;
     `by`: the model that summarises."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_core.config.switch import read_switch
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.models.providers import SettingsError
 
 
@@ -30,10 +30,10 @@ class ContextSettings(BaseModel):
             keep=_number(env, keep, 10, 1),
         )
 
-    def room(self, window: int, by: str) -> Room:
+    def room(self, window: int, by: str) -> ContextLimits:
         """For a model with a window of so many tokens; `by`: the model that summarises."""
         summarised = min(self.threshold, window // 2) if self.enabled else 0
-        return Room(limit=summarised, most=window * 85 // 100, keep=self.keep, by=by)
+        return ContextLimits(limit=summarised, most=window * 85 // 100, keep=self.keep, by=by)
 
 
 def _number(env: Mapping[str, str], name: str, default: int, least: int) -> int:

@@ -2,18 +2,18 @@
 
 from msgspec.structs import replace
 
-from agent_core.guardrails.veil import Veil, Words
+from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
 from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
 
 
-class Answer:
+class ReplyRedactor:
     """One answer on its way to people."""
 
-    def __init__(self, words: Words, on_delta: OnDelta) -> None:
+    def __init__(self, words: Redactions, on_delta: OnDelta) -> None:
         self._words, self._on_delta = words, on_delta
-        self._text = Veil(words, lambda text: on_delta(TextDelta(text=text)))
-        self._thinking = Veil(words, lambda text: on_delta(ThinkingDelta(text=text)))
+        self._text = StreamRedactor(words, lambda text: on_delta(TextDelta(text=text)))
+        self._thinking = StreamRedactor(words, lambda text: on_delta(ThinkingDelta(text=text)))
 
     def add(self, delta: Delta) -> None:
         """A piece as the provider gives it."""
@@ -36,13 +36,13 @@ class Answer:
         return hidden(reply, self._words)
 
 
-def hidden(reply: Reply, words: Words) -> Reply:
+def hidden(reply: Reply, words: Redactions) -> Reply:
     """`reply` with names in place of the words in its text."""
     parts = tuple(_hidden(part, words) for part in reply.parts)
     return reply if parts == reply.parts else replace(reply, parts=parts)
 
 
-def _hidden(part: Part, words: Words) -> Part:
+def _hidden(part: Part, words: Redactions) -> Part:
     if not isinstance(part, Text):
         return part
     text = words.hide(part.text)

@@ -6,7 +6,7 @@ import logging
 import msgspec
 from msgspec.structs import replace
 
-from agent_core.context.narrate import events_of, question_text
+from agent_core.context.record_events import events_of, question_text
 from agent_core.errors import Parked
 from agent_core.events import AgentEvent
 from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record

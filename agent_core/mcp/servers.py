@@ -27,7 +27,7 @@ from agent_core.mcp.settings import McpServer
 from agent_core.messages import Output
 from agent_core.models.port import ToolSpec
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.finding.foreign import BETWEEN, GONE, Definition, NoShelf, foreign_tool
+from agent_core.tools.finding.mcp_tools import BETWEEN, GONE, Definition, NoRegistry, foreign_tool
 from agent_core.tools.finding.schema import objects
 from agent_core.tools.finding.toolsets import Reach, within
 
@@ -110,7 +110,7 @@ class Servers:
         """The tool; what the operator vouches for only reads."""
         connection = self._connections.get(definition.server)
         if connection is None:
-            return NoShelf().make(definition)
+            return NoRegistry().make(definition)
         tool = foreign_tool(definition, partial(self._call, connection, definition))
         changes: dict[str, object] = {"limit": connection.server.timeout}
         if _fits(definition.tool, connection.server.allow):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import AgentError
 from agent_core.events import OutputAdded
-from agent_core.guardrails.veil import Veil, Words
+from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.journal import Outcome
 from agent_core.messages import (
     Output,
@@ -24,7 +24,7 @@ from agent_core.scope import Scope
 from agent_core.text import clean
 from agent_core.tools import planning
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.finding.foreign import looked_up
+from agent_core.tools.finding.mcp_tools import looked_up
 from agent_core.tools.toolbox import Prepared, Unfit, bound, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
@@ -153,7 +153,7 @@ class _Worker:
             self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
 
         async def work(token: str) -> str | Output:
-            veil = Veil(hides(), live) if hides is not None else None
+            veil = StreamRedactor(hides(), live) if hides is not None else None
             shown = veil.add if veil is not None else live
             context = ToolContext(workspace=workspace, key=token, limit=limit, output=shown)
             changes = hooks.post or hides is not None
@@ -193,7 +193,7 @@ class _Worker:
         )
 
 
-def _hide_page(gave: str | Output, words: Words) -> str | Output:
+def _hide_page(gave: str | Output, words: Redactions) -> str | Output:
     """`gave` without secrets in the address of a page; its text has none by now."""
     if not isinstance(gave, Output) or gave.browsed is None:
         return gave

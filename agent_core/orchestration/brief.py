@@ -6,15 +6,15 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from agent_core.context.compression import Flush
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.events import OutputAdded
-from agent_core.guardrails.veil import Hides
+from agent_core.guardrails.redaction import Hides
 from agent_core.memory.port import Memory
 from agent_core.messages import Message, Picture, ToolCall, user
 from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
 from agent_core.orchestration.plan import Plan
 from agent_core.policy import Verdict
-from agent_core.research.means import Means
+from agent_core.research.means import ResearchDeps
 from agent_core.tools.finding.toolsets import Reach
 from agent_core.tools.hooks import Hooks
 from agent_core.tools.toolbox import Prepared, Toolbox
@@ -50,7 +50,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     """Model calls of the whole turn."""
     max_replans: int = 3
     step_rounds: int = 20
-    room: Room = Room()
+    room: ContextLimits = ContextLimits()
     reach: Reach | None = None
     """What may be found and called besides `tools`; None: nothing."""
     more: tuple[ToolSpec, ...] = ()
@@ -88,7 +88,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     hooks: Hooks = Hooks()
     flush: Flush | None = None
     """Is called before older messages are summarised."""
-    research: Means | None = None
+    research: ResearchDeps | None = None
     """None: nothing can be looked up on the web."""
     memory: Memory | None = None
     hides: Hides | None = None
@@ -105,7 +105,7 @@ class Result(Struct, frozen=True, kw_only=True):
     finish: Literal["stop", "limit", "error"] = "stop"
 
 
-class Spell(Struct, frozen=True, kw_only=True):
+class LoopResult(Struct, frozen=True, kw_only=True):
     """How a loop went: its words, its messages, and why it ended. `cut`: a person skipped it;
     `stuck`: it goes in circles; `spent`: the turn's model calls are used up; `planned`: it made
     `plan`, which is to be worked off."""

@@ -11,7 +11,7 @@ from agent_core.context.prompt import prefix_hash
 from agent_core.context.stuck import VARY, Watch
 from agent_core.errors import BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet
-from agent_core.guardrails.answers import Answer
+from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.messages import (
     Message,
     ToolCall,
@@ -21,12 +21,12 @@ from agent_core.messages import (
 )
 from agent_core.models.port import OnDelta, Reply, Request, ToolChoice
 from agent_core.orchestration.acting import act
-from agent_core.orchestration.brief import Brief, Hands, Spell
+from agent_core.orchestration.brief import Brief, Hands, LoopResult
 from agent_core.orchestration.plan import Plan, title
 from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import planned
 from agent_core.skills.direct import unasked
-from agent_core.tools.finding.nesting import legible
+from agent_core.tools.finding.argument_depth import legible
 from agent_core.tools.finding.tools import meant
 from agent_core.tools.turn.terminate import ending
 
@@ -41,7 +41,7 @@ async def react(
     history: tuple[Message, ...],
     past: tuple[Message, ...] = (),
     window: Window | None = None,
-) -> Spell:
+) -> LoopResult:
     """Answer `brief.text` after `history`. `past`: what this turn did already, where it goes on
     from its records instead of from its code. `window`: what the model sees of it all."""
     new, watch, budget = [brief.asked(), *past], Watch(), Budget(brief.max_turns)
@@ -58,26 +58,26 @@ async def react(
                 reply = await think(turn_round, brief, hands, seen)
         except (Cut, CallsExceeded) as error:
             how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
-            return Spell(text="", messages=tuple(new), finish=how, why=str(error))
+            return LoopResult(text="", messages=tuple(new), finish=how, why=str(error))
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             turn_round.emit(ErrorMet(text=str(error), phrases=error.phrases))
-            return Spell(text="", messages=tuple(new), finish="error", why=str(error))
+            return LoopResult(text="", messages=tuple(new), finish="error", why=str(error))
         answer = Message(role="assistant", parts=reply.parts)
         new.append(answer)
         window.count(reply, len(history) + len(new))
         calls = calls_of(answer)
         if not calls:
-            return Spell(text=text_of(answer), messages=tuple(new))
+            return LoopResult(text=text_of(answer), messages=tuple(new))
         results = await act(turn_round, brief, hands, calls)
         new.append(Message(role="tool", parts=results))
         if last := ending(calls, results, text_of(answer)):
-            return Spell(text=text_of(last[0]), messages=(*new, *last))
+            return LoopResult(text=text_of(last[0]), messages=(*new, *last))
         if brief.plans and (steps := planned(calls, results)):
             plan = Plan(title=title(brief.said or brief.text), steps=steps)
-            return Spell(text="", messages=tuple(new), finish="planned", plan=plan)
+            return LoopResult(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(text_of(answer), hands.toolbox.lasting(calls), results)
         if state == "stuck":
-            return Spell(text="", messages=tuple(new), finish="stuck", why=watch.why)
+            return LoopResult(text="", messages=tuple(new), finish="stuck", why=watch.why)
         said = await turn_round.steer()
         told = (VARY if state else "", budget.warn(turn_round, reply), "\n".join(said))
         if words := "\n\n".join(filter(None, told)):
@@ -103,19 +103,19 @@ async def sum_up(
     hands: Hands,
     seen: tuple[Message, ...],
     new: list[Message],
-) -> Spell:
+) -> LoopResult:
     """No rounds are left: one more call, in which no tool may be called."""
     try:
         reply = await think(scope, brief, hands, seen, "none")
     except Cut as error:
-        return Spell(text="", messages=tuple(new), finish="cut", why=str(error))
+        return LoopResult(text="", messages=tuple(new), finish="cut", why=str(error))
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
-        return Spell(text="", messages=tuple(new), finish="error")
+        return LoopResult(text="", messages=tuple(new), finish="error")
     said = tuple(part for part in reply.parts if not isinstance(part, ToolCall))
     answer = Message(role="assistant", parts=said)
     messages = (*new, answer) if said else tuple(new)
-    return Spell(text=text_of(answer), messages=messages, finish="limit")
+    return LoopResult(text=text_of(answer), messages=messages, finish="limit")
 
 
 async def think(
@@ -143,7 +143,7 @@ async def think(
         if words is None or words.empty:
             reply = await hands.complete(brief.model, request, on_delta)
         else:
-            answer = Answer(words, on_delta)
+            answer = ReplyRedactor(words, on_delta)
             reply = answer.whole(await hands.complete(brief.model, request, answer.add))
         return replace(meant(legible(reply)), prefix=prefix)
 

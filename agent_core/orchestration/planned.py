@@ -29,8 +29,7 @@ from agent_core.events import (
     TodoChanged,
 )
 from agent_core.messages import Message, text_of, user
-from agent_core.orchestration.asides import silent, spoken
-from agent_core.orchestration.brief import Brief, Hands, Result, Spell
+from agent_core.orchestration.brief import Brief, Hands, LoopResult, Result
 from agent_core.orchestration.edits import apply
 from agent_core.orchestration.executor import asking, react, think
 from agent_core.orchestration.plan import (
@@ -42,6 +41,7 @@ from agent_core.orchestration.plan import (
     moved,
 )
 from agent_core.orchestration.planner import after_failure, after_wish, redraft
+from agent_core.orchestration.side_calls import silent, spoken
 from agent_core.orchestration.verify import Finding, verify
 from agent_core.questions import PlanReview
 from agent_core.scope import Scope
@@ -68,7 +68,7 @@ gave; say plainly what failed or was left out. Call no tool, do not describe the
 class _Done(Struct, frozen=True, kw_only=True):
     """A step that is over. `finding` None: a person skipped it."""
 
-    spell: Spell
+    spell: LoopResult
     finding: Finding | None
 
     @property
@@ -252,7 +252,9 @@ class Planned:
             scope.emit(StatusShown(text=judged, phase="verify"))
         return done
 
-    async def _found(self, step: Step, spell: Spell, brief: Brief, scope: Scope) -> Finding | None:
+    async def _found(
+        self, step: Step, spell: LoopResult, brief: Brief, scope: Scope
+    ) -> Finding | None:
         match spell.finish:
             case "cut":
                 return None
@@ -313,7 +315,7 @@ class Planned:
         return Result(text=text, messages=(*messages, spoken(reply)))
 
 
-def ended(spell: Spell) -> Result:
+def ended(spell: LoopResult) -> Result:
     """What a turn ends with whose loop went so."""
     finish: Literal["stop", "limit", "error"] = "stop"
     if spell.finish in ("limit", "spent", "error"):

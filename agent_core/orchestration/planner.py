@@ -8,9 +8,9 @@ from msgspec import Struct
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised, still_open, title
+from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
 
 FORM = """{"steps": [{"id": "s1", "description": "what to do", "outcome": "what can be seen to be \
@@ -95,7 +95,7 @@ async def _ask(scope: Scope, request: Request, hands: Hands, before: Plan, limit
         return new if steps else None
 
     try:
-        plan, said = await consult(scope, hands, request, read, limit)
+        plan, said = await ask_json(scope, hands, request, read, limit)
     except (ModelFailed, TimedOut, BudgetExceeded):
         return Drafted(plan=None)
     return Drafted(plan=plan, messages=(request.messages[-1], *said))

@@ -12,9 +12,9 @@ from msgspec import Struct
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.messages import ToolResult, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.plan import Step
+from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
 from agent_core.skills.apps.tools import INSTALL
 from agent_core.tools import paths
@@ -113,7 +113,7 @@ async def _judged(scope: Scope, step: Step, ended: Result, brief: Brief, hands: 
         messages=(user(_evidence(step, ended)),),
     )
     try:
-        finding, _ = await consult(scope, hands, request, _read, min(brief.limit, LIMIT))
+        finding, _ = await ask_json(scope, hands, request, _read, min(brief.limit, LIMIT))
     except (ModelFailed, TimedOut, BudgetExceeded):
         finding = None
     return finding or Finding(ok=True, why=NOT_CHECKED)

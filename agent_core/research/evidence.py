@@ -10,8 +10,8 @@ from msgspec import Struct
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.research.means import FOCUS, Kind
 from agent_core.research.sources import Source
 from agent_core.scope import Scope
@@ -108,7 +108,7 @@ async def _look(
         messages=(user(asked),),
     )
     read = partial(read_claims, source=source)
-    claims, _ = await consult(scope, hands, request, read, min(brief.limit, LIMIT))
+    claims, _ = await ask_json(scope, hands, request, read, min(brief.limit, LIMIT))
     return claims or ()
 
 

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Web
 
 Kind = Literal["academic", "market", "technical", "news"]
@@ -12,11 +12,11 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 DepthName = Literal["quick", "standard", "deep"]
 
 
-class Means(Struct, frozen=True, kw_only=True):
+class ResearchDeps(Struct, frozen=True, kw_only=True):
     """The web, and where the copies of reports are kept that people are given."""
 
     web: Web
-    kept: Kept
+    kept: FileStore
 
 
 class Depth(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from agent_core.messages import GivenFile, Output, ToolCall
 from agent_core.orchestration.brief import Brief
 from agent_core.scope import Scope
 from agent_core.tools import backups, paths
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 FOLDER = "reports"
 NAME = 50
@@ -20,7 +20,7 @@ LIMIT = 60.0
 
 
 async def give(
-    scope: Scope, brief: Brief, kept: Kept, title: str, report: str
+    scope: Scope, brief: Brief, kept: FileStore, title: str, report: str
 ) -> tuple[str, GivenFile | None]:
     """Write the report and give it; its path in the workspace, and the copy. None where it could
     not be written: the answer stands without it."""
@@ -38,7 +38,7 @@ async def give(
     return path, msgspec.json.decode(result.content, type=GivenFile)
 
 
-def _written(workspace: Path, kept: Kept, path: str, report: str) -> GivenFile:
+def _written(workspace: Path, kept: FileStore, path: str, report: str) -> GivenFile:
     try:
         paths.make(workspace)
         real = paths.resolve(workspace, path, write=True)

@@ -13,18 +13,18 @@ from msgspec.structs import replace
 from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import consult, tier, words
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import title
+from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.research import prompts
 from agent_core.research.evidence import Finding, analyze
-from agent_core.research.means import DEPTHS, FOCUS, Depth, Means
+from agent_core.research.means import DEPTHS, FOCUS, Depth, ResearchDeps
 from agent_core.research.report import give
 from agent_core.research.sources import (
     AT_ONCE,
-    Shelf,
     Skipped,
     Source,
+    Sources,
     digest_of,
     read,
     search,
@@ -32,7 +32,7 @@ from agent_core.research.sources import (
 )
 from agent_core.research.stages import (
     Frame,
-    Wish,
+    ResearchRequest,
     plain_frame,
     read_frame,
     read_queries,
@@ -64,7 +64,7 @@ class Research:
     """A research under way. `steers`: it takes in what people say meanwhile."""
 
     def __init__(
-        self, scope: Scope, brief: Brief, hands: Hands, means: Means, steers: bool = False
+        self, scope: Scope, brief: Brief, hands: Hands, means: ResearchDeps, steers: bool = False
     ) -> None:
         self._scope = scope
         self._brief = brief
@@ -74,13 +74,15 @@ class Research:
         self._history: tuple[Message, ...] = ()
         self._thread: tuple[Message, ...] = ()
         self._said: tuple[str, ...] = ()
-        self._shelf = Shelf()
+        self._shelf = Sources()
         self._skipped: tuple[Skipped, ...] = ()
 
-    async def run(self, history: tuple[Message, ...] = (), wish: Wish | None = None) -> Researched:
+    async def run(
+        self, history: tuple[Message, ...] = (), wish: ResearchRequest | None = None
+    ) -> Researched:
         """Research what the brief asks. Raises what a call of the model raises."""
         self._history = history
-        frame = await self._init_config(wish or Wish())
+        frame = await self._init_config(wish or ResearchRequest())
         depth = DEPTHS[frame.depth]
         await self._search_loop(frame, depth)
         findings = await self._analyze(frame) if len(self._shelf) else ()
@@ -89,7 +91,7 @@ class Research:
         await self._synthesize(findings)
         return await self._write_report(frame, depth, findings)
 
-    async def _init_config(self, wish: Wish) -> Frame:
+    async def _init_config(self, wish: ResearchRequest) -> Frame:
         await self._enter("init_config")
         most = max(depth.queries for depth in DEPTHS.values())
         ask = f"{self._brief.text}\n\n{prompts.INIT.format(queries=most)}"
@@ -226,7 +228,7 @@ class Research:
             cache_key=self._brief.cache_key,
         )
         limit = min(self._brief.limit, LIMIT)
-        made, said = await consult(self._scope.child(name), self._hands, request, use, limit)
+        made, said = await ask_json(self._scope.child(name), self._hands, request, use, limit)
         self._thread = (*thread, *said)
         return made
 

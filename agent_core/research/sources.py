@@ -107,7 +107,7 @@ def unseen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
     return new
 
 
-class Shelf:
+class Sources:
     """The sources taken so far, none of them twice."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from agent_core.orchestration.asides import Unusable, find_json
+from agent_core.orchestration.side_calls import Unusable, find_json
 from agent_core.research.means import DEPTHS, KINDS, DepthName, Kind
 from agent_core.research.writing import Labels
 
@@ -19,14 +19,14 @@ class Frame(Struct, frozen=True, kw_only=True):
     labels: Labels = Labels()
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ResearchRequest(Struct, frozen=True, kw_only=True):
     """What was asked for by name; None: the model chooses."""
 
     kind: Kind | None = None
     depth: DepthName | None = None
 
 
-def plain_frame(question: str, wish: Wish) -> Frame:
+def plain_frame(question: str, wish: ResearchRequest) -> Frame:
     """What is done where the model gave no usable frame: the question itself is searched for."""
     line = " ".join(question.split())
     return Frame(
@@ -37,7 +37,7 @@ def plain_frame(question: str, wish: Wish) -> Frame:
     )
 
 
-def read_frame(text: str, question: str, wish: Wish) -> Frame:
+def read_frame(text: str, question: str, wish: ResearchRequest) -> Frame:
     """The frame that the model wrote down. Raises Unusable."""
     found = find_json(text)
     if not isinstance(found, dict) or not (queries := lines(found.get("queries"))):

@@ -21,14 +21,14 @@ from agent_core.handoffs.count import counted
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import Request
 from agent_core.orchestration.acting import act
-from agent_core.orchestration.asides import consult, tier, words
 from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.phrases import phrase
 from agent_core.policy import Verdict
-from agent_core.research.means import DepthName, Kind, Means
+from agent_core.research.means import DepthName, Kind, ResearchDeps
 from agent_core.research.prompts import REFUSED
 from agent_core.research.run import Research
-from agent_core.research.stages import Wish
+from agent_core.research.stages import ResearchRequest
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Prepared, Toolbox
@@ -57,7 +57,7 @@ class Delegate(BaseModel):
 
 
 async def research(
-    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], means: Means
+    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], means: ResearchDeps
 ) -> Result:
     """Answer `brief.text` with a research. The person asked for it by the mode, so only a rule
     against it, a hook or PERMISSION_ASK_ALL stands in between."""
@@ -73,12 +73,12 @@ async def research(
     return Result(text=made.answer, messages=made.messages)
 
 
-def research_tool(means: Means) -> Tool:
+def research_tool(means: ResearchDeps) -> Tool:
     """delegate_to_research over `means`."""
 
     async def over(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
         own = replace(brief, text=await _handed(wanted, scope, brief), said="")
-        wish = Wish(kind=wanted.kind, depth=wanted.depth)
+        wish = ResearchRequest(kind=wanted.kind, depth=wanted.depth)
         made = await Research(scope.child("research"), own, hands, means).run(wish=wish)
         if not made.report:
             raise ToolFailed(made.answer or "Nothing was found.")
@@ -155,7 +155,7 @@ async def _told(
         tool_choice="none",
         cache_key=brief.cache_key,
     )
-    text, said = await consult(scope, hands, request, words, brief.limit)
+    text, said = await ask_json(scope, hands, request, words, brief.limit)
     return Result(text=text or why, messages=(ask, *said))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from agent_core.orchestration.asides import Unworded
+from agent_core.orchestration.side_calls import Unworded
 from agent_core.research.evidence import Finding
 from agent_core.research.sources import Skipped, Source
 

@@ -17,7 +17,7 @@ REMEMBERED = 256
 """Workspaces of which it is known why their last shell ended."""
 
 
-class Desk:
+class WorkspaceShell:
     """The shell of one workspace, for who holds its turn. `top`: what it calls the workspace;
     `folder`: where it is, likewise."""
 
@@ -51,15 +51,15 @@ class Shells:
     """All shells of this process."""
 
     def __init__(self) -> None:
-        self._desks: dict[Path, Desk] = {}
+        self._desks: dict[Path, WorkspaceShell] = {}
         self._begun: list[Shell] = []  # all that are not known to be gone, at a desk or not
         self._why: dict[Path, str] = {}
 
     @asynccontextmanager
-    async def turn(self, workspace: Path, idle: float) -> AsyncIterator[Desk]:
+    async def turn(self, workspace: Path, idle: float) -> AsyncIterator[WorkspaceShell]:
         """The workspace's desk, when those who came before are through; a shell that stands at it
         afterwards is ended when nobody comes for `idle` seconds."""
-        desk = self._desks.setdefault(workspace, Desk())
+        desk = self._desks.setdefault(workspace, WorkspaceShell())
         desk.waiting += 1
         try:
             async with desk.turn:
@@ -77,7 +77,9 @@ class Shells:
             elif not desk.waiting and self._desks.get(workspace) is desk:
                 del self._desks[workspace]
 
-    async def open(self, desk: Desk, sandbox: Sandbox, workspace: Path, limit: float) -> Shell:
+    async def open(
+        self, desk: WorkspaceShell, sandbox: Sandbox, workspace: Path, limit: float
+    ) -> Shell:
         """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
         self._make_room()
         desk.session = session = await sandbox.open_shell(workspace, limit)

@@ -13,8 +13,8 @@ from agent_core.errors import AgentError, ToolFailed
 from agent_core.events import SkillEnded
 from agent_core.messages import Message, ToolResult, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import Unusable, consult, find_json, tier
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
 from agent_core.settings import Tier
 from agent_core.skills.calling import called, good
@@ -47,7 +47,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Ground(Struct, frozen=True, kw_only=True):
+class SkillDeps(Struct, frozen=True, kw_only=True):
     """What all skills of a turn stand on."""
 
     brief: Brief
@@ -61,7 +61,7 @@ class SkillRun:
     It belongs to one branch: what it does has its place in the order of what was done before.
     """
 
-    def __init__(self, scope: Scope, ground: Ground, above: tuple[str, ...] = ()) -> None:
+    def __init__(self, scope: Scope, ground: SkillDeps, above: tuple[str, ...] = ()) -> None:
         self._scope = scope
         self.brief, self.hands = ground.brief, ground.hands
         self._ground = ground
@@ -138,7 +138,7 @@ class SkillRun:
             cache_key=self.brief.cache_key,
         )
         limit = min(self.brief.limit, LIMIT)
-        made, said = await consult(self.step("think"), self.hands, request, use, limit)
+        made, said = await ask_json(self.step("think"), self.hands, request, use, limit)
         self._threads[model] = (*thread, *said)
         if made is None:
             raise ToolFailed("The model gave no answer that can be used. Try it in other words.")

@@ -14,7 +14,7 @@ from agent_core.skills.contract import Skill
 from agent_core.skills.folders import FolderSkill, found
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class FoundSkill(Struct, frozen=True, kw_only=True):
     """What was found under an id: `code`, or a folder as it was then, or nothing."""
 
     code: bool = False
@@ -43,20 +43,20 @@ class Skills:
         """The skill, a folder as it was when the turn met it first; ToolFailed if it is not
         there."""
         look = partial(asyncio.to_thread, self._look, skill_id)
-        kept = await scope.once("skill", look, kind=Kept)
+        kept = await scope.once("skill", look, kind=FoundSkill)
         skill = self._skills.get(skill_id) if kept.code else kept.folder
         if skill is None:
             known = ", ".join(kept.known) or "none"
             raise ToolFailed(f"There is no skill {skill_id!r}. Skills: {known}.")
         return skill
 
-    def _look(self, skill_id: str) -> Kept:
+    def _look(self, skill_id: str) -> FoundSkill:
         if skill_id in self._skills:
-            return Kept(code=True)
+            return FoundSkill(code=True)
         folders = {skill.name: skill for skill in reversed(self._folders())}
         if (folder := folders.get(skill_id)) is not None:
-            return Kept(folder=folder)
-        return Kept(known=(*self._skills, *sorted(folders)))
+            return FoundSkill(folder=folder)
+        return FoundSkill(known=(*self._skills, *sorted(folders)))
 
     def _folders(self) -> tuple[FolderSkill, ...]:
         inner = found(self._folder) if self._folder is not None else ()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
-from agent_core.skills.context import Ground, SkillRun
+from agent_core.skills.context import SkillDeps, SkillRun
 from agent_core.skills.contract import Skill, Values
 from agent_core.skills.registry import Skills
 from agent_core.tools.contract import Tool, ToolContext
@@ -36,7 +36,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     """invoke_skill and list_skills over `skills`."""
 
     async def invoke(wanted: Invoke, scope: Scope, brief: Brief, hands: Hands) -> str:
-        context = SkillRun(scope, Ground(brief=brief, hands=hands, find=skills.look_up))
+        context = SkillRun(scope, SkillDeps(brief=brief, hands=hands, find=skills.look_up))
         params: Values = dict(wanted.params)
         output = await context.invoke_skill(wanted.skill_id, params)
         return msgspec.json.encode(output).decode()

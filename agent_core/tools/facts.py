@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from agent_core.phrases import Phrase, phrase
 from agent_core.policy import CallFacts, Situation, Verdict, decide
 from agent_core.tools import paths
-from agent_core.tools.code.looking import looking
+from agent_core.tools.code.readonly import looking
 from agent_core.tools.contract import Tool
 from agent_core.tools.shell_words import NotUnderstood, understand
 

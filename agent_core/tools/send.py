@@ -32,7 +32,7 @@ class Send(BaseModel):
     caption: str = Field(default="", max_length=4_000)
 
 
-class Kept:
+class FileStore:
     """Copies of what was given, below `folder`, named by their content."""
 
     def __init__(self, folder: Path) -> None:
@@ -80,7 +80,7 @@ class Kept:
         return len(old)
 
 
-def send_tool(kept: Kept) -> Tool:
+def send_tool(kept: FileStore) -> Tool:
     """send_file over the copies `kept`."""
 
     async def call(wanted: Send, context: ToolContext) -> Output:

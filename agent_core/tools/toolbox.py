@@ -15,7 +15,7 @@ from agent_core.models.port import ToolSpec
 from agent_core.text import clean
 from agent_core.tools import ask, paths
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.finding.foreign import NoShelf, Shelf
+from agent_core.tools.finding.mcp_tools import NoRegistry, ToolRegistry
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.toolsets import Reach, within
 
@@ -45,8 +45,8 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 class Toolbox:
     """The tools of one agent, by name. `shelf`: those of servers, which come and go."""
 
-    def __init__(self, tools: Iterable[Tool], shelf: Shelf | None = None) -> None:
-        self.shelf: Shelf = shelf or NoShelf()
+    def __init__(self, tools: Iterable[Tool], shelf: ToolRegistry | None = None) -> None:
+        self.shelf: ToolRegistry = shelf or NoRegistry()
         self.barred: Reach = ()
         """Sets beyond which nothing is found or called, though the prompt may show it."""
         self._tools = {tool.name: tool for tool in tools}

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from agent_core.context.narrate import events_of
+from agent_core.context.record_events import events_of
 from agent_core.journal import Journal, Record, Replied, ToolFinished
 from agent_core.messages import Message, Part, Text, ToolCall, text_of
 from agent_core.models.port import Model, OnDelta, Reply, Request, TextDelta, Usage

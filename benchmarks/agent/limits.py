@@ -3,7 +3,7 @@
 import itertools
 
 from agent_core.context import budget, stuck
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.errors import ModelFailed
 from agent_core.models.fallback import Chain, Keys, Route
 from agent_core.models.port import Model, Request
@@ -85,7 +85,7 @@ async def compression(course: Course, on: bool) -> None:
         n = next(parts)
         return "Nothing is in the log." if n > 24 else (("read_log", {"n": n}),)
 
-    room = Room(limit=12_000, most=0, keep=6) if on else Room()
+    room = ContextLimits(limit=12_000, most=0, keep=6) if on else ContextLimits()
     await course.turn(mind, "Read the log, part by part.", [read_log], room=room)
     course.run.right = "log" in course.run.text
 

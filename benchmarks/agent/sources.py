@@ -10,11 +10,11 @@ from agent_core.memory.tool import memory_tool
 from agent_core.messages import text_of
 from agent_core.models.port import Request
 from agent_core.research import evidence
-from agent_core.research.means import Means
+from agent_core.research.means import ResearchDeps
 from agent_core.tools.contract import Tool
 from agent_core.tools.decorator import tool
 from agent_core.tools.finding.tools import finding_tools
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Fetched, Hit, Web
 from benchmarks.agent.course import Course, Said
 from benchmarks.agent.script import last, made, switched_off
@@ -123,7 +123,7 @@ async def citations(course: Course, on: bool) -> None:
         return "## Summary\nIt is 324 metres high [f1].\n\n## More\nIt stands [f1]."
 
     web = Tower()
-    means = Means(web=Web(search=web, fetch=web), kept=Kept(course.folder / "kept"))
+    means = ResearchDeps(web=Web(search=web, fetch=web), kept=FileStore(course.folder / "kept"))
     with switched_off(on, evidence, stands=lambda *_: True):
         asked = "How high is the tower?"
         await course.turn(

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from agent_core import ambient
-from agent_core.guardrails.veil import Words
+from agent_core.guardrails.redaction import Redactions
 from agent_core.sandboxes.secrets import named
 from gateway.messages import digest
 
@@ -47,7 +47,7 @@ class Vault:
         self._path = home / FILE
         self._seen: tuple[int, int] | None = None
         self._known: dict[str, dict[str, str]] = {}
-        self._values = Words({})
+        self._values = Redactions({})
 
     def addresses(self) -> tuple[str, ...]:
         """Conversations that have any."""
@@ -91,7 +91,7 @@ class Vault:
         """`text` with `[NAME]` in place of each value, also in base64."""
         return self.words().hide(text)
 
-    def words(self) -> Words:
+    def words(self) -> Redactions:
         """What has to be hidden now."""
         self._read()
         return self._values
@@ -100,12 +100,12 @@ class Vault:
         try:
             info = self._path.stat()
         except FileNotFoundError:
-            self._seen, self._known, self._values = None, {}, Words({})
+            self._seen, self._known, self._values = None, {}, Redactions({})
             return {}
         if (info.st_mtime_ns, info.st_ino) != self._seen:
             known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
-            self._values = Words(
+            self._values = Redactions(
                 {
                     form: f"[{name}]"
                     for own in known.values()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agent_core.context import pictures
 from agent_core.context.prompt import system_prompt
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
@@ -28,7 +28,7 @@ from agent_core.policy import Grant, Mode, Situation, Verdict
 from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
 from agent_core.profiles.profile import recent
-from agent_core.research.means import Means
+from agent_core.research.means import ResearchDeps
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
@@ -39,7 +39,7 @@ from agent_core.tools import hooks, paths
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.facts import judge_call
 from agent_core.tools.finding.tools import finding_tools
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of
@@ -83,7 +83,7 @@ class TurnkeeperAgent:
         folder: Path,
         models: ModelSettings,
         sandbox: Sandbox,
-        kept: Kept,
+        kept: FileStore,
         equipment: Equipment,
     ) -> None:
         self.models = Models(models, _set_now)
@@ -95,7 +95,7 @@ class TurnkeeperAgent:
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = Vault(folder.parent)
         self.jobs = equipment.jobs
-        self._means = Means(web=web_of(models.tools.web), kept=kept)
+        self._means = ResearchDeps(web=web_of(models.tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = Browser(folder.parent / "browser", models.tools.web.allowed)
         ground = Ground(
@@ -119,7 +119,7 @@ class TurnkeeperAgent:
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory = equipment.memory
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, ContextLimits] = {}
         self._picked: dict[str, tuple[Model, str]] = {}
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -190,15 +190,15 @@ class TurnkeeperAgent:
         skill = skill_of(mode)
         return self._skills.missing(skill) if skill else ""
 
-    def _room(self, model: str) -> Room:
+    def _room(self, model: str) -> ContextLimits:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
         model that was chosen by name does it itself."""
         if (known := self._rooms.get(model)) is not None or self.models.demo:
-            return known or Room()
+            return known or ContextLimits()
         try:
             provider, _, name = self.models.describe(model).partition("/")
         except SettingsError:
-            return Room()  # the turn's first call says what is wrong
+            return ContextLimits()  # the turn's first call says what is wrong
         own = "compression" in self._settings.auxiliary or "/" not in model
         window = self.models.catalog.window(provider, name)
         by = "auxiliary.compression" if own else model

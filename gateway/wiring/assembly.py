@@ -16,7 +16,7 @@ from agent_core.sandboxes.bwrap import PlainSubprocess, detect
 from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
 from agent_core.settings import SettingsError as WrongModel
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from gateway.access import Access, People
 from gateway.errors import StoreFailed
 from gateway.jobs.book import Book
@@ -249,7 +249,7 @@ def _build_agent(supplies: Supplies, book: Book) -> TurnkeeperAgent:
         job_ledger=ledger,
         ask_all=settings.ask_all,
     )
-    folder, kept = settings.home / WORKSPACES, Kept(settings.outputs)
+    folder, kept = settings.home / WORKSPACES, FileStore(settings.outputs)
     agent = TurnkeeperAgent(folder, models, supplies.sandbox, kept, equipment)
     try:
         agent.check_prices()

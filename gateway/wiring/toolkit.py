@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from agent_core.memory.tool import memory_tool
-from agent_core.research.means import Means
+from agent_core.research.means import ResearchDeps
 from agent_core.research.tool import research_tool
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.port import Sandbox
@@ -20,7 +20,7 @@ from agent_core.tools.contract import Tool
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.planning import planning_tool
-from agent_core.tools.send import Kept, send_tool
+from agent_core.tools.send import FileStore, send_tool
 from agent_core.tools.shell import command_tools
 from agent_core.tools.turn.analyze_image import analyze_tool
 from agent_core.tools.turn.todo import todo_tool
@@ -34,9 +34,9 @@ class Ground(Struct, frozen=True, kw_only=True):
     settings: ModelSettings
     sandbox: Sandbox
     background: Background
-    kept: Kept
+    kept: FileStore
     vault: Vault
-    means: Means
+    means: ResearchDeps
     job: Tool
     skills: Skills
     browser: Browser

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from agent_core.context.narrate import events_of
+from agent_core.context.record_events import events_of
 from agent_core.events import (
     AgentEvent,
 )

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from pydantic import ValidationError
 
-from agent_core.context.narrate import events_of
+from agent_core.context.record_events import events_of
 from agent_core.errors import ToolFailed
 from agent_core.events import BrowserMoved, BrowserShown
 from agent_core.journal import Outcome, ToolFinished
@@ -32,7 +32,7 @@ from agent_core.tools.browser.proxy import GuardedProxy, _resolve
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Hit
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_pages import Answer, WebPages, served
@@ -62,7 +62,7 @@ class Hand:
 
     def __init__(self, browser: Browser, folder: Path) -> None:
         self.browser = browser
-        self.kept = Kept(folder / "kept")
+        self.kept = FileStore(folder / "kept")
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         works = Works(browser=browser, search=Found(), keep=self.kept.keep)
@@ -210,7 +210,7 @@ def test_an_action_needs_what_it_works_on() -> None:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, Tool]:
-    works = Works(browser=Browser(tmp_path), search=Found(), keep=Kept(tmp_path).keep)
+    works = Works(browser=Browser(tmp_path), search=Found(), keep=FileStore(tmp_path).keep)
     return {tool.name: tool for tool in browser_tools(works)}
 
 

@@ -16,7 +16,7 @@ from agent_core.tools.code.charts.chart import SHAPES, Chart, drawing, proposed
 from agent_core.tools.code.charts.table import Table, describe, number, parse
 from agent_core.tools.code.charts.tools import Prepare, Visualize, chart_tools
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 SALES = """day,shop,sold,cost $x$
 2026-01-01,North,10,3.5
@@ -129,7 +129,7 @@ def test_too_much_is_not_drawn() -> None:
 
 
 async def drawn(workspace: Path, kept: Path, **more: object) -> tuple[Output, Output]:
-    prepare, visualize = chart_tools(Kept(kept))
+    prepare, visualize = chart_tools(FileStore(kept))
     context = ToolContext(workspace=workspace, key="k", limit=75.0, output=lambda text: None)
     given = Prepare.model_validate({"path": "d/a.csv", "title": "Sales in $", **more})
     one = await prepare.call(given, context)
@@ -172,7 +172,7 @@ async def test_a_chart_is_given_to_people(tmp_path: Path) -> None:
     (file,) = given.files
     assert (file.name, file.mime, given.caption) == ("a.png", "image/png", "See")
     data = (tmp_path / "d/a.png").read_bytes()
-    assert Kept(tmp_path / "kept").read(file.ref) == data and data.startswith(b"\x89PNG")
+    assert FileStore(tmp_path / "kept").read(file.ref) == data and data.startswith(b"\x89PNG")
     kept = [p for p in (tmp_path / ".turnkeeper/backups/d").iterdir() if p.name.startswith("a.png")]
     assert [one.read_bytes() for one in kept] == [b"old"], "what was there is kept"
 
@@ -182,12 +182,12 @@ async def test_its_lack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "a.chart.json").write_text("{}")
     context = ToolContext(workspace=tmp_path, key="k", limit=75.0, output=lambda text: None)
     with pytest.raises(ToolFailed, match=r"turnkeeper\[charts\]"):
-        await chart_tools(Kept(tmp_path))[1].call(Visualize(path="a.chart.json"), context)
+        await chart_tools(FileStore(tmp_path))[1].call(Visualize(path="a.chart.json"), context)
 
 
 async def test_what_is_no_chart_and_what_is_no_data(tmp_path: Path) -> None:
     context = ToolContext(workspace=tmp_path, key="k", limit=75.0, output=lambda text: None)
-    prepare, visualize = chart_tools(Kept(tmp_path / "kept"))
+    prepare, visualize = chart_tools(FileStore(tmp_path / "kept"))
     (tmp_path / "x.json").write_text("[1]")
     (tmp_path / "out.json").write_bytes(msgspec.json.encode(Chart(data="../a.csv", kind="pie")))
     (tmp_path / "a.csv").write_text(SALES)
@@ -205,7 +205,7 @@ async def test_what_is_no_chart_and_what_is_no_data(tmp_path: Path) -> None:
 
 
 async def test_an_approval_of_a_chart_shows_it_and_holds_for_its_data(tmp_path: Path) -> None:
-    prepare, visualize = chart_tools(Kept(tmp_path / "kept"))
+    prepare, visualize = chart_tools(FileStore(tmp_path / "kept"))
     (tmp_path / "a.csv").write_text(SALES)
     context = ToolContext(workspace=tmp_path, key="k", limit=75.0, output=lambda text: None)
     await prepare.call(Prepare(path="a.csv"), context)

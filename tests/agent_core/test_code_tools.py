@@ -21,7 +21,7 @@ from agent_core.tools.code.bash import Bash
 from agent_core.tools.code.execute import bind, code_tools
 from agent_core.tools.code.sandboxed import file_tool, vision_tool
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox, Unfit
 from tests.fakes.needs import NEEDS_BWRAP
 
@@ -111,7 +111,7 @@ class Bare(PlainSubprocess):
 def test_the_schema_lists_what_the_tier_has(tmp_path: Path) -> None:
     def names(*languages: Language) -> list[str]:
         bash = Bash(Bare(*languages), Background().shells, 60)
-        return [tool.name for tool in every_code_tool(bash, Kept(tmp_path))]
+        return [tool.name for tool in every_code_tool(bash, FileStore(tmp_path))]
 
     tool = named(code_tools(Bare("javascript", "bash")), "execute_code")
     fields = tool.arguments.model_json_schema()["properties"]
@@ -234,7 +234,7 @@ def test_what_a_file_call_would_change_is_shown_before(tmp_path: Path) -> None:
 
 
 async def test_a_picture_is_shown_to_the_model(tmp_path: Path) -> None:
-    tool, kept = vision_tool(Kept(tmp_path / "kept")), Kept(tmp_path / "kept")
+    tool, kept = vision_tool(FileStore(tmp_path / "kept")), FileStore(tmp_path / "kept")
     (tmp_path / "a.png").write_bytes(PNG)
     (tmp_path / "a.txt").write_text("x" * 20)
     seen = await output(tool, tmp_path, path="a.png")

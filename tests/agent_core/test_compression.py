@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.context.compression import Asking, Window, border, joined, lineage, turn_border
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import ModelFailed
 from agent_core.events import Compressed
@@ -79,7 +79,7 @@ class CompressionRig:
 
 
 def growing(
-    world: CompressionRig, rounds: int, seen: list[tuple[Message, ...]], room: Room
+    world: CompressionRig, rounds: int, seen: list[tuple[Message, ...]], room: ContextLimits
 ) -> None:
     async def code(scope: Scope) -> None:
         window, messages = Window(room, request="find it"), (user("find it"),)
@@ -90,7 +90,7 @@ def growing(
     world.live(code)
 
 
-ROOM = Room(limit=1_000, keep=4)
+ROOM = ContextLimits(limit=1_000, keep=4)
 
 
 def test_rounds_are_never_split_and_earlier_summaries_are_folded_in() -> None:
@@ -144,10 +144,10 @@ def test_without_a_summary_the_oldest_is_left_out() -> None:
 
 def test_switched_off_it_is_cut_only_where_the_window_ends() -> None:
     world, seen = CompressionRig(), []
-    growing(world, 12, seen, Room(limit=0, most=1_000, keep=4))
+    growing(world, 12, seen, ContextLimits(limit=0, most=1_000, keep=4))
     assert world.asked == [] and "left out here" in text_of(seen[-1][0])
     seen.clear()
-    growing(CompressionRig(), 12, seen, Room())
+    growing(CompressionRig(), 12, seen, ContextLimits())
     assert len(seen[-1]) == 23
 
 
@@ -198,7 +198,9 @@ def test_a_person_never_speaks_twice_in_a_row() -> None:
 
 def test_settings() -> None:
     plain = ContextSettings.read({})
-    assert plain.room(128_000, "flash") == Room(limit=60_000, most=108_800, keep=10, by="flash")
+    assert plain.room(128_000, "flash") == ContextLimits(
+        limit=60_000, most=108_800, keep=10, by="flash"
+    )
     assert plain.room(32_000, "flash").limit == 16_000
     own = ContextSettings.read(
         {

@@ -32,7 +32,7 @@ from agent_core.tools.code.all import every_code_tool
 from agent_core.tools.code.bash import Bash
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
-from agent_core.tools.send import Kept, send_tool
+from agent_core.tools.send import FileStore, send_tool
 from agent_core.tools.shell import command_tools
 from tests.agent_core.events_rig import BROWSED, fill, journaled, kind
 from tests.agent_core.library_rig import provider
@@ -197,7 +197,7 @@ async def test_code_and_a_shell_that_stays(server: ModelServer, tmp_path: Path) 
     )
     bash = Bash(PlainSubprocess(), background.shells, 5)
     agent = Agent(
-        model=provider(server), tools=every_code_tool(bash, Kept(tmp_path / "kept")),
+        model=provider(server), tools=every_code_tool(bash, FileStore(tmp_path / "kept")),
         on_question=allow, workspace=tmp_path,
     )  # fmt: skip
     events = [event for event in await turn(agent, "Run it.") if kind(event) in COMMAND | CODE]
@@ -228,7 +228,7 @@ async def test_what_calls_leave_behind(server: ModelServer, tmp_path: Path) -> N
         Call("send_file", '{"paths": ["dot.png", "a.txt"]}', id="c5"),
         Say("Done."),
     )
-    tools = [*file_tools(), editor_tool(), rollback_tool(), send_tool(Kept(tmp_path / "kept"))]
+    tools = [*file_tools(), editor_tool(), rollback_tool(), send_tool(FileStore(tmp_path / "kept"))]
     agent = Agent(model=provider(server), tools=tools, on_question=allow, workspace=tmp_path)
     events = [event for event in await turn(agent, "Work.") if kind(event) in LEFT]
     changed = [event for event in events if isinstance(event, WorkspaceChanged)]

@@ -21,7 +21,7 @@ from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.questions import Approval, Question
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, ModelServer, Say
 
@@ -162,7 +162,7 @@ def test_a_picture_is_for_the_model_too_whatever_it_is_called(tmp_path: Path) ->
     pixel, words = b64encode(PIXEL).decode(), b64encode(b"no picture").decode()
     named = ((pixel, "image/jpeg"), (words, "image/png"), (pixel, "audio/wav"))
     blocks = [ImageContent(type="image", data=data, mime_type=mime) for data, mime in named]
-    kept = Kept(tmp_path / "kept")
+    kept = FileStore(tmp_path / "kept")
     made = results.output(CallToolResult(content=[*blocks]), "s", tmp_path, "k", kept.keep)
     assert [one.mime for one in made.pictures] == ["image/png", "image/png"]
     assert [kept.read(one.ref) for one in made.pictures] == [PIXEL, PIXEL]

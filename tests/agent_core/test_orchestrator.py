@@ -13,11 +13,11 @@ from agent_core.events import PlanMade, Routed, StageEntered, StepBegan, StepEnd
 from agent_core.journal import Broke, Journal, Replied
 from agent_core.messages import CommandResult, Message, Text, ToolCall, ToolResult, text_of, user
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.asides import Unusable, find_json, tier
 from agent_core.orchestration.brief import Brief, Result
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import read_steps
+from agent_core.orchestration.side_calls import Unusable, find_json, tier
 from agent_core.orchestration.verify import Finding, verify
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess

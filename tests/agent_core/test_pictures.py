@@ -13,7 +13,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Text, text_of, user
 from agent_core.models.port import Model, Request
 from agent_core.settings import Endpoint
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from tests.agent_core.asking import KEY, ask, assistant, ignore
 from tests.fakes.model_server import Fail, ModelServer, Say
 from tests.fakes.pictures import MAKERS, PNG, one
@@ -133,7 +133,7 @@ def test_a_picture_counts_in_the_room() -> None:
 
 def test_a_copy_that_was_forgotten_is_an_oserror(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
-    kept = Kept(tmp_path / "kept")
+    kept = FileStore(tmp_path / "kept")
     given = kept.keep(tmp_path, "a.png")
     assert kept.read(given.ref) == PNG
     assert kept.forget(2e9) == 1

@@ -12,22 +12,22 @@ from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed, Parked
 from agent_core.events import ErrorMet, HandedOff, ResearchMoved, SourceFound
-from agent_core.guardrails.veil import Words
+from agent_core.guardrails.redaction import Redactions
 from agent_core.journal import Asked, Emitted, Journal, Noted, Replied, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.asides import Unusable
 from agent_core.orchestration.brief import Brief, Hands, Result
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
+from agent_core.orchestration.side_calls import Unusable
 from agent_core.policy import Verdict
 from agent_core.research.evidence import Finding, normal, read_claims, stands
-from agent_core.research.means import DEPTHS, Means
-from agent_core.research.sources import Shelf, Skipped, Source, canonical
+from agent_core.research.means import DEPTHS, ResearchDeps
+from agent_core.research.sources import Skipped, Source, Sources, canonical
 from agent_core.research.tool import research_tool
 from agent_core.research.writing import Gathered, check, written
 from agent_core.scope import Scope, Turn
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Toolbox
 from agent_core.tools.web.settings import WebSettings
 from agent_core.tools.web.tools import web_of
@@ -73,7 +73,9 @@ class ResearchRig:
             "refused": "I may not.",
         }  # fmt: skip
         settings = {"SEARXNG_URL": site.url, "WEB_ALLOWED_HOSTS": site.place}
-        self.means = Means(web=web_of(WebSettings.read(settings)), kept=Kept(folder / "kept"))
+        self.means = ResearchDeps(
+            web=web_of(WebSettings.read(settings)), kept=FileStore(folder / "kept")
+        )
         self.verdict = Verdict(ruling="ask", rule="network", reason="outside")
         self.brief = Brief(
             text="Which values were measured?", system="s", model="pro", workspace=str(folder / "w"),
@@ -504,7 +506,7 @@ def test_names_of_one_page_are_one() -> None:
     assert canonical(one) != canonical("http://example.org/a?a=1&b=3")
     long = " ".join(f"w{n}" for n in range(100))
     first, second = (Source(url=f"https://{n}.example", title="", text=long) for n in "ab")
-    shelf = Shelf()
+    shelf = Sources()
     assert shelf.take(first) is None
     assert shelf.take(replace(second, text=f"{long} and a footer of its own")) == first
     assert shelf.take(replace(second, text=" ".join(f"v{n}" for n in range(100)))) is None
@@ -557,7 +559,7 @@ async def test_words_that_are_to_be_hidden_are_hidden_in_a_report_too(
 ) -> None:
     site.status = 429
     world = ResearchRig(tmp_path, site)
-    world.hands = replace(world.hands, hides=lambda: Words({"abc-123-abc": "[TOKEN]"}))
+    world.hands = replace(world.hands, hides=lambda: Redactions({"abc-123-abc": "[TOKEN]"}))
     world.answers["nothing"] = "Nothing is known of abc-123-abc."
     disk = Disk()
     result = await world.run(disk)

@@ -7,7 +7,7 @@ import pytest
 from agent_core.errors import ToolFailed
 from agent_core.messages import Output
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.send import MAX_BYTES, Kept, Send, send_tool
+from agent_core.tools.send import MAX_BYTES, FileStore, Send, send_tool
 
 
 def context(workspace: Path) -> ToolContext:
@@ -15,7 +15,7 @@ def context(workspace: Path) -> ToolContext:
 
 
 async def give(tmp_path: Path, *paths: str, caption: str = "") -> Output:
-    tool = send_tool(Kept(tmp_path / "outputs"))
+    tool = send_tool(FileStore(tmp_path / "outputs"))
     gave = await tool.call(Send(paths=list(paths), caption=caption), context(tmp_path / "w"))
     assert isinstance(gave, Output)
     return gave
@@ -58,7 +58,7 @@ async def test_too_large(tmp_path: Path, workspace: Path) -> None:
 async def test_old_copies_are_forgotten(tmp_path: Path, workspace: Path) -> None:
     (workspace / "a").write_text("a")
     gave = await give(tmp_path, "a")
-    kept, copy = Kept(tmp_path / "outputs"), tmp_path / "outputs" / gave.files[0].ref
+    kept, copy = FileStore(tmp_path / "outputs"), tmp_path / "outputs" / gave.files[0].ref
     made = copy.stat().st_mtime
     assert kept.forget(made - 1) == 0 and copy.exists()
     assert kept.forget(made + 1) == 1 and not copy.exists()

@@ -35,7 +35,7 @@ from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, begi
 from agent_core.skills.apps.tools import app_tools, placed
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.built_in.fences import beside, code_in
-from agent_core.skills.context import DEEPEST, Ground, SkillRun
+from agent_core.skills.context import DEEPEST, SkillDeps, SkillRun
 from agent_core.skills.contract import (
     Schema,
     Skill,
@@ -59,7 +59,7 @@ from agent_core.skills.tools import skill_tools
 from agent_core.tools.backups import Back, roll_back
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.files import file_tools
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 from agent_core.tools.shell import command_tools
 from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.library_rig import provider
@@ -128,7 +128,7 @@ class SkillRig:
         turn = Turn("turn-0001", Journal(list(disk.records), disk.write), self)
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Values:
-            ground = Ground(brief=self.brief, hands=self.hands, find=self.skills.look_up)
+            ground = SkillDeps(brief=self.brief, hands=self.hands, find=self.skills.look_up)
             return await SkillRun(scope, ground).invoke_skill(skill_id, params)
 
         try:
@@ -461,7 +461,7 @@ async def test_an_answer_that_is_no_picture_is_said(answer: bytes, tmp_path: Pat
         painter = Painter(ModelSettings.read(env))
         context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
         with pytest.raises(ToolFailed, match="picture"):
-            await image_tool(painter, Kept(tmp_path / "kept")).call(Paint(prompt="x"), context)
+            await image_tool(painter, FileStore(tmp_path / "kept")).call(Paint(prompt="x"), context)
     assert not (tmp_path / "images").exists()
 
 
@@ -501,7 +501,7 @@ async def test_a_presentation_in_place_of_a_file_keeps_it(tmp_path: Path) -> Non
     (tmp_path / "a.pptx").write_bytes(b"of the person")
     context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
     wanted = slides.Present(title="t", slides=[Page(title="s")], path="a.pptx")
-    await slides.slides_tool(Kept(tmp_path / "kept")).call(wanted, context)
+    await slides.slides_tool(FileStore(tmp_path / "kept")).call(wanted, context)
     assert (tmp_path / "a.pptx").read_bytes().startswith(b"PK")
     roll_back(Back(path="a.pptx"), tmp_path)
     assert (tmp_path / "a.pptx").read_bytes() == b"of the person"

@@ -14,7 +14,7 @@ from agent_core.settings import SettingsError
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.finding import schema
-from agent_core.tools.finding.foreign import Definition, NoShelf
+from agent_core.tools.finding.mcp_tools import Definition, NoRegistry
 from agent_core.tools.finding.ranking import rank
 from agent_core.tools.finding.tools import meant
 from agent_core.tools.finding.toolsets import BUILT_IN, Toolsets, within
@@ -131,7 +131,7 @@ def foreign(parameters: dict[str, object]) -> Tool:
     definition = Definition(
         name="x__y", server="x", tool="y", description="", parameters=parameters
     )
-    return NoShelf().make(definition)
+    return NoRegistry().make(definition)
 
 
 def test_what_is_not_offered_can_be_called_within_reach_only() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
@@ -27,7 +27,7 @@ class ShortAgent(ScriptedAgent):
     """Sees little at once. Its summary says how many rounds are done."""
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
-        room = Room(limit=800, keep=3)
+        room = ContextLimits(limit=800, keep=3)
         return replace(super().brief(conversation, settings, text), room=room)
 
     def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:

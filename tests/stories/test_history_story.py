@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from agent_core.context.narrate import events_of
+from agent_core.context.record_events import events_of
 from agent_core.events import Compressed, UsageCounted
 from agent_core.journal import decode
 from agent_core.tools.files import Write

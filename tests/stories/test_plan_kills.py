@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agent_core.context.room import Room
+from agent_core.context.room import ContextLimits
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.brief import Brief
@@ -88,7 +88,7 @@ class ShortPlannedAgent(PlannedAgent):
     """What steps find is long, so that the thread of the plan is summarised in its middle."""
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
-        room = Room(limit=2_500, keep=3)
+        room = ContextLimits(limit=2_500, keep=3)
         return replace(super().brief(conversation, settings, text), room=room)
 
     async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:

@@ -14,8 +14,8 @@ from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import OnDelta, Reply, Request
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
-from agent_core.research.means import Means
-from agent_core.tools.send import Kept
+from agent_core.research.means import ResearchDeps
+from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Fetched, Hit, Web
 from gateway.agent import Circumstances
 from gateway.messages import Conversation
@@ -134,7 +134,7 @@ class ResearchAgent(ScriptedAgent):
     def __init__(self, ledger: Ledger, points: Points, folder: Path) -> None:
         super().__init__(ledger, points, folder)
         web = Web(search=self, fetch=self)
-        self._means = Means(web=web, kept=Kept(folder / "kept"))
+        self._means = ResearchDeps(web=web, kept=FileStore(folder / "kept"))
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         return replace(super().brief(conversation, settings, text), route="research")

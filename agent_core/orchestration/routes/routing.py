@@ -7,8 +7,8 @@ from agent_core.context.transcript import ASIDE
 from agent_core.errors import BudgetExceeded, Cut, ModelFailed, TimedOut
 from agent_core.messages import Message, text_of, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import silent, tier
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.side_calls import silent, tier
 from agent_core.scope import Scope
 
 LIMIT = 3.0

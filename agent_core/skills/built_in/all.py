@@ -18,7 +18,7 @@ from agent_core.skills.slides.skill import slide_skill
 from agent_core.skills.slides.tool import slides_tool
 from agent_core.skills.tools import skill_tools
 from agent_core.tools.contract import Tool
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 
 def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
@@ -36,7 +36,7 @@ def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
 
 
 def tools_of(
-    skills: Skills, settings: ModelSettings, sandbox: Sandbox, kept: Kept
+    skills: Skills, settings: ModelSettings, sandbox: Sandbox, kept: FileStore
 ) -> tuple[Tool, ...]:
     """The tools over `skills`, and those that the skills that come with the agent call."""
     made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(sandbox))

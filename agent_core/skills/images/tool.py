@@ -11,7 +11,7 @@ from agent_core.messages import GivenFile, Output
 from agent_core.skills.files import add, slug
 from agent_core.skills.images.painter import Painter, Shape
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 NAME = "generate_image"
 FOLDER = "images"
@@ -27,7 +27,7 @@ class Paint(BaseModel):
     name: str = Field(default="", max_length=60, description="Of the file, without its end.")
 
 
-def image_tool(painter: Painter, kept: Kept) -> Tool:
+def image_tool(painter: Painter, kept: FileStore) -> Tool:
     """generate_image by `painter`."""
 
     async def call(wanted: Paint, context: ToolContext) -> Output:
@@ -53,7 +53,9 @@ def image_tool(painter: Painter, kept: Kept) -> Tool:
     )
 
 
-def _put(context: ToolContext, kept: Kept, wanted: Paint, picture: bytes) -> tuple[str, GivenFile]:
+def _put(
+    context: ToolContext, kept: FileStore, wanted: Paint, picture: bytes
+) -> tuple[str, GivenFile]:
     end = _ENDS.get(kind(picture[:12]))
     if end is None:
         raise ToolFailed("What the provider sent is no picture that can be shown.")

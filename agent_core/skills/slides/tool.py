@@ -11,7 +11,7 @@ from agent_core.messages import GivenFile, Output
 from agent_core.skills.files import slug, store
 from agent_core.skills.slides.deck import Deck, outline, written
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 NAME = "generate_slides"
 FOLDER = "slides"
@@ -29,7 +29,7 @@ def missing() -> str:
     return "" if find_spec("pptx") is not None else ABSENT
 
 
-def slides_tool(kept: Kept) -> Tool:
+def slides_tool(kept: FileStore) -> Tool:
     """generate_slides over the copies `kept`."""
 
     async def call(wanted: Present, context: ToolContext) -> Output:
@@ -52,7 +52,7 @@ def slides_tool(kept: Kept) -> Tool:
     )
 
 
-def _put(workspace: Path, kept: Kept, path: str, deck: Deck) -> GivenFile:
+def _put(workspace: Path, kept: FileStore, path: str, deck: Deck) -> GivenFile:
     try:
         content = written(deck)
     except ImportError:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
-from agent_core.tools.browser.desk import Desk
+from agent_core.tools.browser.desk import BrowserSession
 from agent_core.tools.browser.proxy import GuardedProxy
 from agent_core.tools.web.addresses import Unreachable, read_url
 
@@ -71,7 +71,7 @@ class Act(BaseModel):
         return self.action not in TOUCHES | TRAVELS | {"web_search"}
 
 
-async def do(act: Act, desk: Desk, proxy: GuardedProxy) -> str:
+async def do(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
     """Do it; what was done, in words of ours. Words of the page go to the desk's notes. Raises
     ToolFailed, and the driver's Error where the page would not."""
     match act.action:
@@ -98,7 +98,7 @@ async def do(act: Act, desk: Desk, proxy: GuardedProxy) -> str:
             return await _touch(act, desk)
 
 
-async def _travel(act: Act, desk: Desk, proxy: GuardedProxy) -> str:
+async def _travel(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
     from playwright.async_api import Error
 
     try:
@@ -124,7 +124,7 @@ async def _travel(act: Act, desk: Desk, proxy: GuardedProxy) -> str:
     return f"Opened {target.url}." + (f" It answered {answer.status}." if bad and answer else "")
 
 
-async def _touch(act: Act, desk: Desk) -> str:
+async def _touch(act: Act, desk: BrowserSession) -> str:
     from playwright.async_api import TimeoutError as TooLong
 
     doing, said = await _prepared(act, desk)
@@ -140,7 +140,7 @@ async def _touch(act: Act, desk: Desk) -> str:
     return said
 
 
-async def _prepared(act: Act, desk: Desk) -> tuple[Callable[[], Awaitable[object]], str]:
+async def _prepared(act: Act, desk: BrowserSession) -> tuple[Callable[[], Awaitable[object]], str]:
     """What is to be done, once it is known that it can be, and what to say of it."""
     if act.action == "send_keys":
         return (lambda: desk.page.keyboard.press(act.keys)), f"Pressed {act.keys}."
@@ -155,7 +155,7 @@ async def _prepared(act: Act, desk: Desk) -> tuple[Callable[[], Awaitable[object
             return (lambda: element.fill(act.text)), f"Typed into [{act.index}]."
 
 
-async def _back(desk: Desk) -> str:
+async def _back(desk: BrowserSession) -> str:
     page, before = desk.page, desk.page.url
     answer = await page.go_back(wait_until="domcontentloaded")
     if answer is None and page.url in (before, EMPTY):
@@ -165,7 +165,7 @@ async def _back(desk: Desk) -> str:
     return "Went back."
 
 
-async def _scroll_to(text: str, desk: Desk) -> str:
+async def _scroll_to(text: str, desk: BrowserSession) -> str:
     from playwright.async_api import Error
 
     try:
@@ -175,7 +175,7 @@ async def _scroll_to(text: str, desk: Desk) -> str:
     return f"Scrolled to {text!r}."
 
 
-async def _tab(act: Act, desk: Desk) -> str:
+async def _tab(act: Act, desk: BrowserSession) -> str:
     pages = desk.context.pages
     number = desk.tab if act.tab is None else act.tab
     if number >= len(pages):
@@ -188,7 +188,7 @@ async def _tab(act: Act, desk: Desk) -> str:
     return f"Tab {number} is in front."
 
 
-async def _options(act: Act, desk: Desk) -> str:
+async def _options(act: Act, desk: BrowserSession) -> str:
     element = await desk.elements.find(act.index or 0)
     script = "(e) => e.tagName === 'SELECT' ? [...e.options].map((o) => o.text.trim()) : null"
     options = await desk.asked(element.evaluate(script))

@@ -15,7 +15,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
-from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, Desk
+from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
 from agent_core.tools.browser.memory import Remembered
 from agent_core.tools.browser.proxy import GuardedProxy, Resolve
 from agent_core.tools.browser.stream import Stream
@@ -43,7 +43,7 @@ class Browser:
         self._resolve = resolve
         self.proxy = GuardedProxy(allowed, resolve)
         self.stream = Stream(self.at_work)
-        self._desks: dict[Path, Desk] = {}
+        self._desks: dict[Path, BrowserSession] = {}
         self._timers: dict[Path, asyncio.TimerHandle] = {}
         self._driven: Driven | None = None
         self._turning = asyncio.Lock()
@@ -68,7 +68,7 @@ class Browser:
             await self._end()
         await self._stack.__aexit__(kind, error, at)
 
-    def at_work(self, workspace: Path) -> Desk | None:
+    def at_work(self, workspace: Path) -> BrowserSession | None:
         """The workspace's desk, if it has one."""
         return self._desks.get(workspace)
 
@@ -78,7 +78,7 @@ class Browser:
         return desk.remembered() if desk is not None else memory.recall(workspace)
 
     @asynccontextmanager
-    async def desk(self, workspace: Path) -> AsyncIterator[Desk]:
+    async def desk(self, workspace: Path) -> AsyncIterator[BrowserSession]:
         """The workspace's desk for one piece of work at a time, made if there is none; ToolFailed
         if there can be none."""
         async with self._turning:
@@ -103,7 +103,7 @@ class Browser:
         if self._group is not None and workspace in self._desks:
             self._group.create_task(self._close(workspace))
 
-    async def _made(self, workspace: Path) -> Desk:
+    async def _made(self, workspace: Path) -> BrowserSession:
         if self._driven is None:
             proxy = await self.proxy.open()
             try:
@@ -118,7 +118,7 @@ class Browser:
             service_workers="block",
         )
         await context.add_init_script(NO_WAY_OUT)
-        return Desk(context, workspace)
+        return BrowserSession(context, workspace)
 
     def _stir(self, workspace: Path) -> None:
         """It has something to do."""
@@ -165,7 +165,7 @@ class Browser:
         self.proxy = GuardedProxy(self._allowed, self._resolve)
 
 
-async def _quietly(desk: Desk) -> None:
+async def _quietly(desk: BrowserSession) -> None:
     try:
         async with ambient.limit(CLOSING):
             await desk.context.close()

@@ -35,7 +35,7 @@ NO_WAY_OUT = "for (const n of ['RTCPeerConnection','webkitRTCPeerConnection','We
 """What could pass by the proxy; the browser's flags bar it as well."""
 
 
-class Desk:
+class BrowserSession:
     """Tabs of one workspace; one action at a time (`lock`)."""
 
     def __init__(self, context: "BrowserContext", workspace: Path) -> None:

@@ -13,7 +13,7 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import Browsed, GivenFile, Output, Picture
 from agent_core.tools import paths
 from agent_core.tools.browser.acts import where
-from agent_core.tools.browser.desk import HEIGHT, Desk
+from agent_core.tools.browser.desk import HEIGHT, BrowserSession
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.web import pages
 from agent_core.tools.web.port import Fetched
@@ -38,7 +38,7 @@ class Told(Struct, frozen=True, kw_only=True):
     content: str = ""
 
 
-async def output(told: Told, desk: Desk, context: ToolContext, keep: Keep) -> Output:
+async def output(told: Told, desk: BrowserSession, context: ToolContext, keep: Keep) -> Output:
     """The result with the state of the page that is worked in."""
     notes, desk.notes = desk.notes, []
     head = f"[browser {told.action} at {where(desk.page.url) if desk.context.pages else 'no page'}]"
@@ -57,7 +57,7 @@ async def output(told: Told, desk: Desk, context: ToolContext, keep: Keep) -> Ou
     return Output(text=text, pictures=(picture,), browsed=browsed)
 
 
-async def content(desk: Desk, offset: int) -> str:
+async def content(desk: BrowserSession, offset: int) -> str:
     """The text of the page, from a character on."""
     page = desk.page
     html = await desk.asked(page.content())
@@ -89,7 +89,7 @@ class _Open:
         return self._found
 
 
-async def _state(desk: Desk) -> list[str]:
+async def _state(desk: BrowserSession) -> list[str]:
     from playwright.async_api import Error
 
     page = desk.page

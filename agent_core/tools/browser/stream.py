@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core import ambient
-from agent_core.tools.browser.desk import Desk
+from agent_core.tools.browser.desk import BrowserSession
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -42,12 +42,12 @@ HEADERS = {
 class Stream:
     """Serves from the first address that is asked for until `close`."""
 
-    def __init__(self, at_work: Callable[[Path], Desk | None]) -> None:
+    def __init__(self, at_work: Callable[[Path], BrowserSession | None]) -> None:
         self._at_work = at_work
         self._runner: web.AppRunner | None = None
         self._places: dict[str, Path] = {}
 
-    async def address(self, desk: Desk) -> str:
+    async def address(self, desk: BrowserSession) -> str:
         """Where the desk can be watched."""
         from aiohttp import web
 
@@ -68,7 +68,7 @@ class Stream:
         if runner is not None:
             await runner.cleanup()
 
-    def _desk(self, secret: str) -> Desk | None:
+    def _desk(self, secret: str) -> BrowserSession | None:
         place = self._places.get(secret)
         desk = self._at_work(place) if place is not None else None
         return desk if desk is not None and desk.secret == secret else None

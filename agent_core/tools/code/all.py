@@ -5,10 +5,10 @@ from agent_core.tools.code.charts.tools import chart_tools
 from agent_core.tools.code.execute import code_tools
 from agent_core.tools.code.sandboxed import file_tool, sandboxed_tools
 from agent_core.tools.contract import Tool
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 
-def every_code_tool(bash: Bash, kept: Kept) -> tuple[Tool, ...]:
+def every_code_tool(bash: Bash, kept: FileStore) -> tuple[Tool, ...]:
     """Those that the sandbox of `bash` has what it takes for."""
     shells = (bash_tool(bash),) if "bash" in bash.sandbox.programs else ()
     code = code_tools(bash.sandbox, bash.limit)

@@ -16,10 +16,10 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import Output
 from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
-from agent_core.sandboxes.shells import Desk, Shells
+from agent_core.sandboxes.shells import Shells, WorkspaceShell
 from agent_core.tools import shell
-from agent_core.tools.code.looking import looking
-from agent_core.tools.code.place import Place, recall, remember, within
+from agent_core.tools.code.readonly import looking
+from agent_core.tools.code.shell_state import Place, recall, remember, within
 from agent_core.tools.contract import Tool, ToolContext
 
 IDLE = 1_800.0
@@ -53,7 +53,7 @@ class Bash:
         self.sandbox, self.shells, self.limit = sandbox, shells, limit
         self._secrets: Secrets = secrets or NoSecrets()
 
-    async def run(self, wanted: Command, context: ToolContext, desk: Desk) -> Output:
+    async def run(self, wanted: Command, context: ToolContext, desk: WorkspaceShell) -> Output:
         """What the call gives; who calls has the desk's turn."""
         place = await asyncio.to_thread(recall, context.workspace)
         if wanted.restart:
@@ -73,7 +73,9 @@ class Bash:
         command = replace(told.command, written=told.command.written + len(news))
         return replace(told, text=news + told.text, command=command)
 
-    async def _look(self, wanted: Command, context: ToolContext, desk: Desk, moves: bool) -> Output:
+    async def _look(
+        self, wanted: Command, context: ToolContext, desk: WorkspaceShell, moves: bool
+    ) -> Output:
         """Run what only looks around beside the shell, in its folder."""
         if desk.alive and not within(desk.folder, desk.top):
             raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
@@ -90,7 +92,7 @@ class Bash:
             await _keep(context, place, replace(place, folder=now))
         return shell.report(done, most)
 
-    async def _open(self, context: ToolContext, desk: Desk, place: Place) -> str:
+    async def _open(self, context: ToolContext, desk: WorkspaceShell, place: Place) -> str:
         """A new shell, and what the model has to know of it."""
         await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
         why = self.shells.why(context.workspace) or "the gateway was started anew"
@@ -106,7 +108,7 @@ class Bash:
             "functions and background jobs.]\n"
         )
 
-    async def _tell(self, wanted: Command, context: ToolContext, desk: Desk) -> Output:
+    async def _tell(self, wanted: Command, context: ToolContext, desk: WorkspaceShell) -> Output:
         """Run the command in the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
         if within(desk.folder, desk.top) not in ("", place.folder):
@@ -170,7 +172,7 @@ def _only_restarts(wanted: Command) -> bool:
     return not wanted.command.strip()
 
 
-async def _go(desk: Desk, folder: str) -> bool:
+async def _go(desk: WorkspaceShell, folder: str) -> bool:
     """Take the shell to a folder of the workspace; False if it is not there."""
     assert desk.session is not None
     there = shlex.quote(os.path.join(desk.top, folder))

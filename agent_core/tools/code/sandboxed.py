@@ -14,7 +14,7 @@ from agent_core.messages import Output, Picture
 from agent_core.tools import backups, files, paths
 from agent_core.tools.code.bash import Bash, bash_tool
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 IDLE = 900.0
 """Seconds without a command after which the shell of a separate computer is ended."""
@@ -48,7 +48,7 @@ def file_tool(name: str = "sandbox_file") -> Tool:
     )
 
 
-def sandboxed_tools(bash: Bash, kept: Kept) -> tuple[Tool, ...]:
+def sandboxed_tools(bash: Bash, kept: FileStore) -> tuple[Tool, ...]:
     """What the profile `sandboxed` works with, where something isolates it."""
     if not bash.sandbox.isolated:
         return ()
@@ -56,7 +56,7 @@ def sandboxed_tools(bash: Bash, kept: Kept) -> tuple[Tool, ...]:
     return (*shells, file_tool("sandbox_files"), vision_tool(kept))
 
 
-def vision_tool(kept: Kept) -> Tool:
+def vision_tool(kept: FileStore) -> Tool:
     """sandbox_vision; what the model is shown is copied to `kept`."""
 
     async def call(wanted: See, context: ToolContext) -> Output:
@@ -74,7 +74,7 @@ def vision_tool(kept: Kept) -> Tool:
     )
 
 
-def _picture(path: str, workspace: Path, kept: Kept) -> Picture:
+def _picture(path: str, workspace: Path, kept: FileStore) -> Picture:
     with paths.open_read(workspace, path) as file:
         mime, size = pictures.kind(file.read(12)), os.fstat(file.fileno()).st_size
     if not mime:

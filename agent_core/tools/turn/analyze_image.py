@@ -19,8 +19,8 @@ from agent_core.context.transcript import ASIDE
 from agent_core.errors import ToolFailed
 from agent_core.messages import GivenFile, Message, Picture, text_of, user
 from agent_core.models.port import Request
-from agent_core.orchestration.asides import heard
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.side_calls import heard
 from agent_core.scope import Scope
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool

@@ -22,7 +22,7 @@ from agent_core.tools import backups, files, paths
 from agent_core.tools.code.charts.chart import Chart, Drawing, Shape, drawing, proposed
 from agent_core.tools.code.charts.table import Table, describe, parse
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.send import Kept
+from agent_core.tools.send import FileStore
 
 MAX_BYTES = 30_000_000
 """Of a CSV file."""
@@ -51,7 +51,7 @@ class Visualize(BaseModel):
     caption: str = Field(default="", max_length=4_000)
 
 
-def chart_tools(kept: Kept) -> tuple[Tool, ...]:
+def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
     """The two tools; pictures for people are copied to `kept`."""
 
     async def draw(wanted: Visualize, context: ToolContext) -> Output:

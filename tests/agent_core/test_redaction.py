@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from agent_core.events import OutputAdded
-from agent_core.guardrails.answers import Answer
-from agent_core.guardrails.veil import Veil, Words
+from agent_core.guardrails.answers import ReplyRedactor
+from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Browsed, Output, Text, Thinking, ToolCall, text_of
 from agent_core.models.port import (
     Delta,
@@ -27,7 +27,7 @@ from tests.agent_core.orchestrator_rig import TurnRig
 from tests.agent_core.scope_rig import Disk
 
 SECRET = "abcabd-abcabd"
-HIDES = Words({SECRET: "[TOKEN]", "abcab": "[SHORT]", "dab-": "[OVER]"})
+HIDES = Redactions({SECRET: "[TOKEN]", "abcab": "[SHORT]", "dab-": "[OVER]"})
 LETTERS = st.text("abd-", max_size=8)
 SECRETS = st.dictionaries(st.text("abd-", min_size=1, max_size=6), st.just("[X]"), max_size=4)
 
@@ -35,9 +35,9 @@ SECRETS = st.dictionaries(st.text("abd-", min_size=1, max_size=6), st.just("[X]"
 class Shown:
     """What people see of a stream, piece by piece."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Redactions) -> None:
         self.pieces: list[str] = []
-        self.veil = Veil(words, self.pieces.append)
+        self.veil = StreamRedactor(words, self.pieces.append)
 
     @property
     def text(self) -> str:
@@ -60,7 +60,7 @@ def test_all_pieces_together_are_the_whole_without_the_words(
     stream: tuple[dict[str, str], list[str]],
 ) -> None:
     names, pieces = stream
-    words, told, whole = Words(names), "", "".join(pieces)
+    words, told, whole = Redactions(names), "", "".join(pieces)
     shown = Shown(words)
     for piece in pieces:
         shown.veil.add(piece)
@@ -154,7 +154,7 @@ async def test_output_and_answer_hide_it_live_and_on_record(cut: int, tmp_path: 
 
 async def test_what_was_held_back_is_void_where_the_answer_begins_anew() -> None:
     seen: list[Delta] = []
-    answer = Answer(HIDES, seen.append)
+    answer = ReplyRedactor(HIDES, seen.append)
     deltas: list[Delta] = [
         TextDelta(text="see abc"), Restarted(), ThinkingDelta(text="ab"), TextDelta(text="see a"),
     ]  # fmt: skip
@@ -171,7 +171,7 @@ async def test_what_was_held_back_is_void_where_the_answer_begins_anew() -> None
 
 def test_what_a_model_thinks_is_hidden_while_it_is_shown() -> None:
     seen: list[Delta] = []
-    answer = Answer(HIDES, seen.append)
+    answer = ReplyRedactor(HIDES, seen.append)
     for piece in ("so ", SECRET[:4], SECRET[4:], "."):
         answer.add(ThinkingDelta(text=piece))
     answer.whole(Reply(parts=(Text(text="x"),), model="m", provider="p"))

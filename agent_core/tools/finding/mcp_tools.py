@@ -37,7 +37,7 @@ class Definition(Struct, frozen=True, kw_only=True):
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
 
-class Shelf(Protocol):
+class ToolRegistry(Protocol):
     """Where foreign tools are."""
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
@@ -53,7 +53,7 @@ class Shelf(Protocol):
         """Ask the servers anew which tools they have, soon."""
 
 
-class NoShelf:
+class NoRegistry:
     """No servers are set up."""
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
@@ -92,7 +92,7 @@ def foreign_tool(definition: Definition, call: object) -> Tool:
 
 
 async def looked_up(
-    scope: Scope, shelf: Shelf, reach: Reach | None, calls: Iterable[ToolCall]
+    scope: Scope, shelf: ToolRegistry, reach: Reach | None, calls: Iterable[ToolCall]
 ) -> dict[str, Tool]:
     """The foreign tools that `calls` name, as they were known when they were called first."""
     names = [call.name for call in calls if BETWEEN in call.name]

@@ -45,7 +45,7 @@ def words(text: str) -> str:
     return text.strip()
 
 
-async def consult(
+async def ask_json(
     scope: Scope, hands: Hands, request: Request, read: Callable[[str], T], limit: float
 ) -> tuple[T | None, tuple[Message, ...]]:
     """What `read` makes of the answer, None if it raised Unusable each time; and the messages

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 
-class Words:
+class Redactions:
     """Words to hide, each with the name that stands for it. Of two at one place the longer one
     counts. `empty`: there are none."""
 
@@ -61,14 +61,14 @@ class Words:
         return len(text)
 
 
-Hides: TypeAlias = Callable[[], Words]
+Hides: TypeAlias = Callable[[], Redactions]
 """What has to be hidden now; a stream keeps to what it began with. May look into a file."""
 
 
-class Veil:
+class StreamRedactor:
     """One stream; `show` gets what may be seen of it."""
 
-    def __init__(self, words: Words, show: Callable[[str], None]) -> None:
+    def __init__(self, words: Redactions, show: Callable[[str], None]) -> None:
         self._words, self._show = words, show
         self._held = ""
 
