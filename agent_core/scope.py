@@ -46,7 +46,6 @@ from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDel
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
 from agent_core.text import clean, clean_json, clean_values
-from agent_core.turn import Company as Company
 from agent_core.turn import Gates
 from agent_core.turn import Turn as Turn
 
@@ -246,7 +245,7 @@ class Scope:
         known = journal.find(key, Steered)
         if known is not None:
             return known.texts
-        taken = self._turn.company.take_steers()
+        taken = self._turn.host.take_steers()
         record = Steered(
             key=key,
             rows=tuple(row for row, _ in taken),
@@ -330,11 +329,11 @@ class Scope:
             return
         match delta:
             case TextDelta():
-                self._turn.company.live(TokenAdded(text=clean(delta.text)))
+                self._turn.host.live(TokenAdded(text=clean(delta.text)))
             case ThinkingDelta():
-                self._turn.company.live(ReasoningAdded(text=clean(delta.text)))
+                self._turn.host.live(ReasoningAdded(text=clean(delta.text)))
             case _:
-                self._turn.company.live(TextRestarted())
+                self._turn.host.live(TextRestarted())
 
     async def _finish(self, key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolResult:
         self._turn.check()

@@ -13,7 +13,7 @@ from agent_core.questions import Answer
 T = TypeVar("T")
 
 
-class Company(Protocol):
+class TurnHost(Protocol):
     """Who runs the turn: sees live events and hands over what people said meanwhile."""
 
     def live(self, event: AgentEvent) -> None:
@@ -64,7 +64,7 @@ class Turn:
         self,
         turn_id: str,
         journal: Journal,
-        company: Company,
+        host: TurnHost,
         most: int = 0,
         permit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class Turn:
         """Model calls it may make, 0 = any number."""
         self.calls = sum(isinstance(record, Replied) for record in journal.records)
         self.journal = journal
-        self.company = company
+        self.host = host
         self.dead: Suspend | None = None
         self.branches = 1
         self.tasks: set[asyncio.Task[object] | None] = set()
