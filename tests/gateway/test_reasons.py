@@ -21,8 +21,10 @@ from agent_core.tools.browser import acts
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from gateway.people import reasons
+from gateway.people.grants import allows
 from gateway.people.texts import ENGLISH
 from gateway.present import Fold
+from gateway.store.rows import Rule
 from gateway.texts import LANGUAGES
 from gateway.views import Activity, ApprovalCard
 
@@ -201,6 +203,17 @@ def test_a_question_stored_before_lines_were_is_read() -> None:
     assert old.line == "" and reasons.describe_detail(old, "de") == old.detail != ""
     assert reasons.describe_reason(old, "de") == old.reason
     assert reasons.describe_rule(old, "de") == old.rule
+
+
+def test_a_rule_is_told_by_its_value_and_an_older_one_as_it_was_stored() -> None:
+    old = msgspec.json.decode(b'{"tool":"run_command","pattern":"= ls","person":"p"}', type=Rule)
+    assert allows(old, "de") == "run_command: = ls"
+    now = msgspec.structs.replace(old, covers=Coverage(words="ls"))
+    assert allows(now, "de") == "genau run_command ls"
+    search = Coverage(phrase=phrase("covers_search"))
+    assert allows(msgspec.structs.replace(old, covers=search), "en") == (
+        "run_command: any search of the web"
+    )
 
 
 def test_no_text_speaks_of_turns() -> None:
