@@ -43,7 +43,7 @@ def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
 
 
 ALL = 0
-SOME = 10
+SOME = 7
 """Points of a run that a quick proof disturbs."""
 
 

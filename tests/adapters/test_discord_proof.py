@@ -57,7 +57,7 @@ def _each_text(payload: Json) -> Iterator[str]:
     yield from re.findall(r'"content": "((?:[^"\\]|\\.)*)"', json.dumps(payload))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_every_view_is_what_discord_takes(view: View) -> None:
     every_view_is_taken(view)
@@ -82,7 +82,7 @@ def as_discord_describes_it(view: View) -> None:
         assert [error.message[:200] for error in validator().iter_errors(as_sent(payload)[0])] == []
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_every_view_is_what_discords_description_takes(view: View) -> None:
     as_discord_describes_it(view)

@@ -52,7 +52,7 @@ def every_view_is_taken(view: View) -> None:
         assert len(elements(rendered[0])) == len(view.buttons)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_every_view_is_what_slack_takes(view: View) -> None:
     every_view_is_taken(view)

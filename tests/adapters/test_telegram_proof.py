@@ -41,7 +41,7 @@ def every_view_is_taken(view: View, rich: bool) -> None:
         assert all(shown)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
 @given(VIEWS, st.booleans())
 def test_every_view_is_what_telegram_takes(view: View, rich: bool) -> None:
     every_view_is_taken(view, rich)
@@ -66,6 +66,7 @@ EDGES = (
 )
 
 
+@pytest.mark.pick("what is over a limit", 6)
 @pytest.mark.parametrize("text", EDGES)
 @pytest.mark.parametrize("rich", [True, False])
 def test_what_is_over_a_limit_degrades(text: str, rich: bool) -> None:

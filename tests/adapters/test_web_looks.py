@@ -179,7 +179,7 @@ async def test_the_first_paint_comes_within_300_ms(tmp_path: Path) -> None:
         assert all(name.startswith((room.server.url, "data:")) for name in names)
 
 
-@pytest.mark.pick("axe", 2)
+@pytest.mark.pick("axe")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE])
 async def test_axe_finds_nothing_serious(

@@ -29,7 +29,7 @@ from tests.contracts.redis_server import RedisServer
 from tests.fakes.world import ROOM, Life
 
 VERSIONS = sorted(
-    path for path in (Path(__file__).parents[1] / "fixtures").iterdir() if path.is_dir()
+    path.parent for path in (Path(__file__).parents[1] / "fixtures").glob("*/store.db")
 )
 START = 1_800_000_000.0
 

@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from gateway.model_settings import read_models
-from gateway.settings import KNOWN, VERSION, Settings, SettingsError, read_people
+from gateway.settings import KNOWN, Settings, SettingsError, read_people
 
 ROOT = Path(__file__).parents[2]
 
@@ -155,10 +154,8 @@ def test_people() -> None:
     assert lists["slack"].admins == {"*"}
 
 
-def test_known_settings_are_unique_and_the_version_is_the_projects() -> None:
+def test_known_settings_are_unique() -> None:
     assert len(KNOWN) == len(set(KNOWN))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == VERSION
 
 
 def test_reading_settings_imports_nothing_slow() -> None:

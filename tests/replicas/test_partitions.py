@@ -120,7 +120,7 @@ async def play(folder: Path, seed: str, rounds: int) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.pick("a fleet of replicas", 2)
+@pytest.mark.pick("a fleet of replicas")
 async def test_partitions_for_a_while(tmp_path: Path) -> None:
     await play(tmp_path, SEED, 6)
 
@@ -132,7 +132,7 @@ async def test_partitions(tmp_path: Path, seed: int) -> None:
     await play(tmp_path, f"partitions {seed}", 40)
 
 
-@pytest.mark.pick("a fleet of replicas", 2)
+@pytest.mark.pick("a fleet of replicas")
 async def test_the_work_of_who_is_cut_off_goes_on_elsewhere(tmp_path: Path) -> None:
     """In the middle of a tool: who is cut off begins nothing more, another one takes over."""
     server = redis_server(tmp_path)
@@ -153,7 +153,7 @@ async def test_the_work_of_who_is_cut_off_goes_on_elsewhere(tmp_path: Path) -> N
         server.kill()
 
 
-@pytest.mark.pick("a fleet of replicas", 2)
+@pytest.mark.pick("a fleet of replicas")
 async def test_who_cannot_renew_begins_nothing_though_its_commits_pass(tmp_path: Path) -> None:
     server = redis_server(tmp_path)
     try:
@@ -172,7 +172,7 @@ async def test_who_cannot_renew_begins_nothing_though_its_commits_pass(tmp_path:
         server.kill()
 
 
-@pytest.mark.pick("a fleet of replicas", 2)
+@pytest.mark.pick("a fleet of replicas")
 async def test_what_is_given_back_is_taken_at_once(tmp_path: Path) -> None:
     """An orderly stop: another one goes on within a second, not with its next scan."""
     server = redis_server(tmp_path)
