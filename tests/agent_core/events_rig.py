@@ -12,7 +12,7 @@ from tests.stories.research_rig import fact
 from tests.stories.rig import Rig
 
 BROWSED = {"browser_action", "browser_stream"}
-"""What a turn with a browser emits: tests/stories/test_browser_story.py."""
+"""What a turn with a browser emits: tests/stories/agent/test_browser_story.py."""
 
 
 def kind(event: AgentEvent) -> str:

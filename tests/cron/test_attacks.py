@@ -47,12 +47,12 @@ async def test_a_cut_off_store_is_refused_and_left_as_it_is(tmp_path: Path, kept
 
 TRIED: dict[str, tuple[str, ...]] = {
     "kill-after-claim": (
-        "stories/test_jobs_kills.py::test_a_kill_at_every_point_reports_once",
+        "stories/jobs/test_jobs_kills.py::test_a_kill_at_every_point_reports_once",
         "cron/test_killed.py::test_four_on_redis_killed_fifty_times",
     ),
     "kill-after-run-before-advance": (
-        "stories/test_jobs_kills.py::test_a_kill_at_every_point_reports_once",
-        "stories/test_jobs_story.py::test_a_firing_that_comes_twice_is_one_turn",
+        "stories/jobs/test_jobs_kills.py::test_a_kill_at_every_point_reports_once",
+        "stories/jobs/test_jobs_story.py::test_a_firing_that_comes_twice_is_one_turn",
     ),
     "list-does-not-advance": ("cron/test_scheduler.py::test_looking_moves_nothing_on",),
     "overlap-skip": ("cron/test_scheduler.py::test_overlap_skip",),
@@ -69,9 +69,11 @@ TRIED: dict[str, tuple[str, ...]] = {
         "cron/test_book.py::test_a_person_has_so_many",
     ),
     "unattended-approval": (
-        "stories/test_jobs_story.py::test_a_run_asks_parks_and_the_buttons_work_later",
+        "stories/jobs/test_jobs_story.py::test_a_run_asks_parks_and_the_buttons_work_later",
     ),
-    "orphan-owner": ("stories/test_jobs_story.py::test_an_owner_who_was_put_out_pauses_the_job",),
+    "orphan-owner": (
+        "stories/jobs/test_jobs_story.py::test_an_owner_who_was_put_out_pauses_the_job",
+    ),
     "redis-failover": (
         "contracts/jobs_contract.py::test_of_many_claims_one_holds",
         "contracts/jobs_contract.py::test_a_slot_that_has_a_run_keeps_it",

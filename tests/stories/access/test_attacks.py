@@ -47,7 +47,7 @@ ELSEWHERE = {
         "tests/stories/slack/test_slack_story.py::test_an_approval_by_button_and_a_strangers_press"
     ),
     "requester-self-approve": (
-        "tests/stories/test_approvers_story.py::"
+        "tests/stories/access/test_approvers_story.py::"
         "test_who_asked_may_not_decide_where_they_are_left_out"
     ),
 }
@@ -610,4 +610,4 @@ def test_no_attack_is_listed_twice() -> None:
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_stands_elsewhere_is_there(name: str) -> None:
     path, _, function = ELSEWHERE[name].partition("::")
-    assert f"def {function}(" in (Path(__file__).parents[2] / path).read_text()
+    assert f"def {function}(" in (Path(__file__).parents[3] / path).read_text()

@@ -1,7 +1,7 @@
 """Jobs on every surface, in two long stories: what a person sees of them is a golden text, and the
 same when the gateway is killed while all waits.
 
-`GOLDENS=write pytest tests/stories/test_jobs_surfaces.py` writes them anew, for people to read.
+`GOLDENS=write pytest tests/stories/jobs/test_jobs_surfaces.py` writes them anew, for people to read.
 """
 
 import re
