@@ -124,7 +124,7 @@ class Gateway:
         self, conversation: Conversation, sender: Sender, name: str, typed: str
     ) -> Sequence[tuple[str, str]]:
         """What somebody who types a command may go on with; nothing before all is open."""
-        from gateway.commands.choices import choices
+        from gateway.wiring.choices import choices
 
         if self._parts is None or not self._open.is_set():
             return ()
@@ -132,7 +132,7 @@ class Gateway:
 
     async def _overview(self, conversation: Conversation, sender: Sender) -> Overview:
         """What somebody's home shows; nothing before all is open."""
-        from gateway.commands.overview import overview
+        from gateway.wiring.overview import overview
 
         if self._parts is None or not self._open.is_set():
             return Overview()

@@ -5,7 +5,8 @@ its `Context`, and never sees the session that runs it; it imports no other feat
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ from gateway.sessions.services import Services
 from gateway.sessions.state import ConversationState
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import InboxRow, Thread, TurnRow
+from gateway.texts import Key, say
 
 Change = Callable[[TurnRow], TurnRow]
 Pressed: TypeAlias = ButtonPressed | FormSubmitted
@@ -117,6 +119,11 @@ class Command(Struct, frozen=True, kw_only=True):
     run: Callable[[Call], Awaitable[str]]
     help: Callable[[str], str]
     least: Role = "user"
+
+
+def own_command(name: str, run: Callable[[Call], Awaitable[str]], least: Role = "user") -> Command:
+    """Make a command of ours: its help is the text `command_<name>`."""
+    return Command(name=name, run=run, help=partial(say, cast(Key, f"command_{name}")), least=least)
 
 
 def is_allowed(access: Access, role: Role | None, command: Command) -> bool:

@@ -68,6 +68,22 @@ TYPE_ONLY_LEFT = ("agent_core/",)
 """Where modules of ours may still be imported for their types alone. This list only shrinks."""
 ROOTS = ("gateway/__main__.py", "gateway/wiring/")
 """The composition root: it imports late what it wires."""
+FEATURES = ("commands", "history", "jobs", "memory", "people", "plans", "spending", "vault")
+"""The folders of gateway/ that hold features."""
+BELOW_FEATURES = {
+    "history": {"texts", "thread"},
+    "jobs": {"book", "operator.console", "port", "settings", "texts"},
+    "memory": {"present", "shelf", "texts"},
+    "people": {
+        *("approvers", "grant_texts", "permission", "policy", "quotas", "reasons", "roles"),
+        "texts",
+    },
+    "plans": {"present", "research", "texts"},
+    "spending": {"ledger", "money", "port", "tally", "texts"},
+    "vault": {"texts", "vault"},
+}
+"""Modules in those folders that are no part of the feature: access, views, ports and texts, which
+all may import. This table only shrinks."""
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -234,6 +250,22 @@ def test_circles_are_found_and_lines_are_not() -> None:
     assert _circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
     source = "if TYPE_CHECKING:\n    from gateway.ports import Adapter\n    import aiohttp\n"
     assert list(_type_only(source)) == [(2, "gateway.ports.Adapter")]
+
+
+def test_nobody_imports_a_feature_but_the_wiring() -> None:
+    """Neither the sessions nor another feature: what a feature adds is in the table."""
+    above = ("gateway.wiring.", "gateway.cli.", "gateway.__main__")
+    seen = []
+    for name, imported in _imports().items():
+        here = name.removeprefix("gateway.").partition(".")[0]
+        if not name.startswith("gateway.") or name.startswith(above):
+            continue
+        for other in sorted(imported):
+            folder, _, module = other.removeprefix("gateway.").partition(".")
+            below = BELOW_FEATURES.get(folder, set())
+            if folder in FEATURES and folder != here and module not in below:
+                seen.append(f"{name} imports {other}")
+    assert not seen, f"let wiring/features.py hand over what is needed: {seen}"
 
 
 def test_a_session_is_handed_to_nobody() -> None:

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
-from gateway.commands.own import own_command
-from gateway.feature import Call, Feature, is_allowed
+from gateway.feature import Call, Feature, is_allowed, own_command
 from gateway.people.permission import describe_mode, find_mode
 from gateway.spending.money import dollars
 from gateway.store.rows import ConversationSettings

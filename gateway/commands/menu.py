@@ -27,7 +27,7 @@ WORDLESS = frozenset({"start", "help", "new", "undo", "retry", "approvals", "sta
 class Menu:
     """`load` gives the commands when an adapter looks: after its first contact. `admins`: ids of
     the people, on the adapter's platform, who see what only admins may do. `choices`: what a
-    command may go on with, as `gateway.commands.choices` has it."""
+    command may go on with, as `gateway.wiring.choices` has it."""
 
     def __init__(
         self,

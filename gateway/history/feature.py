@@ -1,7 +1,6 @@
 """What was said: taken back, asked anew, gone on from."""
 
-from gateway.commands.own import own_command
-from gateway.feature import Feature, on_queued
+from gateway.feature import Feature, on_queued, own_command
 from gateway.history.commands import resume, retry, undo
 from gateway.history.undo import begin_again
 from gateway.messages import CommandGiven

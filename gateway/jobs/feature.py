@@ -2,8 +2,15 @@
 
 from agent_core.orchestration.brief import Hands
 from gateway.agent import Agent
-from gateway.commands.own import own_command
-from gateway.feature import Feature, FiredTurns, TurnCode, on_inbound, on_press, on_queued
+from gateway.feature import (
+    Feature,
+    FiredTurns,
+    TurnCode,
+    on_inbound,
+    on_press,
+    on_queued,
+    own_command,
+)
 from gateway.jobs import running
 from gateway.jobs.chat import pressing
 from gateway.jobs.commands import jobs

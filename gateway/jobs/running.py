@@ -11,6 +11,7 @@ from agent_core.journal import Stopped
 from gateway.access import Role
 from gateway.errors import StoreFailed
 from gateway.feature import Context
+from gateway.jobs.asker import identify_asker
 from gateway.jobs.port import OPERATOR, Asker, Job
 from gateway.jobs.work.delivery import remembered
 from gateway.messages import (
@@ -153,14 +154,7 @@ def _reported(context: Context, row: InboxRow, job: JobReported) -> None:
 
 async def asker(context: Context, sender: Sender) -> Asker:
     """The person as jobs know people."""
-    access = context.services.access
-    role = await access.learn(sender)
-    return Asker(
-        conversation=context.state.conversation,
-        sender=sender,
-        role=role or "",
-        accounts=await access.accounts(sender.key),
-    )
+    return await identify_asker(context.services.access, context.state.conversation, sender)
 
 
 async def managed(context: Context, sender: Sender, name: str) -> Job | None:

@@ -1,7 +1,6 @@
 """Memory: a turn begins with what is remembered; people look at it and forget it."""
 
-from gateway.commands.own import own_command
-from gateway.feature import Feature
+from gateway.feature import Feature, own_command
 from gateway.memory.commands import memory
 from gateway.memory.recall import recall
 

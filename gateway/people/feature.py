@@ -1,7 +1,6 @@
 """Approvals: who decides, what is allowed without asking, and the approvers' chat."""
 
-from gateway.commands.own import own_command
-from gateway.feature import Feature, on_inbound, on_press
+from gateway.feature import Feature, on_inbound, on_press, own_command
 from gateway.messages import QuestionBrought, RulePress
 from gateway.people import grants
 from gateway.people.approvals import approvals, approve, deny

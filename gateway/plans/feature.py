@@ -1,7 +1,6 @@
 """Plans: people change the running one, and ask anew for a step of one that is over."""
 
-from gateway.commands.own import own_command
-from gateway.feature import Feature, on_press, on_queued
+from gateway.feature import Feature, on_press, on_queued, own_command
 from gateway.messages import ButtonPressed, FormSubmitted, PlanPress
 from gateway.plans import again, amend
 from gateway.plans.commands import plan, todo

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from gateway.commands.own import own_command
-from gateway.feature import Feature
+from gateway.feature import Feature, own_command
 from gateway.spending.commands import CostLines, usage
 
 

@@ -1,7 +1,6 @@
 """Secrets that commands may use: people see their names and forget them."""
 
-from gateway.commands.own import own_command
-from gateway.feature import Feature
+from gateway.feature import Feature, own_command
 from gateway.vault.commands import secret
 
 FEATURE = Feature(name="secrets", commands=(own_command("secret", secret),))

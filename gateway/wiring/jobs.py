@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 from agent_core.tools.contract import Tool
 from gateway.access import Access
 from gateway.agent import Circumstances
+from gateway.jobs.asker import identify_asker
 from gateway.jobs.book import Book
 from gateway.jobs.means import Means, alone
 from gateway.jobs.operator.applying import JobFile
@@ -51,13 +52,7 @@ class JobWork:
         known = self._turns.get(turn)
         if known is None:
             return None
-        sender = known.sender()
-        return Asker(
-            conversation=known.conversation,
-            sender=sender,
-            role=await self._access.learn(sender) or "",
-            accounts=await self._access.accounts(sender.key),
-        )
+        return await identify_asker(self._access, known.conversation, known.sender())
 
     def _spend(self, language: str) -> str:
         limit = self.book.settings.spend

@@ -73,8 +73,7 @@ def test_a_feature_that_is_not_installed_is_an_error_of_the_settings() -> None:
         ("FEATURE = 7", "is no gateway.feature.Feature"),
         ("raise RuntimeError('broken')", "RuntimeError: broken"),
         (
-            "from gateway.commands.own import own_command\n"
-            "from gateway.feature import Feature\n"
+            "from gateway.feature import Feature, own_command\n"
             "FEATURE = Feature(name='taken', commands=(own_command('help', print),))",
             "help",
         ),

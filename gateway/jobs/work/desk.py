@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from gateway.access import Role
+from gateway.jobs.asker import identify_asker
 from gateway.jobs.book import Book
-from gateway.jobs.port import MOST_RUNS, Asker, Job
+from gateway.jobs.port import MOST_RUNS, Job
 from gateway.jobs.work.showing import shown_job, shown_run
 from gateway.messages import Conversation, Sender
 from gateway.people.roles import at_least
@@ -56,10 +57,7 @@ class BookDesk:
         return bool(await actions[action]())
 
     async def _mine(self, sender: Sender) -> tuple[Job, ...]:
-        accounts = await self._services.access.accounts(sender.key)
-        role = await self.role(sender) or ""
-        who = Asker(conversation=PLACE, sender=sender, role=role, accounts=accounts)
-        return await self._book.seen_by(who)
+        return await self._book.seen_by(await identify_asker(self._services.access, PLACE, sender))
 
     async def _one(self, sender: Sender, name: str) -> Job | None:
         return next((job for job in await self._mine(sender) if job.id == name), None)

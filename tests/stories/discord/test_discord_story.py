@@ -83,7 +83,7 @@ async def test_waiting_messages_are_edited_and_withdrawn(rig: DiscordRig) -> Non
     fourth = await rig.discord.say(DM, "fourth", PERSON)
     assert fourth["id"]
     session_of = rig.host.sessions
-    await rig.until(lambda: any(len(one.queue) == 2 for one in session_of.values()))
+    await rig.until(lambda: any(len(one.state.queue) == 2 for one in session_of.values()))
     rig.model.gate.set()
     await rig.discord.shows(DM, "ack fourth")
     await rig.quiet()

@@ -8,6 +8,7 @@ from agent_core.profiles.built_in import PROFILES
 from agent_core.settings import TIERS
 from gateway.feature import is_allowed
 from gateway.history.resume import look_for
+from gateway.jobs.asker import identify_asker
 from gateway.jobs.commands import ACTIONS
 from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender
@@ -52,10 +53,7 @@ async def choices(
         return _fitting(((word, word) for word in WORDS.get(name, ())), first)
     found: Iterable[Choice] = ()
     if name == "jobs" and first in ACTIONS:
-        found = await _jobs(host, Asker(
-            conversation=conversation, sender=sender, role=role or "",
-            accounts=await access.accounts(sender.key),
-        ))  # fmt: skip
+        found = await _jobs(host, await identify_asker(access, conversation, sender))
     elif name == "todo" and first in EDITS:
         found = _steps(host, conversation)
     return [(f"{first} {shown}", f"{first} {words}") for shown, words in _fitting(found, rest)]

@@ -2,8 +2,8 @@
 sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
 
 from gateway.access import Role, refusal
+from gateway.jobs.asker import identify_asker
 from gateway.jobs.chat.cards import line
-from gateway.jobs.port import Asker
 from gateway.messages import Conversation, Sender, job_token, read_conversation
 from gateway.people.approvers import Person
 from gateway.people.roles import at_least
@@ -75,8 +75,7 @@ async def _jobs(
     book, access = host.services.jobs, host.services.access
     if book is None or not at_least(role, "user"):
         return ()
-    accounts = await access.accounts(sender.key)
-    who = Asker(conversation=conversation, sender=sender, role=role or "", accounts=accounts)
+    who = await identify_asker(access, conversation, sender)
     entries = []
     for n, job in enumerate((await book.seen_by(who))[:MOST], 1):
         turn = ("jobs_resume", "resume") if job.state == "paused" else ("jobs_pause", "pause")
