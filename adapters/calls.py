@@ -45,7 +45,7 @@ def visible(text: str) -> str:
     return text.translate(HIDDEN)
 
 
-def laid_out(arguments: str) -> str:
+def format_arguments(arguments: str) -> str:
     """All of a call's arguments, "" without any: as readable JSON, to which only blanks are added,
     or the bare command of a call that has nothing else and hides nothing; code stands below what
     else there is."""

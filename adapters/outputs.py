@@ -5,7 +5,7 @@ from pathlib import Path
 from gateway.errors import Rejected
 
 
-def kept_copy(outputs: Path | None, ref: str, name: str) -> Path:
+def find_copy(outputs: Path | None, ref: str, name: str) -> Path:
     """The file `ref` below the folder `outputs`; Rejected if there is none. No link leads out."""
     if outputs is None:
         raise Rejected("files cannot be sent: no folder for them is set")

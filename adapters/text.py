@@ -70,7 +70,7 @@ def pieces(markdown: str, limit: int, measure: Measure = len) -> Iterator[Piece]
 def _cut(rest: str, opening: str, limit: int, measure: Measure) -> _Border:
     """The best border at which the text before it fits."""
     room = limit - measure(opening)
-    fitting, before = [], _Border(0, 0, opening, _closing(opening))
+    fitting, before = [], _Border(0, 0, opening, _closing_fence(opening))
     for border in _borders(rest, opening, limit // 2, measure):
         if measure(rest[before.at : border.at]) > room:
             break
@@ -93,28 +93,28 @@ def _cut(rest: str, opening: str, limit: int, measure: Measure) -> _Border:
 
 def _borders(text: str, opening: str, most: int, measure: Measure) -> Iterator[_Border]:
     """All line starts after the first, in order. Nothing over `most` is put around a cut."""
-    fence = opening if _closing(opening) else ""
+    fence = opening if _closing_fence(opening) else ""
     header = "" if fence else opening
     at, lines = 0, text.split("\n")
     for index, line in enumerate(lines[:-1]):
         fence, header, fresh = _after(line, lines[index + 1], fence, header)
         at += len(line) + 1
         if fence:
-            cost = measure(fence) + measure(_closing(fence))
-            around = (fence, _closing(fence)) if cost <= most else ("", "")
+            cost = measure(fence) + measure(_closing_fence(fence))
+            around = (fence, _closing_fence(fence)) if cost <= most else ("", "")
             yield _Border(at, 0 if fresh else WITHIN, *around)
         elif header or fresh:
             around = (header, "") if measure(header) <= most else ("", "")
             yield _Border(at, 0 if fresh else WITHIN, *around)
         else:
             blank = not line.strip() and lines[index + 1].strip()
-            yield _Border(at, PARAGRAPH if blank and not _headed(lines, index) else LINE)
+            yield _Border(at, PARAGRAPH if blank and not _follows_heading(lines, index) else LINE)
 
 
 def _after(line: str, following: str, fence: str, header: str) -> tuple[str, str, bool]:
     """(open fence, table header, whether this line began it) once `line` is read."""
     if fence:
-        marker = _closing(fence)
+        marker = _closing_fence(fence)
         ends = line.strip() and not line.strip().strip(marker[0]) and marker in line
         return ("" if ends else fence), "", False
     if opened := FENCE.match(line):
@@ -128,13 +128,13 @@ def _after(line: str, following: str, fence: str, header: str) -> tuple[str, str
     return "", "", False
 
 
-def _closing(opening: str) -> str:
+def _closing_fence(opening: str) -> str:
     """The line that closes the fence `opening`, "" if it opens none."""
     found = FENCE.match(opening)
     return found.group(1) if found else ""
 
 
-def _headed(lines: list[str], index: int) -> bool:
+def _follows_heading(lines: list[str], index: int) -> bool:
     """The last words before the blank line `index` are a heading, which stays with its text."""
     return index > 0 and lines[index - 1].lstrip().startswith("#")
 

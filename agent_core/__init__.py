@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_core.agent import Agent
     from agent_core.library.agentic import AgenticLoop
-    from agent_core.library.result import Result
+    from agent_core.library.result import AgentResult
     from agent_core.library.state import AgentState
     from agent_core.tools.decorator import tool
 
-__all__ = ["Agent", "AgentState", "AgenticLoop", "Result", "tool"]
+__all__ = ["Agent", "AgentState", "AgenticLoop", "AgentResult", "tool"]
 
 
 def __getattr__(name: str) -> object:
@@ -23,9 +23,9 @@ def __getattr__(name: str) -> object:
 
         return AgentState
     if name == "Result":
-        from agent_core.library.result import Result
+        from agent_core.library.result import AgentResult
 
-        return Result
+        return AgentResult
     if name == "AgenticLoop":
         from agent_core.library.agentic import AgenticLoop
 

@@ -23,12 +23,12 @@ from agent_core.library.state import AgentState
 if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loads with the first
     from agent_core.events import AgentEvent
     from agent_core.library.callbacks import Callback
-    from agent_core.library.result import Result
+    from agent_core.library.result import AgentResult
     from agent_core.library.setup import Setup
     from agent_core.mcp.servers import Servers
     from agent_core.mcp.settings import Given
     from agent_core.messages import Message
-    from agent_core.models.port import Model, OnDelta, Reply, Request
+    from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
     from agent_core.policy import Mode, Verdict
     from agent_core.questions import Answer, Question
     from agent_core.tools.contract import Tool
@@ -75,10 +75,10 @@ class Agent:
     _picked: "tuple[Model, str] | None" = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        from agent_core.library.callbacks import known
+        from agent_core.library.callbacks import check_names
         from agent_core.tools.toolbox import Toolbox
 
-        known(self.callbacks)
+        check_names(self.callbacks)
         self.toolbox = Toolbox(self.tools)
 
     @classmethod
@@ -147,14 +147,14 @@ class Agent:
         system_message: str | None = None,
         conversation_history: "Iterable[Message] | None" = None,
         task_id: str | None = None,
-    ) -> "Result":
+    ) -> "AgentResult":
         """One turn. With a `journal`, a `task_id` that was cut off goes on where it was, and a
         finished one returns what it returned."""
-        from agent_core.library.result import Result
+        from agent_core.library.result import AgentResult
 
-        result: Result | None = None
+        result: AgentResult | None = None
         async for item in self._run(user_message, system_message, conversation_history, task_id):
-            if isinstance(item, Result):
+            if isinstance(item, AgentResult):
                 result = item
         assert result is not None
         return result
@@ -163,11 +163,11 @@ class Agent:
         self, user_message: str, task_id: str | None = None
     ) -> "AsyncIterator[AgentEvent]":
         """What happens in a turn, as it happens; ends with Completed."""
-        from agent_core.library.result import Result
+        from agent_core.library.result import AgentResult
 
         async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
             async for item in items:
-                if isinstance(item, Result):
+                if isinstance(item, AgentResult):
                     self.history = item.messages
                 else:
                     yield item
@@ -178,7 +178,7 @@ class Agent:
         system: str | None,
         history: "Iterable[Message] | None",
         task_id: str | None,
-    ) -> "AsyncGenerator[AgentEvent | Result, None]":
+    ) -> "AsyncGenerator[AgentEvent | AgentResult, None]":
         from agent_core.library.callbacks import tell
         from agent_core.library.task import Task
 
@@ -208,9 +208,9 @@ class Agent:
         from agent_core.library.setup import Setup
         from agent_core.orchestration.brief import Brief, Hands
         from agent_core.orchestration.routes.classifier import classify
-        from agent_core.tools.hooks import Hooks
+        from agent_core.tools.hooks import ToolHooks
 
-        more = self._servers.offered(()) if self._servers is not None else ()
+        more = self._servers.list_offered(()) if self._servers is not None else ()
         brief = Brief(
             text=text,
             system=system if system is not None else self.system or system_prompt(),
@@ -228,7 +228,7 @@ class Agent:
             toolbox=self.toolbox,
             judge=self._judge,
             live=lambda event: None,  # a task puts its own here
-            hooks=Hooks(
+            hooks=ToolHooks(
                 pre=(self.pre_tool_call,) if self.pre_tool_call else (),
                 verify=(self.verify_step,) if self.verify_step else (),
                 post=(self.post_tool_call,) if self.post_tool_call else (),
@@ -256,7 +256,9 @@ class Agent:
                 self._picked = (self.model, "")
         return self._picked
 
-    async def _complete(self, name: str, request: "Request", on_delta: "OnDelta") -> "Reply":
+    async def _complete(
+        self, name: str, request: "ModelRequest", on_delta: "OnDelta"
+    ) -> "ModelReply":
         model, known_as = self._model()
         if known_as:
             from msgspec.structs import replace

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
 from agent_core.messages import Browsed, CommandResult, GivenFile, Picture, ToolCall
-from agent_core.models.port import Reply
+from agent_core.models.port import ModelReply
 from agent_core.phrases import Phrase
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
@@ -49,7 +49,7 @@ class Replied(Struct, frozen=True, kw_only=True, tag_field="kind", tag="replied"
     """A model's complete answer."""
 
     key: str
-    reply: Reply
+    reply: ModelReply
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
@@ -90,7 +90,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     shown: str | Phrase | None = None
 
 
-class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
+class QuestionAsked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
     """A question to a person; `id` cannot be guessed; `at` in seconds since 1970."""
 
     key: str
@@ -158,7 +158,7 @@ Record: TypeAlias = (
     | Failed
     | ToolStarted
     | ToolFinished
-    | Asked
+    | QuestionAsked
     | Answered
     | Steered
     | Amended
@@ -246,9 +246,9 @@ class Journal:
         if records or self._buffer:
             await asyncio.shield(asyncio.ensure_future(self.put(*records)))  # noqa: TID251
 
-    def unasked(self) -> tuple[str, ...]:
+    def list_unasked(self) -> tuple[str, ...]:
         """Keys of tool, model and question records that no code asked for in this run."""
-        kinds = Replied | ToolFinished | Asked | Noted
+        kinds = Replied | ToolFinished | QuestionAsked | Noted
         return tuple(
             record.key
             for record in self.records

@@ -118,7 +118,7 @@ class GivenFile(Struct, frozen=True, kw_only=True):
     size: int
 
 
-class Output(Struct, frozen=True, kw_only=True):
+class ToolOutput(Struct, frozen=True, kw_only=True):
     """What a tool gave: `text` and `pictures` for the model, `files` for people, with a word on
     them. `changed`: paths of the workspace that it wrote. `shown`: what people see in place of
     `text`; None: the text itself."""
@@ -133,9 +133,9 @@ class Output(Struct, frozen=True, kw_only=True):
     shown: str | Phrase | None = None
 
 
-def wrap_output(gave: str | Output) -> Output:
+def wrap_output(gave: str | ToolOutput) -> ToolOutput:
     """What a tool gave, also where it gave a text alone."""
-    return gave if isinstance(gave, Output) else Output(text=gave)
+    return gave if isinstance(gave, ToolOutput) else ToolOutput(text=gave)
 
 
 Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Picture

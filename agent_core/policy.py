@@ -8,7 +8,7 @@ from msgspec import Struct
 from agent_core.messages import Access
 from agent_core.phrases import Phrase, phrase
 from agent_core.questions import Coverage, Risk
-from agent_core.sandboxes.secrets import named
+from agent_core.sandboxes.secrets import find_named
 
 Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
@@ -101,9 +101,9 @@ class _Line(Struct, frozen=True, kw_only=True):
 def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
     """The verdict on a call. Pure; `digest` is what an approval is bound to."""
     line = (
-        _forbidden(call)
+        _check_forbidden(call)
         or _too_long(call)
-        or _lent(call, situation.secrets)
+        or _check_lent_secret(call, situation.secrets)
         or _table(call, situation.mode)
     )
     if situation.ask_all and line.ruling == "allow" and call.access != "person":
@@ -130,16 +130,16 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
     )
 
 
-def _forbidden(call: CallFacts) -> _Line | None:
+def _check_forbidden(call: CallFacts) -> _Line | None:
     """The line 'outside the workspace, secrets: deny', by the words of the call's paths."""
     if call.refusal is None:
         return None
     return _Line(ruling="deny", rule="outside", why=call.refusal, risk="high")
 
 
-def _lent(call: CallFacts, secrets: tuple[str, ...]) -> _Line | None:
+def _check_lent_secret(call: CallFacts, secrets: tuple[str, ...]) -> _Line | None:
     """The line 'a secret is given to a command: ask, each time'."""
-    lent = named(call.command, secrets) if call.access == "shell" else ()
+    lent = find_named(call.command, secrets) if call.access == "shell" else ()
     if not lent:
         return None
     where = phrase("isolated" if call.isolated else "isolated_not")

@@ -30,19 +30,19 @@ from agent_core.events import AgentEvent, ReasoningAdded, TextRestarted, TokenAd
 from agent_core.journal import (
     Amended,
     Answered,
-    Asked,
     Emitted,
     Failed,
     Noted,
     Outcome,
+    QuestionAsked,
     Replied,
     Steered,
     ToolFinished,
     ToolStarted,
     call_digest,
 )
-from agent_core.messages import Output, Repetition, ToolCall, ToolResult, wrap_output
-from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
+from agent_core.messages import Repetition, ToolCall, ToolOutput, ToolResult, wrap_output
+from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
 from agent_core.text import clean, clean_json, clean_values
@@ -51,8 +51,8 @@ from agent_core.turn import Turn as Turn
 
 T = TypeVar("T")
 E = TypeVar("E", bound=AgentEvent)
-ModelCall: TypeAlias = Callable[[OnDelta], Awaitable[Reply]]
-ToolRun: TypeAlias = Callable[[str], Awaitable[str | Output]]
+ModelCall: TypeAlias = Callable[[OnDelta], Awaitable[ModelReply]]
+ToolRun: TypeAlias = Callable[[str], Awaitable[str | ToolOutput]]
 
 UNKNOWN = (
     "Outcome unknown: the gateway stopped while this call ran. It may or may not have taken "
@@ -92,7 +92,7 @@ class Scope:
             made = make()
             value = await made if inspect.isawaitable(made) else made
             self._turn.check()
-            record = Noted(key=key, value=msgspec.Raw(_encoded(value)))
+            record = Noted(key=key, value=msgspec.Raw(_encode(value)))
             self._turn.journal.defer(record)
         if kind is None:
             return cast(T, msgspec.json.decode(record.value))
@@ -120,9 +120,9 @@ class Scope:
         call: ModelCall,
         name: str = "model",
         limit: float | None = None,
-        ends: Callable[[Reply], bool] | None = None,
+        ends: Callable[[ModelReply], bool] | None = None,
         apart: bool = False,
-    ) -> Reply:
+    ) -> ModelReply:
         """A model's answer; retries and fallback happen inside `call`, in one record.
 
         `ends` says of an answer that the turn ends with it at once: such a one rides on the
@@ -137,15 +137,15 @@ class Scope:
         if known is not None:
             raise _failure(known)
         try:
-            reply = await self._asked(key, call, limit, apart)
+            reply = await self._ask_model(key, call, limit, apart)
         except (ModelFailed, BudgetExceeded, Cut, TimeoutError) as error:
             self._turn.check()
-            failed = _failed(key, error, limit)
+            failed = _make_failed(key, error, limit)
             await journal.barrier(failed)
             raise _failure(failed) from error
         self._turn.check()
         self._turn.calls += 1
-        reply = replace(_cleaned(reply), nth=self._turn.calls)
+        reply = replace(_clean_reply(reply), nth=self._turn.calls)
         replied = Replied(key=key, reply=reply)
         if ends is not None and ends(reply):
             journal.defer(replied)
@@ -154,7 +154,9 @@ class Scope:
         self._turn.check()
         return reply
 
-    async def _asked(self, key: str, call: ModelCall, limit: float | None, apart: bool) -> Reply:
+    async def _ask_model(
+        self, key: str, call: ModelCall, limit: float | None, apart: bool
+    ) -> ModelReply:
         turn = self._turn
         if turn.most and turn.calls >= turn.most and not apart:
             raise CallsExceeded(f"The turn's {turn.most} model calls are used.")
@@ -163,7 +165,7 @@ class Scope:
             if turn.is_cut(key):
                 raise TimeoutError
             asked = _unless_own(call(self._stream), ModelFailed)
-            return await turn.limited(key, asked, limit)
+            return await turn.run_limited(key, asked, limit)
         except TimeoutError:
             if turn.is_cut(key):
                 raise Cut("A person skipped this.") from None
@@ -183,7 +185,7 @@ class Scope:
         if known is not None:
             return _result(known)
         if started is not None and repetition == "effect":
-            return await self._finish(key, call, Output(text=UNKNOWN), "unknown")
+            return await self._finish(key, call, ToolOutput(text=UNKNOWN), "unknown")
         token = started.token if started is not None else f"{self._turn.id}/{key}"
         if started is None and repetition != "pure":
             await journal.barrier(
@@ -196,24 +198,24 @@ class Scope:
             if self._turn.is_cut(key):
                 raise TimeoutError
             running = _unless_own(run(token), ToolFailed)
-            gave = await self._turn.limited(key, running, limit)
+            gave = await self._turn.run_limited(key, running, limit)
             made = wrap_output(gave)
         except ToolFailed as error:
-            made, outcome = Output(text=str(error)), "failed"
+            made, outcome = ToolOutput(text=str(error)), "failed"
         except TimeoutError:
-            made, outcome = Output(text=f"Timed out after {limit:g} s."), "timed_out"
+            made, outcome = ToolOutput(text=f"Timed out after {limit:g} s."), "timed_out"
             if self._turn.is_cut(key):
-                made, outcome = Output(text=SKIPPED), "cancelled"
+                made, outcome = ToolOutput(text=SKIPPED), "cancelled"
         return await self._finish(key, call, made, outcome)
 
     def settle(
-        self, call: ToolCall, content: str | Output, outcome: Outcome = "failed"
+        self, call: ToolCall, content: str | ToolOutput, outcome: Outcome = "failed"
     ) -> ToolResult:
         """Give a call a result without running anything (denied, unknown tool, bad arguments)."""
         key = self._claim(call.id)
         record = self._turn.journal.find(key, ToolFinished)
         if record is None:
-            record = _finished(key, call, wrap_output(content), outcome)
+            record = _make_finished(key, call, wrap_output(content), outcome)
             self._turn.journal.defer(record)
         return _result(record)
 
@@ -224,9 +226,9 @@ class Scope:
         journal = self._turn.journal
         if (answer := journal.find(f"{key}#answer", Answered)) is not None:
             return answer.answer
-        if journal.find(key, Asked) is None:
+        if journal.find(key, QuestionAsked) is None:
             await journal.barrier(
-                Asked(
+                QuestionAsked(
                     key=key,
                     id=ambient.secret_id(),
                     question=clean_values(question),
@@ -264,7 +266,7 @@ class Scope:
         told = (one.event for one in records if isinstance(one, Emitted))
         return next((event for event in told if isinstance(event, kind)), None)
 
-    def amended(self, known: int) -> bool:
+    def was_amended(self, known: int) -> bool:
         """People changed the plan since they had changed it `known` times. Live: record it."""
         return sum(isinstance(one, Amended) for one in self._turn.journal.records) > known
 
@@ -303,7 +305,7 @@ class Scope:
                 failures[name] = error
             finally:
                 self._turn.tasks.discard(task)
-                gates.ended(name)
+                gates.end_branch(name)
                 left -= 1
                 if left:
                     self._turn.rest()
@@ -335,22 +337,24 @@ class Scope:
             case _:
                 self._turn.host.live(TextRestarted())
 
-    async def _finish(self, key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolResult:
+    async def _finish(
+        self, key: str, call: ToolCall, made: ToolOutput, outcome: Outcome
+    ) -> ToolResult:
         self._turn.check()
-        record = _finished(key, call, made, outcome)
+        record = _make_finished(key, call, made, outcome)
         await self._turn.journal.barrier(record)
         self._turn.check()
         return _result(record)
 
 
-def _encoded(value: object) -> bytes:
+def _encode(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:  # what a disk or a server named is no text
         return msgspec.json.encode(clean_values(value))
 
 
-def _cleaned(reply: Reply) -> Reply:
+def _clean_reply(reply: ModelReply) -> ModelReply:
     """The answer as it is recorded: what is shown to people, bound by them and run is the same."""
     parts = tuple(
         replace(part, arguments=clean_json(part.arguments)) if isinstance(part, ToolCall) else part
@@ -359,7 +363,7 @@ def _cleaned(reply: Reply) -> Reply:
     return clean_values(replace(reply, parts=parts))
 
 
-def _finished(key: str, call: ToolCall, made: Output, outcome: Outcome) -> ToolFinished:
+def _make_finished(key: str, call: ToolCall, made: ToolOutput, outcome: Outcome) -> ToolFinished:
     made = clean_values(made)
     return ToolFinished(
         key=key,
@@ -402,7 +406,7 @@ async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:
         raise failed(text) from error
 
 
-def _failed(key: str, error: Exception, limit: float | None) -> Failed:
+def _make_failed(key: str, error: Exception, limit: float | None) -> Failed:
     match error:
         case ModelFailed():
             return Failed(

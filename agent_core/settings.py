@@ -27,8 +27,8 @@ from agent_core.models.providers import (
     TierModels,
     is_http,
     is_key,
+    normalize_base_url,
     parse_compatible,
-    reached_at,
     split_keys,
 )
 from agent_core.orchestration.settings import AgentSettings
@@ -194,7 +194,7 @@ class ModelSettings(BaseModel):
         return tuple(
             Endpoint(
                 provider=provider,
-                base_url=reached_at(url, mode),
+                base_url=normalize_base_url(url, mode),
                 api_key=key,
                 key_setting=key_setting,
                 timeout=self.timeout,

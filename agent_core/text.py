@@ -104,19 +104,19 @@ def escape_name(name: str) -> str:
     that the shown form can be opened (`unescape_name`)."""
     if not any(map(_is_hidden, name)) and not _ESCAPE.search(name):
         return name
-    return "".join(map(_escaped, name))
+    return "".join(map(_escape, name))
 
 
 def unescape_name(name: str) -> str:
     """The path that `escape_name` shows so; any other one as it is."""
-    return _ESCAPE.sub(_unescaped, name) if "\\" in name else name
+    return _ESCAPE.sub(_unescape, name) if "\\" in name else name
 
 
 def _is_hidden(char: str) -> bool:
     return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
     if char == "\\":
         return "\\\\"
@@ -129,7 +129,7 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     """Only what `escape_name` writes is read: no other way to write a slash or a letter."""
     if match[0] == "\\\\":
         return "\\"

@@ -38,7 +38,7 @@ class Gates:
         """Until the branch `name` may begin."""
         await self._opened[name].wait()
 
-    def ended(self, name: str) -> None:
+    def end_branch(self, name: str) -> None:
         """The branch `name` is over; those it kept waiting count as working from now on."""
         for before in self._before.values():
             before.discard(name)
@@ -92,7 +92,7 @@ class Turn:
             if not future.done():
                 future.set_exception(reason)
 
-    def answered(self, asked: str, answer: Answer) -> None:
+    def deliver_answer(self, asked: str, answer: Answer) -> None:
         """Let the branch that waits under `asked` go on, if one does."""
         future = self._waiting.get(asked)
         if future is not None and not future.done():
@@ -119,7 +119,7 @@ class Turn:
         """A person skipped what `key` belongs to."""
         return any(f"/{branch}/" in f"/{key}" for branch in self._cuts)
 
-    async def limited(self, key: str, work: Awaitable[T], seconds: float | None) -> T:
+    async def run_limited(self, key: str, work: Awaitable[T], seconds: float | None) -> T:
         """`work` within a time limit that `cut` may bring forward. Raises TimeoutError."""
         self._limits[key] = limit = ambient.limit(seconds)
         try:

@@ -27,7 +27,7 @@ import uvloop
 from redis.asyncio import Redis
 
 from agent_core.models.catalog import Price
-from agent_core.models.port import Reply, Request, Usage
+from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
 from benchmarks.quiet import Quiet, room
 from gateway.ports import person_scope
@@ -36,7 +36,7 @@ from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import Changes, OutboxRow
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Reply as ReplyView
+from gateway.views import ReplyView as ReplyView
 from tests.contracts.redis_server import RedisServer
 from tests.fakes.model_server import Say
 from tests.fakes.world import ANN
@@ -206,10 +206,10 @@ class Growing(Quiet):
 async def spend_at_once(store: Store) -> float:
     """Seconds for CALLS model calls at once, of a day on which PEOPLE paid before."""
     ledger = Ledger(store, Limits(day=1e6))
-    request, price = Request(model="m", system="", messages=()), Price(input=1.0, output=1.0)
+    request, price = ModelRequest(model="m", system="", messages=()), Price(input=1.0, output=1.0)
 
-    async def call() -> Reply:
-        return Reply(parts=(), model="m", provider="p", usage=Usage(cost=0.001))
+    async def call() -> ModelReply:
+        return ModelReply(parts=(), model="m", provider="p", usage=Usage(cost=0.001))
 
     def pay(n: int) -> Awaitable[object]:
         payer = Payer(turn=f"t{n}", person=f"p{n}", spent=0.0)
@@ -304,7 +304,7 @@ async def measure(folder: Path, url: str, count: int) -> dict[str, float]:
         found["press_ms"] = await timed(lambda: store.latest(room(0).id, 200))
         places = [one.conversation for one in await store.recent(own, 500)]
         words = frozenset({"no-such-word"})
-        found["resume_ms"] = await timed(lambda: store.holding(places, words, 2_000))
+        found["resume_ms"] = await timed(lambda: store.find_holding(places, words, 2_000))
         found["budgets_s"] = round(await spend_at_once(store), 3)
         await lengthen(store, 0, VIEWS)
         await growing.ask(0, "now it is the newest")

@@ -16,10 +16,10 @@ from pathlib import Path
 from agent_core import ambient
 from benchmarks.parked import rss
 from cron.scheduler import Scheduler
-from gateway.jobs.port import Job, Jobs, Run
+from gateway.jobs.port import Job, JobRun, JobStore
 from gateway.messages import Inbound, JobFired, Sender
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.jobs import stored
+from gateway.wiring.jobs import make_jobs
 
 GOAL_CORE = 0.01
 GOAL_MIB = 50.0
@@ -42,14 +42,14 @@ def job(name: str, due: float, schedule: str) -> Job:
 async def fill(path: Path, count: int) -> None:
     """Put `count` jobs into a new store, due from tomorrow on."""
     store = await SqliteStore.open(path)
-    jobs, tomorrow = stored(store), ambient.now() + DAY
+    jobs, tomorrow = make_jobs(store), ambient.now() + DAY
     for first in range(0, count, WAVE):
         wave = range(first, min(first + WAVE, count))
         await _made(jobs, [job(f"j{n}", tomorrow + n, "0 9 * * 1-5") for n in wave])
     await store.close()
 
 
-async def _made(jobs: Jobs, new: Sequence[Job]) -> None:
+async def _made(jobs: JobStore, new: Sequence[Job]) -> None:
     async with asyncio.TaskGroup() as group:
         for one in new:
             group.create_task(jobs.commit(None, one, ()))
@@ -61,7 +61,7 @@ class Probed:
     def __init__(self, store: SqliteStore) -> None:
         self.late: list[float] = []
         self._store = store
-        self.jobs = stored(store)
+        self.jobs = make_jobs(store)
         self.scheduler = Scheduler(self.jobs, self._accept, self._settle)
 
     async def _accept(self, inbounds: Sequence[Inbound]) -> None:
@@ -69,7 +69,7 @@ class Probed:
         now = ambient.now()
         self.late += (now - one.due for one in inbounds if isinstance(one, JobFired))
 
-    async def _settle(self, run: Run) -> bool:
+    async def _settle(self, run: JobRun) -> bool:
         return True
 
     async def probe(self, count: int) -> list[float]:

@@ -11,7 +11,7 @@ import msgspec
 from pydantic import BaseModel
 
 from agent_core.tools.contract import Tool, ToolContext
-from gateway.access import Access, People
+from gateway.access import Access, AllowLists
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -25,7 +25,7 @@ from gateway.sessions.services import Services
 from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Abilities, Reply, View
+from gateway.views import Abilities, ReplyView, View
 from gateway.wiring.features import load_features
 from tests.fakes.world import ANN, Ledger, Nothing, Points, ScriptedAgent
 
@@ -95,7 +95,7 @@ class QuietAdapter:
     def _look(self, conversation: Conversation, payload: bytes) -> None:
         if b'"kind":"reply"' in payload:
             view = msgspec.json.decode(payload, type=View)
-            if isinstance(view, Reply) and view.state == "final":
+            if isinstance(view, ReplyView) and view.state == "final":
                 self.on_reply(conversation.id)
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
@@ -129,7 +129,7 @@ class Quiet:
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator["Quiet"]:
         self.store = await self.open_store()
-        people = People(allowed=frozenset({"ann"}))
+        people = AllowLists(allowed=frozenset({"ann"}))
         self.host = Host(
             lambda ports: Services(
                 store=self.store, adapters={"test": self.adapter}, agent=self.agent,

@@ -16,12 +16,12 @@ from agent_core.errors import Parked
 from agent_core.events import OutputAdded
 from agent_core.journal import Record
 from agent_core.messages import Message
-from agent_core.orchestration.brief import Result
+from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
 from benchmarks.quiet import Quiet, percentiles, room
 from gateway.messages import Conversation
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.sessions.turns import OpenTurn, read_brief
 from gateway.store.rows import ConversationSettings
 
@@ -72,12 +72,12 @@ async def replay(gateway: Quiet, turn_id: str) -> tuple[int, dict[str, float]]:
     records = await gateway.store.records(turn_id)
     await gateway.store.outbox(room(0).id, turn_id)
     loaded = time.perf_counter()
-    folded = OpenTurn(row, read_brief(records), Fold(asker=row.sender_name), records, refuse)
+    folded = OpenTurn(row, read_brief(records), ViewFold(asker=row.sender_name), records, refuse)
     shaped = time.perf_counter()
     turn = Turn(turn_id, folded.journal, Alone())
     hands = gateway.agent.hands(Circumstances(room(0)))
 
-    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
         return await gateway.agent.code(scope, folded.brief, hands, (), past)
 
     try:

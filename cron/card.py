@@ -7,7 +7,7 @@ from gateway.jobs.work.words import does, due, places, spends
 from gateway.texts import Key, say
 
 
-class About(Struct, frozen=True, kw_only=True):
+class JobDetails(Struct, frozen=True, kw_only=True):
     """What the card says besides. `fed`: the title of the job that it feeds on; `day`: what it may
     spend a day, in words, "" for no limit; `zoned`: somebody chose the time zone."""
 
@@ -17,7 +17,7 @@ class About(Struct, frozen=True, kw_only=True):
     new: bool
 
 
-def card_of(times: Timetable, draft: Draft, about: About, language: str) -> str:
+def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) -> str:
     """A job that is to be, or what is to become of one."""
     job = draft.job
     when = [times.when(time, job.zone).removesuffix(f" {job.zone}") for time in draft.times]

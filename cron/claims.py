@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from cron.trigger import Missed
-from gateway.jobs.port import Job, Run
+from cron.trigger import MissedTimes
+from gateway.jobs.port import Job, JobRun
 from gateway.shown_jobs import Reason
 
 ON_TIME = 59.0
 """Seconds of lateness that a due time may have and is not missed: of a job that is due every minute
 there is one such at most."""
-MOST_QUEUED = 10
+MAX_QUEUED = 10
 """Runs of a job that wait for the one before them."""
 
 
@@ -21,10 +21,12 @@ def slot_of(due: float) -> str:
     return f"{datetime.fromtimestamp(due, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def claims(job: Job, missed: Missed, now: float, unfinished: tuple[Run, ...]) -> tuple[Run, ...]:
+def claims(
+    job: Job, missed: MissedTimes, now: float, unfinished: tuple[JobRun, ...]
+) -> tuple[JobRun, ...]:
     """A run for each due time in `missed`. `unfinished`: runs of the job that are not over."""
-    wanted = _wanted(job, missed.times, now)
-    runs: list[Run] = []
+    wanted = _select_wanted(job, missed.times, now)
+    runs: list[JobRun] = []
     if missed.left_out:
         summed = _run(job, missed.last, now, "missed")
         runs.append(replace(summed, count=missed.left_out, text=slot_of(missed.first)))
@@ -33,7 +35,7 @@ def claims(job: Job, missed: Missed, now: float, unfinished: tuple[Run, ...]) ->
         if due not in wanted:
             runs.append(_run(job, due, now, "missed"))
             continue
-        run = _overlapped(job, _run(job, due, now), busy, late=_late(job, due, now))
+        run = _apply_overlap(job, _run(job, due, now), busy, late=_late(job, due, now))
         if run.replaces:
             busy.clear()
         if run.open:
@@ -46,7 +48,7 @@ def _late(job: Job, due: float, now: float) -> bool:
     return now - due - job.jitter > ON_TIME
 
 
-def _wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[float]:
+def _select_wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[float]:
     """Those that are to run: all that are on time, and of the missed ones what the job says."""
     late = [due for due in times if _late(job, due, now)]
     on_time = [due for due in times if not _late(job, due, now)]
@@ -59,22 +61,22 @@ def _wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[float]:
             return frozenset((*on_time, *(due for due in late if now - due <= job.window)))
 
 
-def _overlapped(job: Job, run: Run, busy: list[Run], *, late: bool) -> Run:
+def _apply_overlap(job: Job, run: JobRun, busy: list[JobRun], *, late: bool) -> JobRun:
     """`run` as it starts while `busy` are not over. Missed ones that all are to run wait for each
     other, whatever is said of overlaps."""
     if not busy:
         return run
     waiting = sum(one.state == "queued" for one in busy)
-    if (job.overlap == "queue" or late) and waiting < MOST_QUEUED:
+    if (job.overlap == "queue" or late) and waiting < MAX_QUEUED:
         return replace(run, state="queued")
     if job.overlap == "replace":
         return replace(run, replaces=busy[-1].slot)
     return replace(run, state="skipped", reason="overlap", ended=run.at)
 
 
-def _run(job: Job, due: float, now: float, reason: Reason = "") -> Run:
+def _run(job: Job, due: float, now: float, reason: Reason = "") -> JobRun:
     """The row for one due time; with a `reason` it is skipped."""
-    return Run(
+    return JobRun(
         job=job.id,
         slot=slot_of(due),
         due=due,

@@ -1,10 +1,10 @@
 """A run as its conversation gets it: what it is asked to do, from the job, from what the job feeds
 on, and from the call that began it."""
 
-from gateway.jobs.port import Job, Run, Timetable
+from gateway.jobs.port import Job, JobRun, Timetable
 from gateway.messages import JobFired, Terms, read_conversation
 
-MOST_GIVEN = 16_000
+MAX_GIVEN = 16_000
 """Characters of a call's body that a prompt holds."""
 TASK = (
     "[A scheduled job: {title}. Due {when}. Nobody is waiting at the screen. Your final answer is "
@@ -20,8 +20,8 @@ GIVEN = (
 )
 
 
-def fired(
-    job: Job, run: Run, times: Timetable, fed: tuple[Job, Run] | None, replaces: str = ""
+def make_firing(
+    job: Job, run: JobRun, times: Timetable, fed: tuple[Job, JobRun] | None, replaces: str = ""
 ) -> JobFired:
     """The inbound value of a run. `fed`: the job that it feeds on and that one's last run with a
     report; `replaces`: the turn that it ends."""
@@ -56,5 +56,5 @@ def fired(
 
 
 def _cut(text: str) -> str:
-    left_out = len(text) - MOST_GIVEN
-    return text if left_out <= 0 else f"{text[:MOST_GIVEN]}\n[… {left_out} characters left out]"
+    left_out = len(text) - MAX_GIVEN
+    return text if left_out <= 0 else f"{text[:MAX_GIVEN]}\n[… {left_out} characters left out]"

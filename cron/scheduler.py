@@ -16,14 +16,14 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cron.claims import claims
-from cron.firing import fired
+from cron.firing import make_firing
 from cron.job import ScheduleError
 from cron.schedule import read_schedule
 from cron.timetable import Times
-from cron.trigger import missed, next_fire
+from cron.trigger import find_missed, next_fire
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed, Unreadable
-from gateway.jobs.port import MOST_RUNS, Job, Jobs, Run
+from gateway.jobs.port import MAX_RUNS, Job, JobRun, JobStore
 from gateway.messages import digest
 from gateway.ports import Accept
 from gateway.shown_jobs import Reason
@@ -31,7 +31,7 @@ from gateway.shown_jobs import Reason
 log = logging.getLogger("turnkeeper.cron")
 
 T = TypeVar("T")
-LONGEST_NAP = 60.0
+MAX_SLEEP = 60.0
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
 """Seconds after which a run that nobody took up is fired again; the inbox knows it if it is
@@ -51,9 +51,9 @@ class Scheduler:
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: JobStore,
         accept: Accept,
-        settle: Callable[[Run], Awaitable[bool]],
+        settle: Callable[[JobRun], Awaitable[bool]],
         before: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], Awaitable[float]] = read_clock,
     ) -> None:
@@ -74,10 +74,10 @@ class Scheduler:
         """Until cancelled. The clock is wound up when there is a first job."""
         while True:
             self._rung.clear()
-            if await self._ticked() is not None:
+            if await self._tick_due() is not None:
                 break
             with suppress(TimeoutError):  # another replica may have made one
-                async with limit(LONGEST_NAP):
+                async with limit(MAX_SLEEP):
                     await self._rung.wait()
         await self._wound_up()
 
@@ -91,8 +91,8 @@ class Scheduler:
         try:
             while True:
                 self._rung.clear()
-                left = await self._ticked()
-                nap = max(0.02, min(LONGEST_NAP if left is None else left, LONGEST_NAP))
+                left = await self._tick_due()
+                nap = max(0.02, min(MAX_SLEEP if left is None else left, MAX_SLEEP))
                 at = DateTrigger(datetime.fromtimestamp(now() + nap, UTC))
                 wakes.add_job(
                     self.ring, at, id="wake", replace_existing=True, misfire_grace_time=None
@@ -101,7 +101,7 @@ class Scheduler:
         finally:
             wakes.shutdown(wait=False)
 
-    async def _ticked(self) -> float | None:
+    async def _tick_due(self) -> float | None:
         """Do what is due; seconds until there is more, None if nothing is known of."""
         try:
             nearest = await self.tick()
@@ -119,10 +119,12 @@ class Scheduler:
             await self._before()
         first, self._first = self._first, False
         moment = await self._clock()
-        for run in await self._jobs.unfinished():
+        for run in await self._jobs.list_unfinished():
             await self._contain(self._look_after(run, first, moment), run.job)
         while (due := await self._jobs.due(moment, AT_ONCE)).jobs or due.runs:
-            claimed = [await self._contain(self._claimed(job, moment), job.id) for job in due.jobs]
+            claimed = [
+                await self._contain(self._try_claim(job, moment), job.id) for job in due.jobs
+            ]
             again = [await self._contain(self._again(run, moment), run.job) for run in due.runs]
             if not any((*claimed, *again)):
                 break  # others are faster
@@ -141,7 +143,7 @@ class Scheduler:
             log.exception("job_failed", extra={"job": job})
         return None
 
-    async def _claimed(self, job: Job, moment: float) -> bool:
+    async def _try_claim(self, job: Job, moment: float) -> bool:
         """As `_claim`; a job that cannot be read stops no other."""
         try:
             return await self._claim(job, moment)
@@ -153,12 +155,12 @@ class Scheduler:
     async def _claim(self, job: Job, moment: float) -> bool:
         """Claim the due times of `job` up to `moment`, and fire them; False if another did."""
         schedule = read_schedule(job.schedule, job.zone)
-        reached = await asyncio.to_thread(missed, schedule, job.zone, job.next_due, moment)
+        reached = await asyncio.to_thread(find_missed, schedule, job.zone, job.next_due, moment)
         following = next_fire(schedule, job.zone, reached.times[-1])
-        unfinished = await self._jobs.unfinished(job.id)
+        unfinished = await self._jobs.list_unfinished(job.id)
         runs = claims(job, reached, moment, unfinished)
         runs = tuple(replace(run, version=new_id()) for run in runs)
-        after = scheduled(replace(job, version=new_id()), following)
+        after = advance_schedule(replace(job, version=new_id()), following)
         if not await self._jobs.commit(job, after, runs):
             return False
         skipped = sum(run.count for run in runs if run.state == "skipped")
@@ -168,72 +170,72 @@ class Scheduler:
                 await self._fire(job, run)
         return True
 
-    async def _again(self, run: Run, moment: float) -> bool:
+    async def _again(self, run: JobRun, moment: float) -> bool:
         """A run that failed by no fault of its own is tried once more."""
         job = await self._jobs.get(run.job)
         if job is None:
-            return await self._jobs.advance(run, _stopped(run, "deleted"))
+            return await self._jobs.advance(run, _make_stopped(run, "deleted"))
         if job.state == "paused":
-            return await self._jobs.advance(run, _stopped(run, "paused"))
+            return await self._jobs.advance(run, _make_stopped(run, "paused"))
         begun = replace(run, state="fired", wake=0.0, at=moment, version=new_id())
         if not await self._jobs.advance(run, begun):
             return False
         await self._fire(job, begun)
         return True
 
-    async def _look_after(self, run: Run, first: bool, moment: float) -> None:
+    async def _look_after(self, run: JobRun, first: bool, moment: float) -> None:
         """A run that is not over: one that nobody took up, one whose turn may have ended, one
         that waits for another."""
         match run.state:
             case "fired":
                 begun = await self._settle(run)
                 if not begun and (first or moment - run.at > FIRED_AGAIN):
-                    await self._fired_again(run)
+                    await self._fire_again(run)
             case "queued":
                 await self._start_queued(run, moment)
             case _:
                 return
 
-    async def _fired_again(self, run: Run) -> None:
+    async def _fire_again(self, run: JobRun) -> None:
         job = await self._jobs.get(run.job)
         if job is None:
-            await self._jobs.advance(run, _stopped(run, "deleted"))
+            await self._jobs.advance(run, _make_stopped(run, "deleted"))
         else:
             await self._fire(job, run)
 
-    async def _start_queued(self, run: Run, moment: float) -> None:
+    async def _start_queued(self, run: JobRun, moment: float) -> None:
         """Begin a run that waited for the one before it; one by hand waits for no retry."""
-        others = list(await self._jobs.unfinished(run.job))
+        others = list(await self._jobs.list_unfinished(run.job))
         if run.slot.startswith("now-"):
             others = [one for one in others if one.state != "retrying"]
         if others and others[0].slot != run.slot:
             return
         job = await self._jobs.get(run.job)
         if job is None:
-            await self._jobs.advance(run, _stopped(run, "deleted"))
+            await self._jobs.advance(run, _make_stopped(run, "deleted"))
             return
         begun = replace(run, state="fired", at=moment, version=new_id())
         if await self._jobs.advance(run, begun):
             await self._fire(job, begun)
 
-    async def _fire(self, job: Job, run: Run) -> None:
+    async def _fire(self, job: Job, run: JobRun) -> None:
         """Put the run into its conversation's inbox; a second time it is known there."""
         old = await self._jobs.run(job.id, run.replaces) if run.replaces else None
-        fed = await self._fed(job) if job.feeds_on else None
+        fed = await self._find_fed(job) if job.feeds_on else None
         replaces = old.turn if old is not None else ""
-        await self._accept([fired(job, run, self._times, fed, replaces)])
+        await self._accept([make_firing(job, run, self._times, fed, replaces)])
 
-    async def _fed(self, job: Job) -> tuple[Job, Run] | None:
+    async def _find_fed(self, job: Job) -> tuple[Job, JobRun] | None:
         """What `job` feeds on: that job and its last run with a report."""
         other = await self._jobs.get(job.feeds_on)
         if other is None:
             return None
-        runs = await self._jobs.runs(other.id, MOST_RUNS)
+        runs = await self._jobs.runs(other.id, MAX_RUNS)
         last = next((run for run in runs if run.state == "done"), None)
         return (other, last) if last is not None else None
 
 
-def scheduled(job: Job, due: float | None) -> Job:
+def advance_schedule(job: Job, due: float | None) -> Job:
     """`job` with its next due time; without one it has ended."""
     if due is None:
         return replace(job, state="ended", next_due=0.0, wake=0.0)
@@ -248,5 +250,5 @@ def _jitter(job: Job, due: float) -> float:
     return job.jitter * share
 
 
-def _stopped(run: Run, why: Reason) -> Run:
+def _make_stopped(run: JobRun, why: Reason) -> JobRun:
     return replace(run, state="stopped", reason=why, wake=0.0, ended=now(), version=new_id())

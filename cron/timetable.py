@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from cron.job import Cron, Every, Once, ScheduleError
 from cron.schedule import read_schedule, zone_of
-from cron.trigger import missed, next_fire
-from gateway.jobs.port import Refused
+from cron.trigger import find_missed, next_fire
+from gateway.jobs.port import JobRefused
 from gateway.texts import say
 
 _GERMAN = {
@@ -35,13 +35,13 @@ class Times:
         try:
             return read_schedule(schedule, zone).text
         except ScheduleError as error:
-            raise Refused(str(error), "schedule") from None
+            raise JobRefused(str(error), "schedule") from None
 
     def after(self, schedule: str, zone: str, moment: float) -> float | None:
         return next_fire(read_schedule(schedule, zone), zone, moment)
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
-        reached = missed(read_schedule(schedule, zone), zone, first, until)
+        reached = find_missed(read_schedule(schedule, zone), zone, first, until)
         return len(reached.times) + reached.left_out
 
     def words(self, schedule: str, zone: str, language: str) -> str:
@@ -51,7 +51,7 @@ class Times:
             case Once(at=at):
                 return say("jobs_once", language, when=self.when(at, zone))
             case Cron() as cron:
-                return described(cron.text, language)
+                return describe_fields(cron.text, language)
 
     def when(self, moment: float, zone: str) -> str:
         local = datetime.fromtimestamp(moment, UTC).astimezone(zone_of(zone))
@@ -69,7 +69,7 @@ def span(seconds: int) -> str:
     return " ".join(parts)
 
 
-def described(fields: str, language: str) -> str:
+def describe_fields(fields: str, language: str) -> str:
     """Cron's fields in words; the fields themselves where nobody has words for them."""
     from cron_descriptor import ExpressionDescriptor, FormatError, Options
 

@@ -15,10 +15,10 @@ from agent_core.errors import ToolFailed
 from agent_core.questions import Answer, Decision
 from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
-from cron.card import About, card_of, card_of_action
+from cron.card import JobDetails, card_of, card_of_action
 from cron.timetable import Times
 from gateway.clock import new_id
-from gateway.jobs.port import Asker, Draft, Job, Refused, Wish
+from gateway.jobs.port import Asker, Draft, Job, JobRefused, JobRequest
 from gateway.jobs.work.words import does, due
 from gateway.texts import Key, say
 
@@ -76,7 +76,7 @@ class Scheduling(BaseModel):
     spend: float = Field(default=0.0, ge=0, le=1_000)
 
 
-class Asking(Protocol):
+class AskingScope(Protocol):
     """What is needed of a turn's scope."""
 
     @property
@@ -89,18 +89,18 @@ class Asking(Protocol):
     async def ask(self, question: Decision, name: str = "ask") -> Answer: ...
 
 
-class Book(Protocol):
+class JobTool(Protocol):
     """What is needed of all jobs; see `gateway.jobs.book`."""
 
-    async def draft(self, wish: Wish, asker: Asker, old: Job | None = None) -> Draft: ...
+    async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft: ...
     async def make(self, draft: Draft, name: str) -> Job: ...
     async def change(self, draft: Draft) -> bool: ...
     async def pause(self, name: str) -> bool: ...
     async def resume(self, name: str) -> Job | None: ...
     async def remove(self, name: str) -> bool: ...
     async def run_now(self, name: str, key: str) -> bool: ...
-    async def seen_by(self, asker: Asker) -> tuple[Job, ...]: ...
-    async def zoned(self, asker: Asker) -> bool: ...
+    async def list_visible(self, asker: Asker) -> tuple[Job, ...]: ...
+    async def has_zone(self, asker: Asker) -> bool: ...
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
 
 def schedule_tool(
-    book: Callable[[], Book],
+    book: Callable[[], JobTool],
     asking: Callable[[str], Awaitable[Asker | None]],
     spend: Callable[[str], str],
 ) -> Tool:
@@ -137,7 +137,7 @@ class _Desk:
 
     def __init__(
         self,
-        book: Callable[[], Book],
+        book: Callable[[], JobTool],
         asking: Callable[[str], Awaitable[Asker | None]],
         spend: Callable[[str], str],
     ) -> None:
@@ -146,7 +146,9 @@ class _Desk:
         self._spend = spend
         self._times = Times()
 
-    async def over(self, wanted: Scheduling, scope: Asking, brief: object, hands: object) -> str:
+    async def over(
+        self, wanted: Scheduling, scope: AskingScope, brief: object, hands: object
+    ) -> str:
 
         async def propose() -> Proposed:
             return await self._propose(wanted, scope.turn_id)
@@ -176,14 +178,14 @@ class _Desk:
         if asker is None or asker.role not in ("user", "admin"):
             return Proposed(why="Nobody is here for whom a job could be made.")
         language = asker.sender.language
-        known = await self._book().seen_by(asker)
+        known = await self._book().list_visible(asker)
         if wanted.action == "list":
-            return Proposed(said=self._listed(known))
+            return Proposed(said=self._list_jobs(known))
         old = None
         if wanted.action != "create":
-            old = _found(known, wanted.job)
+            old = _find_job(known, wanted.job)
             if old is None:
-                return Proposed(why=f"There is no such job. {self._listed(known)}")
+                return Proposed(why=f"There is no such job. {self._list_jobs(known)}")
         if old is not None and wanted.action != "change":
             card = card_of_action(self._times, old, _LABELS[wanted.action], language)
             draft = Draft(job=old, times=())
@@ -191,16 +193,16 @@ class _Desk:
         try:
             wish = _wish(wanted, old, known)
             draft = await self._book().draft(wish, asker, old)
-        except Refused as error:
+        except JobRefused as error:
             return Proposed(why=str(error))
         name = old.id if old is not None else new_id()
         fed = next((job.title for job in known if job.id == draft.job.feeds_on), "")
-        zoned = bool(wish.zone) or await self._book().zoned(asker)
-        about = About(fed=fed, day=self._spend(language), zoned=zoned, new=old is None)
+        zoned = bool(wish.zone) or await self._book().has_zone(asker)
+        about = JobDetails(fed=fed, day=self._spend(language), zoned=zoned, new=old is None)
         card = card_of(self._times, draft, about, language)
         return Proposed(name=name, draft=draft, card=card, language=language)
 
-    def _listed(self, jobs: tuple[Job, ...]) -> str:
+    def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
         """For the model."""
         lines = [
             f"{n}. {job.title}: {due(self._times, job, '')} ({job.zone}), "
@@ -245,7 +247,7 @@ def _labels(action: Action, language: str) -> tuple[str, ...]:
     return tuple(say(key, language) for key in keys)
 
 
-def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> Wish:
+def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> JobRequest:
     """What is asked for; in a change what is not said stays as it is."""
     if old is None and not (wanted.title and (wanted.schedule or wanted.hook)):
         raise ToolFailed("A job needs title and schedule, and what is to be done.")
@@ -256,15 +258,15 @@ def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> Wish:
         if given in said
     }
     if word := fields.get("feeds_on"):
-        other = _found(known, word)
+        other = _find_job(known, word)
         if other is None:
             raise ToolFailed(f"There is no job {word!r} whose report could be given to it.")
         fields["feeds_on"] = other.id
-    stays = {name: getattr(old, name) for name in Wish.__struct_fields__} if old else _EMPTY
-    return msgspec.convert({**stays, **fields}, Wish)
+    stays = {name: getattr(old, name) for name in JobRequest.__struct_fields__} if old else _EMPTY
+    return msgspec.convert({**stays, **fields}, JobRequest)
 
 
-def _found(jobs: tuple[Job, ...], word: str) -> Job | None:
+def _find_job(jobs: tuple[Job, ...], word: str) -> Job | None:
     """By number, id or title; a single job needs no name."""
     if word.isdecimal() and 1 <= int(word) <= len(jobs):
         return jobs[int(word) - 1]

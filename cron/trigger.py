@@ -16,11 +16,11 @@ from msgspec import Struct
 from cron.job import Cron, Every, Once, Schedule
 from cron.schedule import change_between, real, zone_of
 
-MOST_APART = 100
+MAX_APART = 100
 """Missed times that are told one by one; those before them are counted."""
 
 
-class Missed(Struct, frozen=True, kw_only=True):
+class MissedTimes(Struct, frozen=True, kw_only=True):
     """Times up to now: the newest of them one by one, of those before how many they are, from
     `first` to `last`."""
 
@@ -48,26 +48,30 @@ def times(schedule: Schedule, zone: str, after: float) -> Iterator[float]:
         case Cron():
             where = zone_of(zone)
             yield from (
-                _fixed(schedule, where, after) if schedule.fixed else _each(schedule, where, after)
+                _fixed_times(schedule, where, after)
+                if schedule.fixed
+                else _each(schedule, where, after)
             )
 
 
-def missed(schedule: Schedule, zone: str, first: float, now: float) -> Missed:
+def find_missed(schedule: Schedule, zone: str, first: float, now: float) -> MissedTimes:
     """`first`, which is due, and the times after it up to `now`."""
-    kept: deque[float] = deque((first,), MOST_APART)
+    kept: deque[float] = deque((first,), MAX_APART)
     count, last = 1, 0.0
     for time in times(schedule, zone, first):
         if time > now:
             break
-        if len(kept) == MOST_APART:
+        if len(kept) == MAX_APART:
             last = kept[0]
         kept.append(time)
         count += 1
     left_out = count - len(kept)
-    return Missed(times=tuple(kept), left_out=left_out, first=first if left_out else 0.0, last=last)
+    return MissedTimes(
+        times=tuple(kept), left_out=left_out, first=first if left_out else 0.0, last=last
+    )
 
 
-def _fixed(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
+def _fixed_times(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
     """Times of the day: along the wall clock, each one once."""
     wall = _utc(after).astimezone(zone).replace(tzinfo=None)
     last = after

@@ -21,7 +21,7 @@ from gateway.errors import (
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound, MessageReceived
 from gateway.messages import Sender as Person
 from gateway.ports import Accept
-from gateway.views import Abilities, PlanView, Said, View, show_doubt
+from gateway.views import Abilities, PlanView, SaidView, View, show_doubt
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -64,7 +64,7 @@ class PlainAdapter:
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """A view's words, whichever it is, and its buttons."""
-        if isinstance(view, Said):
+        if isinstance(view, SaidView):
             return ()
         view = show_doubt(view)
         words = [getattr(view, name, "") for name in ("title", "text", "words", "caption")]

@@ -23,11 +23,11 @@ from gateway.messages import Conversation, Inbound, Sender
 from gateway.ops import lock
 from gateway.ops.http import Health, listen
 from gateway.ops.http import serve as serve_http
-from gateway.ports import Adapter, Look, Overview, Recent, Scope, Summary
+from gateway.ports import Adapter, ListScope, Look, Overview, Recent, Summary
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
-    from adapters.web.gate import Gate
+    from adapters.web.gate import RequestGate
     from gateway.feature import Command
     from gateway.wiring.assembly import Parts
 
@@ -40,7 +40,7 @@ PATIENCE = 20.0
 async def serve(settings: Settings, announce: Callable[[str], None]) -> None:
     """Run a gateway until a signal or `turnkeeper stop`. Raises SettingsError and StoreFailed,
     in an ExceptionGroup once it has begun. `announce` gets lines for who started it."""
-    with lock.held(settings.home), listen(settings.host, settings.port) as listening:
+    with lock.hold(settings.home), listen(settings.host, settings.port) as listening:
         while True:
             gateway = Gateway(settings, announce)
             with listening.dup() as own:
@@ -89,7 +89,7 @@ class Gateway:
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
             page, gate = await self._page(parts, listening)
             hints, name = assembly.hints(parts), parts.hold_name()
-            jobs = (parts.host.run(self._open), _warmed(parts), hints, name)
+            jobs = (parts.host.run(self._open), _warm_imports(parts), hints, name)
             work = [group.create_task(job) for job in jobs]
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
@@ -138,27 +138,29 @@ class Gateway:
             return Overview()
         return await overview(self._parts.host, conversation, sender)
 
-    async def _recent(self, scope: Scope, limit: int) -> Sequence[Summary]:
+    async def _recent(self, scope: ListScope, limit: int) -> Sequence[Summary]:
         """The newest conversations of a list, once all is open."""
         await self._open.wait()
         return await self._parts.desk.recent(scope, limit) if self._parts else ()
 
-    async def _page(self, parts: "Parts", listening: socket.socket) -> "tuple[Adapter, Gate]":
+    async def _page(
+        self, parts: "Parts", listening: socket.socket
+    ) -> "tuple[Adapter, RequestGate]":
         """The page's adapter, and who may come in by it."""
         from adapters.web.adapter import WebAdapter
-        from adapters.web.gate import Gate
+        from adapters.web.gate import RequestGate
         from gateway.wiring.assembly import claim_link, web_secret
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
         claim = partial(claim_link, parts.services.store)
-        gate = Gate(secret, settings.host, port, settings.web_names, token, claim)
+        gate = RequestGate(secret, settings.host, port, settings.web_names, token, claim)
         page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate
 
     async def _open_doors(
-        self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket, gate: "Gate"
+        self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket, gate: "RequestGate"
     ) -> None:
         """The HTTP server and the control socket; then say so."""
         from adapters.web.gate import OWNER
@@ -224,7 +226,7 @@ class Gateway:
             group.create_task(self._parts.reload())
 
 
-async def _warmed(parts: "Parts") -> None:
+async def _warm_imports(parts: "Parts") -> None:
     """Import what the first call needs; what is there then stays, and is not searched for cycles
     with every wave of messages."""
     await parts.agent.warm()

@@ -20,14 +20,14 @@ from gateway.people.roles import at_least, stronger
 from gateway.store.rows import QuestionRow
 from gateway.texts import Key
 
-KEPT = 5.0
+CACHE_SECONDS = 5.0
 """Seconds that a role found in the directory is believed."""
-MOST_KEPT = 1024
+MAX_KEPT = 1024
 
 LookUp = Callable[[str], Awaitable[bytes | None]]
 
 
-class People(Struct, frozen=True, kw_only=True):
+class AllowLists(Struct, frozen=True, kw_only=True):
     """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for
     everybody. `chats`: the groups in which the agent works; empty: all where an allowed person
     speaks."""
@@ -66,7 +66,7 @@ class Access:
 
     def __init__(
         self,
-        platforms: Mapping[str, People],
+        platforms: Mapping[str, AllowLists],
         paired: Mapping[str, Role],
         policy: Policy | None = None,
         look_up: LookUp | None = None,
@@ -78,7 +78,7 @@ class Access:
         self._look_up = look_up
         self.addressed = Addressed()
 
-    def replace_lists(self, platforms: Mapping[str, People], policy: Policy) -> None:
+    def replace_lists(self, platforms: Mapping[str, AllowLists], policy: Policy) -> None:
         """Take over the lists and rules as they are set now; who was paired is looked up anew."""
         self.policy = policy
         self._platforms = dict(platforms)
@@ -88,23 +88,23 @@ class Access:
 
     def has_admin(self, platform: str) -> bool:
         """The settings name an admin there."""
-        return bool(self._platforms.get(platform, People()).admins)
+        return bool(self._platforms.get(platform, AllowLists()).admins)
 
     # ---- roles ---------------------------------------------------------------------------
 
     def role(self, sender: Sender) -> Role | None:
         """The sender's role as far as it is known; None for a stranger. Ids are compared, never
         names. An id that a list names counts before groups and `*`."""
-        named = self._listed(sender.platform, sender.id)
+        named = self._read_listed_role(sender.platform, sender.id)
         if named is not None:
             return named
-        found = stronger(self._paired.get(sender.key), self._listed(sender.platform, "*"))
+        found = stronger(self._paired.get(sender.key), self._read_listed_role(sender.platform, "*"))
         for group in sender.groups:
-            found = stronger(found, self._listed(sender.platform, f"@{group}"))
+            found = stronger(found, self._read_listed_role(sender.platform, f"@{group}"))
         return found
 
-    def _listed(self, platform: str, name: str) -> Role | None:
-        people = self._platforms.get(platform, People())
+    def _read_listed_role(self, platform: str, name: str) -> Role | None:
+        people = self._platforms.get(platform, AllowLists())
         if name in people.admins:
             return "admin"
         if name in people.allowed:
@@ -115,8 +115,10 @@ class Access:
         """As `role`, after a look into the directory where the lists do not name the sender."""
         key = sender.key
         fresh = self._until.get(key, 0.0) > ambient.monotonic()
-        named = self._listed(sender.platform, sender.id) is not None
-        highest = self._listed(sender.platform, "*") == "admin"  # nothing found could add to it
+        named = self._read_listed_role(sender.platform, sender.id) is not None
+        highest = (
+            self._read_listed_role(sender.platform, "*") == "admin"
+        )  # nothing found could add to it
         if self._look_up is None or fresh or named or highest:
             return self.role(sender)
         body = await self._look_up(f"person:{key}")
@@ -130,9 +132,9 @@ class Access:
         """From now on the person `key` has this role."""
         self.forget(key)
         if self._look_up is not None:
-            while len(self._until) >= MOST_KEPT:
+            while len(self._until) >= MAX_KEPT:
                 self.forget(next(iter(self._until)))
-            self._until[key] = ambient.monotonic() + KEPT
+            self._until[key] = ambient.monotonic() + CACHE_SECONDS
         self._paired[key] = role
 
     def forget(self, key: str) -> None:
@@ -140,10 +142,10 @@ class Access:
         self._paired.pop(key, None)
         self._until.pop(key, None)
 
-    def listed(self, sender: Sender) -> bool:
+    def is_listed(self, sender: Sender) -> bool:
         """The settings themselves let the sender in."""
         names = (sender.id, "*", *(f"@{group}" for group in sender.groups))
-        return any(self._listed(sender.platform, name) is not None for name in names)
+        return any(self._read_listed_role(sender.platform, name) is not None for name in names)
 
     async def accounts(self, key: str) -> frozenset[str]:
         """The keys of all accounts of the person with the account `key`, that one among them."""
@@ -166,13 +168,13 @@ class Access:
 
     # ---- groups --------------------------------------------------------------------------
 
-    def wanted(self, inbound: Inbound) -> bool:
+    def is_wanted(self, inbound: Inbound) -> bool:
         """False for what comes from a group where the agent does not work, and for words there
         that are not for it. A thread may have been addressed before: its session knows."""
         where = inbound.conversation
         if where.private or sender_of(inbound) is None:
             return True
-        chats = self._platforms.get(where.platform, People()).chats
+        chats = self._platforms.get(where.platform, AllowLists()).chats
         elsewhere = chats.isdisjoint(("*", where.channel, where.workspace))
         if chats and elsewhere and where.id != self.policy.chat:
             return False

@@ -11,7 +11,7 @@ LONG_PART = 4_000
 """Characters from which on a message may be a part of a longer paste."""
 PART_SECONDS, ALBUM_SECONDS = 1.0, 30.0
 """Within which the next part of a paste, another one of an album comes."""
-MOST_KNOWN = 1024
+MAX_KNOWN = 1024
 
 
 class Addressed:
@@ -30,14 +30,14 @@ class Addressed:
         for inbound in inbounds:
             if isinstance(inbound, MessageReceived) and inbound.addressed and inbound.album:
                 self._albums[_album(inbound)] = now
-        marked = [self._marked(inbound, now) for inbound in inbounds]
-        while len(self._albums) > MOST_KNOWN:
+        marked = [self._mark(inbound, now) for inbound in inbounds]
+        while len(self._albums) > MAX_KNOWN:
             del self._albums[next(iter(self._albums))]
-        while len(self._cut) > MOST_KNOWN:
+        while len(self._cut) > MAX_KNOWN:
             del self._cut[next(iter(self._cut))]
         return marked
 
-    def _marked(self, inbound: Inbound, now: float) -> Inbound:
+    def _mark(self, inbound: Inbound, now: float) -> Inbound:
         if not isinstance(inbound, MessageReceived) or inbound.conversation.private:
             return inbound
         if not inbound.addressed and self._continues(inbound, now):

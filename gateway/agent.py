@@ -5,7 +5,7 @@ from typing import Protocol
 
 from agent_core.events import OutputAdded
 from agent_core.messages import Message, Picture
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.policy import Mode
 from agent_core.scope import Scope
 from gateway.messages import Conversation, Sender
@@ -13,7 +13,7 @@ from gateway.spending.ledger import Payer
 from gateway.store.rows import ConversationSettings
 
 
-class Circumstances(Protocol):
+class PolicyContext(Protocol):
     """What the policy reads live while a turn runs."""
 
     conversation: Conversation
@@ -34,7 +34,7 @@ class Circumstances(Protocol):
         """Live output of a running tool."""
 
 
-class Agent(Protocol):
+class TurnMaker(Protocol):
     """Makes turns for conversations."""
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
@@ -58,13 +58,13 @@ class Agent(Protocol):
     def check_model(self, name: str) -> str:
         """Why `name` cannot be used, "" if it can."""
 
-    def missing(self, profile: str) -> tuple[str, ...]:
+    def list_missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""
 
-    def lacking(self, mode: str) -> str:
+    def why_unusable(self, mode: str) -> str:
         """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
 
-    def hands(self, circumstances: Circumstances) -> Hands:
+    def hands(self, circumstances: PolicyContext) -> Hands:
         """Models, tools and policy for a turn."""
 
     def tidy(self, before: float) -> int:
@@ -77,5 +77,5 @@ class Agent(Protocol):
         hands: Hands,
         history: tuple[Message, ...],
         past: tuple[Message, ...],
-    ) -> Result:
+    ) -> TurnResult:
         """The turn's code over its scope."""

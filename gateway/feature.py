@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from agent_core.journal import Stopped
 from agent_core.messages import Message
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.scope import Scope
 from gateway.access import Access
-from gateway.agent import Agent
-from gateway.history.thread import History
+from gateway.agent import TurnMaker
+from gateway.history.thread import ConversationHistory
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -26,8 +26,8 @@ from gateway.messages import (
     Sender,
 )
 from gateway.people.roles import Role, at_least
-from gateway.present import Fold
-from gateway.sessions.reading import Asked
+from gateway.present import ViewFold
+from gateway.sessions.reading import TurnInput
 from gateway.sessions.services import Services
 from gateway.sessions.state import ConversationState
 from gateway.sessions.turns import OpenTurn
@@ -44,7 +44,7 @@ class Turns(Protocol):
     """The turns of one conversation, as the session runs them."""
 
     @property
-    def history(self) -> History:
+    def history(self) -> ConversationHistory:
         """What the model sees of the conversation."""
 
     async def open(self, turn_id: str) -> OpenTurn:
@@ -53,7 +53,7 @@ class Turns(Protocol):
     async def start(
         self,
         row: TurnRow,
-        asked: Asked,
+        asked: TurnInput,
         done: tuple[int, ...],
         *,
         rows: Sequence[InboxRow] = (),
@@ -76,7 +76,7 @@ class Turns(Protocol):
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns; how many."""
 
-    def fold(self, row: TurnRow) -> Fold:
+    def fold(self, row: TurnRow) -> ViewFold:
         """An empty fold for a turn's views."""
 
 
@@ -194,11 +194,11 @@ def on_queued(
 
 # ---- turns -----------------------------------------------------------------------------------
 
-AddToBrief = Callable[[Brief, Thread, Asked], Brief]
+AddToBrief = Callable[[Brief, Thread, TurnInput], Brief]
 """Adds to a turn's brief, which is recorded then; given what the model sees already."""
 OnBegin = Callable[[Context, TurnRow], Awaitable[AddToBrief | None]]
 """Reads what a new turn is to know."""
-TurnCode = Callable[[Scope, tuple[Message, ...], tuple[Message, ...]], Awaitable[Result]]
+TurnCode = Callable[[Scope, tuple[Message, ...], tuple[Message, ...]], Awaitable[TurnResult]]
 """A turn's code over its scope, the history and its own past messages."""
 
 
@@ -206,8 +206,8 @@ class FiredTurns(Struct, frozen=True, kw_only=True):
     """The turns that a due time began: their views, their code, their end, and what becomes of a
     report that its chat refuses. Turns of messages never come here."""
 
-    fold: Callable[[TurnRow], Fold]
-    code: Callable[[Agent, OpenTurn, Hands], TurnCode]
+    fold: Callable[[TurnRow], ViewFold]
+    code: Callable[[TurnMaker, OpenTurn, Hands], TurnCode]
     end: Callable[[Context, TurnRow], None]
     give_up_report: Callable[[Services, str], None]
 

@@ -54,5 +54,5 @@ _AGENT = (
     *("MEMORY_ENABLED", "MEMORY_CHAR_LIMIT", "USER_CHAR_LIMIT"),
     *("JOBS_PER_PERSON", "JOBS_MIN_INTERVAL", "JOBS_TIMEZONE"),
 )
-KNOWN = (*_OWN, *_MODELS, *_AGENT)
+SETTING_NAMES = (*_OWN, *_MODELS, *_AGENT)
 """Every key that `turnkeeper.toml` may hold."""

@@ -36,11 +36,11 @@ class Conversation(Struct, frozen=True, kw_only=True):
 def _address(where: Conversation) -> str:
     """Asked for many times while a conversation is busy."""
     parts = (where.platform, where.account, where.workspace, where.channel, where.thread)
-    end = ":p" if where.private else f":u{_quoted(where.person)}" if where.person else ""
-    return ":".join(map(_quoted, parts)) + end
+    end = ":p" if where.private else f":u{_quote(where.person)}" if where.person else ""
+    return ":".join(map(_quote, parts)) + end
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     return quote(part, safe="@-_.~")
 
 

@@ -5,7 +5,7 @@ from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings
 from agent_core.settings import SettingsError as ModelSettingsError
 from agent_core.tools import hooks
-from gateway.settings import Settings, SettingsError
+from gateway.settings import ConfigurationError, Settings
 
 
 def read_models(settings: Settings) -> ModelSettings:
@@ -16,5 +16,5 @@ def read_models(settings: Settings) -> ModelSettings:
         found.listener()
         hooks.load(found.tools.hooks)
     except ModelSettingsError as error:
-        raise SettingsError(error.setting, error.value, error.mend) from None
+        raise ConfigurationError(error.setting, error.value, error.mend) from None
     return found

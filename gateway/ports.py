@@ -101,7 +101,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: str = ""
 
 
-class Hooks(Protocol):
+class WebhookReceiver(Protocol):
     """Takes signed calls from outside."""
 
     async def call(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
@@ -163,7 +163,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     state: Literal["idle", "running", "waiting"]
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+class ListScope(Struct, frozen=True, kw_only=True):
     """Which conversations a list holds: all of an `account`, those of a group's `channel` with
     all its threads, or the private ones of a `person`, named by the sender's key."""
 
@@ -176,19 +176,19 @@ class Scope(Struct, frozen=True, kw_only=True):
         return f"{self.kind[0]}:{self.name}"
 
 
-def account_scope(where: Conversation) -> Scope:
+def account_scope(where: Conversation) -> ListScope:
     """All conversations of the account that `where` belongs to."""
-    return Scope(kind="account", name=":".join(where.id.split(":", 2)[:2]))
+    return ListScope(kind="account", name=":".join(where.id.split(":", 2)[:2]))
 
 
-def channel_scope(where: Conversation) -> Scope:
+def channel_scope(where: Conversation) -> ListScope:
     """All conversations of the group that `where` belongs to."""
-    return Scope(kind="channel", name=replace(where, thread="", person="", private=False).id)
+    return ListScope(kind="channel", name=replace(where, thread="", person="", private=False).id)
 
 
-def person_scope(sender_key: str) -> Scope:
+def person_scope(sender_key: str) -> ListScope:
     """The private conversations of one account of a person."""
-    return Scope(kind="person", name=sender_key)
+    return ListScope(kind="person", name=sender_key)
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -222,7 +222,7 @@ class Offered(Struct, frozen=True, kw_only=True):
     help: str
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class OverviewEntry(Struct, frozen=True, kw_only=True):
     """One thing in an overview. `conversation`: the address where its buttons count; `stops`: the
     turn that runs there can be stopped."""
 
@@ -235,23 +235,23 @@ class Entry(Struct, frozen=True, kw_only=True):
 class Overview(Struct, frozen=True, kw_only=True):
     """What waits for a person's decision, what runs for them, and their jobs."""
 
-    waits: tuple[Entry, ...] = ()
-    runs: tuple[Entry, ...] = ()
-    jobs: tuple[Entry, ...] = ()
+    waits: tuple[OverviewEntry, ...] = ()
+    runs: tuple[OverviewEntry, ...] = ()
+    jobs: tuple[OverviewEntry, ...] = ()
 
 
 Look: TypeAlias = Callable[[Conversation, Sender], Awaitable[Overview]]
 """The overview of a person, asked for from their private chat. StoreFailed if it cannot be read."""
 
 
-Recent: TypeAlias = Callable[[Scope, int], Awaitable[Sequence[Summary]]]
+Recent: TypeAlias = Callable[[ListScope, int], Awaitable[Sequence[Summary]]]
 """The newest so many conversations of a list. StoreFailed if they cannot be read."""
 
 
 Live: TypeAlias = Shown | Growing | Printed | Changed
 
 
-class Desk(Protocol):
+class WebBackend(Protocol):
     """What the HTTP API may ask of the gateway: the same that every chat has, as values."""
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
@@ -263,10 +263,10 @@ class Desk(Protocol):
     async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
         """The newest `limit` views by `position`, oldest first: a page of history."""
 
-    async def standing(self, conversation: str) -> Standing:
+    async def read_standing(self, conversation: str) -> Standing:
         """What goes on there now; a conversation that nobody began is idle."""
 
-    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+    async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         """The conversations of a list, newest first; with `words` only the ones whose title and
         views together hold each of them."""
 

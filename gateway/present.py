@@ -22,11 +22,11 @@ from agent_core.events import (
 from agent_core.journal import (
     Amended,
     Answered,
-    Asked,
     Began,
     Emitted,
     Finished,
     Noted,
+    QuestionAsked,
     Record,
     Replied,
     Steered,
@@ -37,13 +37,20 @@ from agent_core.journal import (
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
 from agent_core.skills.contract import CALLS
-from gateway.delivery.lines import ENDS, begun, marked, moved, output_of
+from gateway.delivery.lines import ENDS, make_line, mark_line, move_lines, output_of
 from gateway.faults.words import describe_error
-from gateway.memory.present import saved
+from gateway.memory.present import make_notice
 from gateway.messages import button_token
 from gateway.people import reasons
-from gateway.plans.present import Course, PlanEvent, amended, ended, planned, shown
-from gateway.plans.research import closed, sourced, staged
+from gateway.plans.present import (
+    Course,
+    PlanEvent,
+    apply_edit,
+    apply_plan_event,
+    finish_plan,
+    render_plan,
+)
+from gateway.plans.research import add_source, apply_research_event, finish_research
 from gateway.texts import Key, say
 from gateway.views import (
     Activity,
@@ -58,8 +65,8 @@ from gateway.views import (
     Notice,
     PlanView,
     ProposalLine,
-    Reply,
-    Said,
+    ReplyView,
+    SaidView,
     ToolLine,
     View,
 )
@@ -84,7 +91,7 @@ class Shape:
 
 
 @dataclass(slots=True, kw_only=True)
-class Fold:
+class ViewFold:
     """The views of one turn so far. `said`: the surface does not show what people wrote."""
 
     asker: str = ""
@@ -99,31 +106,31 @@ class Fold:
         """Take one more record; the names of the views it changed."""
         match record:
             case Began() | Steered() | Noted():
-                return self._told(record)
+                return self._fold_words(record)
             case Replied():
-                return self._replied(Message(role="assistant", parts=record.reply.parts))
+                return self._fold_reply(Message(role="assistant", parts=record.reply.parts))
             case ToolStarted():
                 return self._began(record.call)
             case ToolFinished():
                 output = self._output(record)
                 changed = self._line(record.call_id, ENDS[record.outcome], output)
-                return (*changed, *self._given(record))
-            case Asked():
-                return self._asked(record)
+                return (*changed, *self._fold_files(record))
+            case QuestionAsked():
+                return self._fold_question(record)
             case Answered():
-                return self._answered(record.asked, record.answer)
+                return self._fold_answer(record.asked, record.answer)
             case Emitted():
-                return self._happened(record)
+                return self._fold_event(record)
             case Amended() if self.course is not None:
-                return self._course(amended(self.course, record.edit))
+                return self._course(apply_edit(self.course, record.edit))
             case Finished():
-                return self._finished(record)
+                return self._fold_end(record)
             case Stopped():
-                return self._stopped(record)
+                return self._fold_stop(record)
             case _:
                 return ()
 
-    def _happened(self, record: Emitted) -> tuple[str, ...]:
+    def _fold_event(self, record: Emitted) -> tuple[str, ...]:
         match record.event:
             case ErrorMet() as met:
                 notice = Notice(text=describe_error(met, self.language), tone="error")
@@ -132,28 +139,30 @@ class Fold:
                 notice = Notice(text=say("compressed", self.language), quiet=True)
                 return self._set("compressed", notice, True)
             case MemorySaved() as event:
-                return self._set(f"memory:{record.key}", saved(event, self.language), True)
+                return self._set(f"memory:{record.key}", make_notice(event, self.language), True)
             case StatusShown(phase=phase, text=text) if phase:
                 line = ToolLine(call_id=record.key, tool=phase, summary=text, state="done")
                 activity = self._activity()
                 return self._set("activity", with_(activity, lines=(*activity.lines, line)))
             case ResearchMoved() as moved:
-                return self._set("research", staged(self._now("research"), moved, self.language))
+                return self._set(
+                    "research", apply_research_event(self._now("research"), moved, self.language)
+                )
             case SourceFound() as found:
-                return self._set("activity", sourced(self._activity(), found))
+                return self._set("activity", add_source(self._activity(), found))
             case event if isinstance(event, PlanEvent):
-                return self._course(planned(self.course, event))
+                return self._course(apply_plan_event(self.course, event))
             case _:
                 return ()
 
-    def _told(self, record: Began | Steered | Noted) -> tuple[str, ...]:
+    def _fold_words(self, record: Began | Steered | Noted) -> tuple[str, ...]:
         """What people said, where the surface does not show it: also while the turn ran."""
         match record:
             case Began() if self.said:
                 text = msgspec.json.decode(record.value, type=dict[str, object]).get("said", "")
-                return self._set("said", Said(name=self.asker, text=str(text)), final=True)
+                return self._set("said", SaidView(name=self.asker, text=str(text)), final=True)
             case Steered() if self.said:
-                said = [Said(name=self.asker, text=text) for text in record.texts if text]
+                said = [SaidView(name=self.asker, text=text) for text in record.texts if text]
                 names = (
                     self._set(f"said:{record.key}:{n}", one, True) for n, one in enumerate(said)
                 )
@@ -170,13 +179,13 @@ class Fold:
         self.shapes[name] = Shape(view=view, version=version, final=final)
         return (name,)
 
-    def _replied(self, message: Message) -> tuple[str, ...]:
+    def _fold_reply(self, message: Message) -> tuple[str, ...]:
         called = calls_of(message)
         calls = [call for call in called if call.name not in _SHOWN]
         if not calls and not (called and text_of(message)):
             return ()
         activity = self._activity()
-        lines = tuple(map(begun, calls))
+        lines = tuple(map(make_line, calls))
         words = text_of(message) or activity.words
         return self._set("activity", with_(activity, lines=(*activity.lines, *lines), words=words))
 
@@ -186,7 +195,7 @@ class Fold:
         known = any(line.call_id == call.id for line in activity.lines)
         if known or not call.id.startswith(CALLS):
             return self._line(call.id, "running")
-        return self._set("activity", with_(activity, lines=(*activity.lines, begun(call))))
+        return self._set("activity", with_(activity, lines=(*activity.lines, make_line(call))))
 
     def _output(self, record: ToolFinished) -> str:
         """What a call gave, for people: nothing that its state or its card says already."""
@@ -198,7 +207,7 @@ class Fold:
 
     def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
         activity = self._activity()
-        lines = marked(activity.lines, call_id, state, output)
+        lines = mark_line(activity.lines, call_id, state, output)
         if lines == activity.lines:
             return ()
         return self._set("activity", with_(activity, lines=lines))
@@ -208,20 +217,20 @@ class Fold:
         self.course = course
         if course is None:
             return ()
-        shape, view = self.shapes.get("plan"), shown(course, self.turn, self.language)
+        shape, view = self.shapes.get("plan"), render_plan(course, self.turn, self.language)
         same = shape is not None and shape.view == view and not final
         return () if same else self._set("plan", view, final)
 
     def _plan_ended(self, state: Literal["done", "failed", "stopped"]) -> tuple[str, ...]:
-        view, course = closed(self._now("research"), state), self.course
+        view, course = finish_research(self._now("research"), state), self.course
         changed = self._set("research", view, True) if view is not None else ()
-        return (*changed, *self._course(course and ended(course, state), True))
+        return (*changed, *self._course(course and finish_plan(course, state), True))
 
     def _now(self, name: str) -> View | None:
         shape = self.shapes.get(name)
         return shape.view if shape is not None else None
 
-    def _given(self, record: ToolFinished) -> tuple[str, ...]:
+    def _fold_files(self, record: ToolFinished) -> tuple[str, ...]:
         if not record.files:
             return ()
         files = tuple(msgspec.convert(f, MediaFile, from_attributes=True) for f in record.files)
@@ -232,7 +241,7 @@ class Fold:
         view = self._now("activity")
         return view if isinstance(view, Activity) else Activity(lines=(), language=self.language)
 
-    def _asked(self, record: Asked) -> tuple[str, ...]:
+    def _fold_question(self, record: QuestionAsked) -> tuple[str, ...]:
         name = f"ask:{record.key}"
         self._cards[record.key] = name
         question = record.question
@@ -299,7 +308,7 @@ class Fold:
             language=language,
         )
 
-    def _answered(self, asked: str, answer: Answer) -> tuple[str, ...]:
+    def _fold_answer(self, asked: str, answer: Answer) -> tuple[str, ...]:
         name = self._cards.get(asked, f"ask:{asked}")
         shape = self.shapes.get(name)
         if shape is None:
@@ -310,7 +319,7 @@ class Fold:
         state, outcome = _outcome(answer, self.language, once)
         match view:
             case ApprovalCard() if answer.allowed:
-                changed = self._resumed()
+                changed = self._fold_resume()
                 view = with_(view, state="approved", buttons=(), outcome=outcome)
             case ApprovalCard() | ChoiceCard():
                 view = with_(view, state=state, buttons=(), outcome=outcome)
@@ -323,13 +332,13 @@ class Fold:
                 pass
         return (*changed, *self._set(name, view, True))
 
-    def _resumed(self) -> tuple[str, ...]:
+    def _fold_resume(self) -> tuple[str, ...]:
         activity = self._activity()
-        lines = moved(activity.lines, {"waiting"}, "running")
+        lines = move_lines(activity.lines, {"waiting"}, "running")
         same = lines == activity.lines
         return () if same else self._set("activity", with_(activity, lines=lines))
 
-    def _finished(self, record: Finished) -> tuple[str, ...]:
+    def _fold_end(self, record: Finished) -> tuple[str, ...]:
         failed = record.finish == "error"
         changed = (*self._plan_ended("failed" if failed else "done"), *self._seal("stopped"))
         if failed and not record.text:
@@ -338,21 +347,23 @@ class Fold:
         text = record.text or say("empty", self.language)
         return (
             *changed,
-            *self._set("reply", Reply(text=text, note=note, language=self.language), True),
+            *self._set("reply", ReplyView(text=text, note=note, language=self.language), True),
         )
 
-    def _stopped(self, record: Stopped) -> tuple[str, ...]:
+    def _fold_stop(self, record: Stopped) -> tuple[str, ...]:
         changed = (*self._plan_ended("stopped"), *self._seal("stopped"))
         withdrawn = False
         for asked, name in self._cards.items():
             view = self.shapes[name].view
             if isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open":
                 withdrawn = True
-                changed = (*changed, *self._answered(asked, Answer(choice="cancelled")))
+                changed = (*changed, *self._fold_answer(asked, Answer(choice="cancelled")))
         if record.partial:
             key: Key = "interrupted_note" if record.reason == "interrupt" else "stopped_note"
             note = record.text or say(key, self.language)
-            reply = Reply(text=record.partial, state="stopped", note=note, language=self.language)
+            reply = ReplyView(
+                text=record.partial, state="stopped", note=note, language=self.language
+            )
             return (*changed, *self._set("reply", reply, True))
         if record.reason == "interrupt" or (withdrawn and not record.text):
             return changed  # a card that is withdrawn says why
@@ -363,7 +374,7 @@ class Fold:
     def _seal(self, state: LineState) -> tuple[str, ...]:
         """No line stays running when the turn has ended."""
         activity = self._activity()
-        lines = moved(activity.lines, {"running", "waiting"}, state)
+        lines = move_lines(activity.lines, {"running", "waiting"}, state)
         shape = self.shapes.get("activity")
         if shape is None:
             return ()

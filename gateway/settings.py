@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from agent_core.config.switch import read_switch
 from gateway.accounts.discord import Discord, read_discord
 from gateway.accounts.slack import Slack, read_slack
-from gateway.jobs.settings import JobSettings, Read, read_jobs
-from gateway.known import KNOWN, PLATFORMS
+from gateway.jobs.settings import JobSettings, SettingReader, read_jobs
+from gateway.known import PLATFORMS, SETTING_NAMES
 from gateway.people.policy import Policy, read_policy
 from gateway.retention.periods import RetentionSettings, read_retention
 
@@ -41,7 +41,7 @@ TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
 SECRET = re.compile(r"TOKEN$|SECRET$|_API_KEY$|PROVIDERS$")
 
 
-class SettingsError(Exception):
+class ConfigurationError(Exception):
     """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
 
     def __init__(self, setting: str, value: str, mend: str) -> None:
@@ -60,7 +60,7 @@ class Telegram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class PlatformPeople:
     """A platform's people: ids, `*` for everybody; its groups: none means all."""
 
     allowed: frozenset[str]
@@ -82,7 +82,7 @@ class Settings:
     telegram: Telegram | None
     discord: Discord | None
     slack: Slack | None
-    people: dict[str, Listed]
+    people: dict[str, PlatformPeople]
     redis_url: str = field(repr=False)
     redis_without_log: bool
     sandbox: Sandbox
@@ -104,7 +104,7 @@ class Settings:
     @classmethod
     def read(cls, env: Env | None = None, folder: Path | None = None) -> "Settings":
         """The settings of this process; raises SettingsError. `folder`: the working folder."""
-        return _read(_merged(os.environ if env is None else env, folder or Path.cwd()))
+        return _read(_merge_env(os.environ if env is None else env, folder or Path.cwd()))
 
     @property
     def outputs(self) -> Path:
@@ -139,7 +139,7 @@ def _read(env: Env) -> Settings:
         slack=read_slack(_reader(env)),
         people=read_people(env),
         redis_url=_redis(env),
-        redis_without_log=read_switch(env, "REDIS_WITHOUT_LOG", False, SettingsError),
+        redis_without_log=read_switch(env, "REDIS_WITHOUT_LOG", False, ConfigurationError),
         sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
         replica=_replica(env),
         turns_at_once=_positive(env, "TURNS_AT_ONCE", TURNS_AT_ONCE),
@@ -149,8 +149,8 @@ def _read(env: Env) -> Settings:
         policy=_policy(env),
         jobs=read_jobs(_reader(env)),
         retention=read_retention(_reader(env)),
-        ask_all=read_switch(env, "PERMISSION_ASK_ALL", False, SettingsError),
-        discovery=read_switch(env, "LOCAL_MODEL_DISCOVERY", True, SettingsError),
+        ask_all=read_switch(env, "PERMISSION_ASK_ALL", False, ConfigurationError),
+        discovery=read_switch(env, "LOCAL_MODEL_DISCOVERY", True, ConfigurationError),
         log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
         log_format=cast(LogFormat, _choice(env, "LOG_FORMAT", get_args(LogFormat), "text")),
         secrets=_secrets(env),
@@ -158,20 +158,20 @@ def _read(env: Env) -> Settings:
     )
     if not settings.loopback and not settings.token:
         mend = "others can reach this address; set TURNKEEPER_TOKEN, or listen on 127.0.0.1."
-        raise SettingsError("TURNKEEPER_HOST", settings.host, mend)
+        raise ConfigurationError("TURNKEEPER_HOST", settings.host, mend)
     return settings
 
 
 # ---- sources -----------------------------------------------------------------------------
 
 
-def _merged(env: Env, folder: Path) -> Env:
-    near = _toml(folder / FILE) | _dotenv(folder / ".env") | _given(env)
+def _merge_env(env: Env, folder: Path) -> Env:
+    near = _toml(folder / FILE) | _dotenv(folder / ".env") | _drop_empty(env)
     home = _home(near)
     return (_toml(home / FILE) if home.resolve() != folder.resolve() else {}) | near
 
 
-def _given(env: Env) -> dict[str, str]:
+def _drop_empty(env: Env) -> dict[str, str]:
     """What is set to something: an empty variable is not set."""
     return {name.upper(): value.strip() for name, value in env.items() if value.strip()}
 
@@ -189,7 +189,7 @@ def _dotenv(path: Path) -> dict[str, str]:
         else:
             value = re.sub(r"(^|\s+)#.*", "", value)
         found[name.strip()] = value
-    return _given(found)
+    return _drop_empty(found)
 
 
 def _toml(path: Path) -> dict[str, str]:
@@ -201,13 +201,15 @@ def _toml(path: Path) -> dict[str, str]:
     try:
         flat = dict(_flat(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(str(path), "", f"is not valid TOML ({error}).") from None
+        raise ConfigurationError(str(path), "", f"is not valid TOML ({error}).") from None
     for name in flat:
-        if name not in KNOWN:
-            near = difflib.get_close_matches(name, KNOWN, 1, 0.4)
-            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(KNOWN)}."
-            raise SettingsError(name, "", f"{path} sets it, and there is no such setting; {hint}")
-    return _given(flat)
+        if name not in SETTING_NAMES:
+            near = difflib.get_close_matches(name, SETTING_NAMES, 1, 0.4)
+            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(SETTING_NAMES)}."
+            raise ConfigurationError(
+                name, "", f"{path} sets it, and there is no such setting; {hint}"
+            )
+    return _drop_empty(flat)
 
 
 def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
@@ -232,7 +234,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(str(path), "", f"cannot be read ({error}).") from None
+        raise ConfigurationError(str(path), "", f"cannot be read ({error}).") from None
 
 
 # ---- single settings ---------------------------------------------------------------------
@@ -245,7 +247,9 @@ def _home(env: Env) -> Path:
 def _port(env: Env) -> int:
     text = env.get("TURNKEEPER_PORT", "8787")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise SettingsError("TURNKEEPER_PORT", text, "write a number from 0 (any free) to 65535.")
+        raise ConfigurationError(
+            "TURNKEEPER_PORT", text, "write a number from 0 (any free) to 65535."
+        )
     return int(text)
 
 
@@ -254,17 +258,19 @@ def _telegram(env: Env) -> Telegram | None:
     if not token:
         return None
     if not TOKEN.fullmatch(token):
-        raise SettingsError("TELEGRAM_BOT_TOKEN", "", "it looks like 123456:ABC; copy it again.")
+        raise ConfigurationError(
+            "TELEGRAM_BOT_TOKEN", "", "it looks like 123456:ABC; copy it again."
+        )
     base, url = env.get("TELEGRAM_API_BASE_URL", ""), env.get("TELEGRAM_WEBHOOK_URL", "")
     secret = env.get("TELEGRAM_WEBHOOK_SECRET", "")
     for name, value in (("TELEGRAM_API_BASE_URL", base), ("TELEGRAM_WEBHOOK_URL", url)):
         if value:
             _http(name, value)
     if url and not secret:
-        raise SettingsError("TELEGRAM_WEBHOOK_SECRET", "", "a webhook needs one; set it.")
+        raise ConfigurationError("TELEGRAM_WEBHOOK_SECRET", "", "a webhook needs one; set it.")
     if secret and not WEBHOOK_SECRET.fullmatch(secret):
         mend = "use 1 to 256 letters, digits, _ and -."
-        raise SettingsError("TELEGRAM_WEBHOOK_SECRET", "", mend)
+        raise ConfigurationError("TELEGRAM_WEBHOOK_SECRET", "", mend)
     chosen = secret if url else ""
     if base:
         return Telegram(token=token, api_base_url=base, webhook_url=url, webhook_secret=chosen)
@@ -278,15 +284,15 @@ def _http(name: str, value: str) -> None:
     except ValueError:
         good = False
     if not good:
-        raise SettingsError(name, value, "must be an http or https URL.")
+        raise ConfigurationError(name, value, "must be an http or https URL.")
 
 
-def read_people(env: Env) -> dict[str, Listed]:
+def read_people(env: Env) -> dict[str, PlatformPeople]:
     """Allowed people and admins by platform. The page's owner is an admin."""
     found = {}
     for platform in PLATFORMS:
         own = {"owner"} if platform == "web" else set()
-        found[platform] = Listed(
+        found[platform] = PlatformPeople(
             allowed=frozenset(_list(env, f"{platform.upper()}_ALLOWED_USERS")),
             admins=frozenset(own | set(_list(env, f"{platform.upper()}_ADMIN_USERS"))),
             viewers=frozenset(_list(env, f"{platform.upper()}_VIEWER_USERS")),
@@ -300,19 +306,19 @@ def _policy(env: Env) -> Policy:
     return read_policy(_reader(env), PLATFORMS, bot)
 
 
-def _reader(env: Env) -> Read:
+def _reader(env: Env) -> SettingReader:
     def read(name: str, parse: Callable[[str], T]) -> T:
-        return _parsed(env, name, parse)
+        return _parse(env, name, parse)
 
     return read
 
 
-def _parsed(env: Env, name: str, read: Callable[[str], T]) -> T:
+def _parse(env: Env, name: str, read: Callable[[str], T]) -> T:
     try:
         return read(env.get(name, ""))
     except ValueError as error:
         shown = "" if SECRET.search(name) else env[name]
-        raise SettingsError(name, shown, str(error)) from None
+        raise ConfigurationError(name, shown, str(error)) from None
 
 
 def _redis(env: Env) -> str:
@@ -321,21 +327,21 @@ def _redis(env: Env) -> str:
         mend = "must begin with redis://, rediss:// or unix://."
         if "sentinel" in url.partition("://")[0]:
             mend = "sentinels are not asked; give an address that follows the master, redis://…"
-        raise SettingsError("REDIS_URL", url.split("@")[-1], mend)
+        raise ConfigurationError("REDIS_URL", url.split("@")[-1], mend)
     return url
 
 
 def _replica(env: Env) -> str:
     name = env.get("REPLICA_ID", "")
     if name and not REPLICA.fullmatch(name):
-        raise SettingsError("REPLICA_ID", name, "use 1 to 64 letters, digits and ._-.")
+        raise ConfigurationError("REPLICA_ID", name, "use 1 to 64 letters, digits and ._-.")
     return name
 
 
 def _positive(env: Env, name: str, default: int) -> int:
     text = env.get(name, "") or str(default)
     if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1_000_000):
-        raise SettingsError(name, text, "write a whole number from 1 on.")
+        raise ConfigurationError(name, text, "write a whole number from 1 on.")
     return int(text)
 
 
@@ -348,14 +354,14 @@ def _seconds(env: Env, name: str, default: float) -> float:
     except ValueError:
         seconds = 0.0
     if not 1.0 <= seconds <= 1e9:
-        raise SettingsError(name, text, "write seconds, at least 1, or 'never'.")
+        raise ConfigurationError(name, text, "write seconds, at least 1, or 'never'.")
     return seconds
 
 
 def _choice(env: Env, name: str, known: tuple[str, ...], default: str) -> str:
     text = env.get(name, default).lower()
     if text not in known:
-        raise SettingsError(name, env[name], f"use one of: {', '.join(known)}.")
+        raise ConfigurationError(name, env[name], f"use one of: {', '.join(known)}.")
     return text
 
 
@@ -366,7 +372,7 @@ def _list(env: Env, name: str) -> tuple[str, ...]:
 def _secrets(env: Env) -> tuple[str, ...]:
     """Values that no log may show, the longest first."""
     found = set()
-    for name in KNOWN:
+    for name in SETTING_NAMES:
         value = env.get(name, "")
         if name.endswith("PROVIDERS") and value:
             for keys in re.findall(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])', value):

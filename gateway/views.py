@@ -55,7 +55,7 @@ ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
 """States in which a step is over."""
 
 
-class Reply(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+class ReplyView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """The answer; streamed, its last edit is the final answer. Nothing else lives here.
 
     `note` is a fixed line below it (marked stopped, possibly sent twice)."""
@@ -192,7 +192,7 @@ class Media(Struct, frozen=True, kw_only=True, tag_field="kind", tag="media"):
     doubt: str = ""
 
 
-class Report(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
+class ReportView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
     """What a job found, delivered by itself. `note` is a fixed line below it."""
 
     title: str
@@ -212,7 +212,7 @@ class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     doubt: str = ""
 
 
-class Said(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
+class SaidView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
     """What a person wrote, for surfaces that do not show it by themselves (web)."""
 
     name: str
@@ -220,26 +220,26 @@ class Said(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
 
 
 View: TypeAlias = (
-    Reply
+    ReplyView
     | Activity
     | PlanView
     | ApprovalCard
     | ChoiceCard
     | FormCard
     | Media
-    | Report
+    | ReportView
     | Notice
-    | Said
+    | SaidView
 )
 
 
 def show_doubt(view: View) -> View:
     """`view` with its doubt among its words; itself if there is none."""
-    if isinstance(view, Said) or not view.doubt:
+    if isinstance(view, SaidView) or not view.doubt:
         return view
     doubt = view.doubt
     match view:
-        case Reply() | Report():
+        case ReplyView() | ReportView():
             return replace(view, note=f"{view.note} {doubt}".strip(), doubt="")
         case Media():
             return replace(view, caption=f"{view.caption}\n{doubt}".strip(), doubt="")

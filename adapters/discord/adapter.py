@@ -11,16 +11,16 @@ from urllib.parse import urlsplit
 import msgspec
 from discord.http import Route
 
-from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, Source
-from adapters.discord.memory import Memory
-from adapters.discord.menu import Commands
+from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, DiscordUpload
+from adapters.discord.memory import DiscordMemory
+from adapters.discord.menu import DiscordCommands
 from adapters.discord.parse import files_of
-from adapters.discord.receive import Receiver
+from adapters.discord.receive import DiscordReceiver
 from adapters.discord.render import render
-from adapters.discord.session import Session
+from adapters.discord.session import DiscordSession
 from adapters.discord.threads import UNKNOWN, UNKNOWN_MESSAGE, Threads
-from adapters.discord.transport import Part, Refused, Wire
-from adapters.outputs import kept_copy
+from adapters.discord.transport import DiscordRefused, DiscordWire, UploadPart
+from adapters.outputs import find_copy
 from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
 from gateway.messages import Attachment, Conversation
@@ -34,12 +34,12 @@ log = logging.getLogger("adapters.discord")
 
 API, GATEWAY = "https://discord.com/api/v10", "wss://gateway.discord.gg/"
 FILE_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")
-MOST_FETCHED = 25 << 20
-MOST_TOLD = 2_000
+MAX_FETCHED = 25 << 20
+MAX_TOLD = 2_000
 EYES = "👀"
 RECALLS = 120.0
 """Seconds for which Discord surely knows a nonce; it says 'a few minutes'."""
-AGAIN = 2
+MAX_TRIES = 2
 """How often a send whose answer was lost is made again, with the same nonce."""
 LAST_PAUSE = 0.2
 
@@ -61,7 +61,7 @@ class DiscordAdapter:
         token: str,
         api_base_url: str = API,
         gateway_url: str = GATEWAY,
-        commands: Commands | None = None,
+        commands: DiscordCommands | None = None,
         outputs: Path | None = None,
         memory: Path | None = None,
         *,
@@ -70,11 +70,11 @@ class DiscordAdapter:
         if not token.strip():
             raise ValueError("the Discord bot token is empty")
         self.last_contact = 0.0
-        self._wire = Wire(token, api_base_url, self._lose_contact)
+        self._wire = DiscordWire(token, api_base_url, self._lose_contact)
         self._own_host = urlsplit(api_base_url).netloc
         self._threads = Threads(self._wire)
-        session = Session(self._wire, gateway_url, Memory(memory), reads=reads)
-        self._receiver = Receiver(self._wire, session, self._threads, self._touch, commands)
+        session = DiscordSession(self._wire, gateway_url, DiscordMemory(memory), reads=reads)
+        self._receiver = DiscordReceiver(self._wire, session, self._threads, self._touch, commands)
         self._outputs = outputs
 
     async def run(self, accept: Accept) -> None:
@@ -105,14 +105,16 @@ class DiscordAdapter:
         if place.reply_to:
             data["message_reference"] = {"message_id": place.reply_to, "fail_if_not_exists": False}
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=place.channel)
-        answer = await self._sent(route, data, files)
+        answer = await self._send_parts(route, data, files)
         number = answer.get("id") if isinstance(answer, dict) else None
         if not isinstance(number, str):
             raise Ambiguous("the answer names no message")
         return number
 
-    async def _sent(self, route: Route, data: dict[str, object], files: Sequence[Source]) -> object:
-        for _ in range(AGAIN):
+    async def _send_parts(
+        self, route: Route, data: dict[str, object], files: Sequence[DiscordUpload]
+    ) -> object:
+        for _ in range(MAX_TRIES):
             try:
                 return await self._call(route, data, files)
             except Ambiguous as error:
@@ -130,7 +132,7 @@ class DiscordAdapter:
         for channel in self._threads.order(conversation):
             try:
                 await self._call(_message("PATCH", channel, native), data, files)
-            except Refused as error:
+            except DiscordRefused as error:
                 if error.code not in UNKNOWN:
                     raise
                 if gone is None or error.code == UNKNOWN_MESSAGE:
@@ -148,7 +150,7 @@ class DiscordAdapter:
         application, _, token = press.partition("/")
         if not text or not token:
             return
-        shown = text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 1]}…"
+        shown = text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
         data = {"content": shown, "flags": EPHEMERAL, "allowed_mentions": NO_PINGS}
         path = "/webhooks/{webhook_id}/{webhook_token}"
         try:
@@ -175,7 +177,7 @@ class DiscordAdapter:
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 25 MB. The file's address is asked for anew: it is good for a day."""
-        if attachment.size > MOST_FETCHED:
+        if attachment.size > MAX_FETCHED:
             raise Rejected("the file is larger than 25 MB")
         try:
             await self._download(await self._url_of(attachment), to)
@@ -204,15 +206,17 @@ class DiscordAdapter:
         async with self._wire.download(url) as chunks:
             async for chunk in chunks:
                 taken += len(chunk)
-                if taken > MOST_FETCHED:
+                if taken > MAX_FETCHED:
                     raise Rejected("the file is larger than 25 MB")
                 to.write(chunk)
 
-    async def _call(self, route: Route, data: dict[str, object], files: Sequence[Source]) -> object:
+    async def _call(
+        self, route: Route, data: dict[str, object], files: Sequence[DiscordUpload]
+    ) -> object:
         if not files:
             return await self._wire.request(route, json=data)
         named = [{"id": str(n), "filename": source.name} for n, source in enumerate(files)]
-        async with _opened(files, self._outputs) as parts:
+        async with _open_parts(files, self._outputs) as parts:
             return await self._wire.request(route, json=data | {"attachments": named}, parts=parts)
 
     def _touch(self) -> None:
@@ -228,9 +232,9 @@ def _body(payload: bytes) -> dict[str, object]:
     return data
 
 
-def _sources(data: dict[str, object]) -> Sequence[Source]:
+def _sources(data: dict[str, object]) -> Sequence[DiscordUpload]:
     """The files that a payload names, taken out of it."""
-    return msgspec.convert(data.pop("files", ()), tuple[Source, ...])
+    return msgspec.convert(data.pop("files", ()), tuple[DiscordUpload, ...])
 
 
 def _message(method: str, channel: str, message: str) -> Route:
@@ -241,7 +245,9 @@ def _message(method: str, channel: str, message: str) -> Route:
 
 
 @asynccontextmanager
-async def _opened(sources: Sequence[Source], outputs: Path | None) -> AsyncIterator[list[Part]]:
+async def _open_parts(
+    sources: Sequence[DiscordUpload], outputs: Path | None
+) -> AsyncIterator[list[UploadPart]]:
     """`sources` ready to be uploaded. Rejected if a kept copy is not there."""
     async with AsyncExitStack() as stack:
         parts = []
@@ -250,12 +256,12 @@ async def _opened(sources: Sequence[Source], outputs: Path | None) -> AsyncItera
             if source.ref:
                 content = await asyncio.to_thread(_open, source, outputs)
                 stack.callback(content.close)
-            parts.append(Part(name=source.name, mime=source.mime, content=content))
+            parts.append(UploadPart(name=source.name, mime=source.mime, content=content))
         yield parts
 
 
-def _open(source: Source, outputs: Path | None) -> BinaryIO:
-    path = kept_copy(outputs, source.ref, source.name)
+def _open(source: DiscordUpload, outputs: Path | None) -> BinaryIO:
+    path = find_copy(outputs, source.ref, source.name)
     try:
         return path.open("rb")
     except OSError:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from adapters.discord.markdown import seen
+from adapters.discord.markdown import is_visible
 from adapters.discord.parse import STOP
 from gateway.texts import say
 from gateway.views import Button
@@ -50,7 +50,7 @@ def word(key: str, language: str) -> str:
 # ---- payloads ------------------------------------------------------------------------------
 
 
-class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DiscordUpload(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file to be uploaded: a kept copy's `ref`, or its `text`."""
 
     name: str
@@ -60,7 +60,7 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def message(
-    components: Sequence[Component], files: Sequence[Source] = (), *, quiet: bool = False
+    components: Sequence[Component], files: Sequence[DiscordUpload] = (), *, quiet: bool = False
 ) -> bytes:
     """One message. The adapter takes `files` out and uploads them."""
     payload: dict[str, object] = {
@@ -78,7 +78,7 @@ def messages(
 ) -> tuple[bytes, ...]:
     """A message for each of `texts`, the last one with what is `last`; `accent`: as cards of that
     colour."""
-    shown = [text for text in texts if seen(text)]
+    shown = [text for text in texts if is_visible(text)]
     found = []
     for n, one in enumerate(shown or ([""] if last else [])):
         within = [*text(one), *(last if n + 1 >= len(shown) else ())]
@@ -88,7 +88,7 @@ def messages(
 
 def text(content: str) -> tuple[Component, ...]:
     """A text, none if nothing of it is seen."""
-    return ({"type": 10, "content": content},) if seen(content) else ()
+    return ({"type": 10, "content": content},) if is_visible(content) else ()
 
 
 def card(within: Sequence[Component], accent: int) -> tuple[Component, ...]:
@@ -161,5 +161,5 @@ def modal(token: str, title: str, *, needed: bool) -> dict[str, object]:
 
 def _label(label: str, most: int) -> str:
     line = " ".join(label.split())
-    line = line if seen(line) else "…"
+    line = line if is_visible(line) else "…"
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -41,10 +41,10 @@ SIDES: dict[tuple[bool, bool], Callable[[str, int], str]] = {
 def parts(text: str, limit: int = LIMIT) -> list[str]:
     """`text` in messages, each with its fences closed; none if there is nothing to see."""
     shown = split(native(text), limit, utf16)
-    return [part.strip("\n") for part in shown if seen(part)]
+    return [part.strip("\n") for part in shown if is_visible(part)]
 
 
-def seen(text: str) -> bool:
+def is_visible(text: str) -> bool:
     """Discord refuses a text in which it sees nothing."""
     return any(one.isprintable() and not one.isspace() for one in text)
 
@@ -71,12 +71,12 @@ def plain(text: str) -> str:
 def code(text: str) -> str:
     """`text` in a line, as code; "" without any."""
     line = " ".join(text.replace("`", "ˋ").split())
-    return f"`{line}`" if seen(line) else ""
+    return f"`{line}`" if is_visible(line) else ""
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence(text: str, language: str = "") -> str:
     """`text` as a block of code; "" without any. A fence within it is written as JSON would."""
-    if not seen(text):
+    if not is_visible(text):
         return ""
     inside = text.replace("\x00", "").replace("```", "``\\u0060")
     return f"```{language}\n{inside}\n```"
@@ -94,7 +94,7 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
             fence = opened.group(1)
             yield f"```{_language(opened.group(2))}"
         elif rows := _table(lines, at):
-            yield from _laid_out(lines[at : at + rows])
+            yield from _render_table(lines[at : at + rows])
             at += rows
             continue
         else:
@@ -134,7 +134,7 @@ def _table(lines: Sequence[str], at: int) -> int:
     return end - at
 
 
-def _laid_out(lines: Sequence[str]) -> Iterator[str]:
+def _render_table(lines: Sequence[str]) -> Iterator[str]:
     """A table in columns, as code, and below it what its links lead to; a wide one as a list."""
     rows = [_cells(line) for n, line in enumerate(lines) if n != 1]
     count = max(map(len, rows))
@@ -142,7 +142,7 @@ def _laid_out(lines: Sequence[str]) -> Iterator[str]:
     bare, links = _without_markup(rows)
     widths = [max(map(_columns, column), default=0) for column in zip(*bare, strict=True)]
     if sum(widths) + 3 * count > WIDEST:
-        yield from _listed(rows)
+        yield from _render_rows(rows)
         return
     sides = [SIDES[cell[:1] == ":", cell[-1:] == ":"] for cell in _cells(lines[1])]
     sides += [str.ljust] * (count - len(sides))
@@ -200,7 +200,7 @@ def _columns(text: str) -> int:
     return sum(0 if combining(one) else 1 + (east_asian_width(one) in ("W", "F")) for one in text)
 
 
-def _listed(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _render_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """A table that is too wide for columns: each row with what its cells are."""
     heads = [_line(cell) for cell in rows[0]]
     yield " · ".join(filter(None, heads if len(rows) == 1 else heads[:1]))

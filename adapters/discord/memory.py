@@ -13,60 +13,60 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.discord.parse import Json, Me, number_of, presser
+from adapters.discord.parse import DiscordBot, Json, number_of, presser
 from gateway import clock
 from gateway.messages import Conversation, MessageReceived, Sender
 
 log = logging.getLogger("adapters.discord")
 
 SAVE_EVERY = 1.0
-MOST_CHANNELS, MOST_PEOPLE, MOST_SAID = 50, 1_000, 200
+MAX_CHANNELS, MAX_PEOPLE, MAX_SAID = 50, 1_000, 200
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class GatewayPosition(Struct, frozen=True, kw_only=True):
     """Where a session stands: its bot and id, where it is resumed, the last event kept."""
 
-    bot: Me
+    bot: DiscordBot
     session: str
     url: str
     kept: int
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class LastSeen(Struct, frozen=True, kw_only=True):
     """A channel's last message that was seen, and the server that it belongs to."""
 
     message: str
     guild: str = ""
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class MessageOrigin(Struct, frozen=True, kw_only=True):
     """Whose a message is, and where it was said: its deletion does not tell."""
 
     conversation: Conversation
     sender: Sender
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class DiscordState(Struct, frozen=True, kw_only=True):
     """All that the file holds."""
 
-    place: Place
-    channels: dict[str, Seen] = {}
+    place: GatewayPosition
+    channels: dict[str, LastSeen] = {}
     languages: dict[str, str] = {}
-    said: dict[str, Said] = {}
+    said: dict[str, MessageOrigin] = {}
 
 
-class Memory:
+class DiscordMemory:
     """The file at `path`; without one nothing outlives the process."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._channels: dict[str, Seen] = {}
+        self._channels: dict[str, LastSeen] = {}
         self._languages: dict[str, str] = {}
-        self.said: dict[str, Said] = {}
+        self.said: dict[str, MessageOrigin] = {}
         """The latest messages of people, by id."""
         self._saved = 0.0
 
-    async def load(self, bot: str) -> Place | None:
+    async def load(self, bot: str) -> GatewayPosition | None:
         """The place of the bot's session; nothing of another bot is kept."""
         known = await asyncio.to_thread(_load, self._path)
         if known is None or known.place.bot.id != bot:
@@ -82,37 +82,37 @@ class Memory:
             return
         last = self._channels.pop(channel, None)
         newest = max(message, last.message if last else "0", key=int)
-        self._channels[channel] = Seen(message=newest, guild=number_of(event, "guild_id"))
-        _forget(self._channels, MOST_CHANNELS)
+        self._channels[channel] = LastSeen(message=newest, guild=number_of(event, "guild_id"))
+        _forget(self._channels, MAX_CHANNELS)
 
-    def kept(self, message: MessageReceived) -> None:
+    def remember_message(self, message: MessageReceived) -> None:
         """A person's message was kept."""
-        said = Said(conversation=message.conversation, sender=message.sender)
+        said = MessageOrigin(conversation=message.conversation, sender=message.sender)
         self.said[message.message] = said
-        _forget(self.said, MOST_SAID)
+        _forget(self.said, MAX_SAID)
 
-    def heard(self, event: Json) -> None:
+    def remember_language(self, event: Json) -> None:
         """An interaction tells its person's language."""
         person = presser(event)
         if person is not None and person.language:
             self._languages.pop(person.id, None)
             self._languages[person.id] = person.language
-            _forget(self._languages, MOST_PEOPLE)
+            _forget(self._languages, MAX_PEOPLE)
 
     def language(self, person: str) -> str:
         """The person's language, "" if it never showed."""
         return self._languages.get(person, "")
 
-    def channels(self) -> Iterator[tuple[str, Seen]]:
+    def channels(self) -> Iterator[tuple[str, LastSeen]]:
         """Those that were active lately, the latest ones first."""
         return iter(list(self._channels.items())[::-1])
 
-    async def save(self, place: Place, *, now: bool = False) -> None:
+    async def save(self, place: GatewayPosition, *, now: bool = False) -> None:
         """Remember; at most each second unless it has to be `now`."""
         if self._path is None or (not now and clock.monotonic() - self._saved < SAVE_EVERY):
             return
         self._saved = clock.monotonic()
-        known = Known(
+        known = DiscordState(
             place=place, channels=self._channels, languages=self._languages, said=self.said
         )
         try:
@@ -121,14 +121,16 @@ class Memory:
             log.warning("discord_place_not_saved", extra={"error": repr(error)})
 
 
-def _forget(known: dict[str, Seen] | dict[str, Said] | dict[str, str], most: int) -> None:
+def _forget(
+    known: dict[str, LastSeen] | dict[str, MessageOrigin] | dict[str, str], most: int
+) -> None:
     while len(known) > most:
         del known[next(iter(known))]
 
 
-def _load(path: Path | None) -> Known | None:
+def _load(path: Path | None) -> DiscordState | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Known) if path else None
+        return msgspec.json.decode(path.read_bytes(), type=DiscordState) if path else None
     except (OSError, msgspec.DecodeError):
         return None
 

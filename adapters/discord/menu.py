@@ -14,15 +14,15 @@ from gateway.texts import say
 
 MESSAGE, DEFERRED, CHOICES = 4, 6, 8
 """Answers to an interaction: a message; 'the message stays as it is'; what may be typed."""
-MOST_COMMANDS, MOST_CHOICES, LONGEST = 100, 25, 100
-LONGEST_SHOWN = 1_900
+MAX_COMMANDS, MAX_CHOICES, LONGEST = 100, 25, 100
+MAX_SHOWN = 1_900
 """Characters of a command that its person is shown; a message has at most 2,000."""
 NOBODY = "0"
 """No member permission at all: only who administers the server is shown the command, or whom the
 server's own settings let give it."""
 
 
-class Commands(Protocol):
+class DiscordCommands(Protocol):
     """What the menu of commands is made of."""
 
     def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
@@ -37,14 +37,14 @@ class Commands(Protocol):
         """(what is shown, what it stands for) of words that go on from what is typed."""
 
 
-def rows(commands: Commands) -> list[dict[str, object]]:
+def rows(commands: DiscordCommands) -> list[dict[str, object]]:
     """The menu, as Discord takes it."""
     english, german = (commands.rows(language, admin=True) for language in ("", "de"))
     open_to_all = {name for name, _ in commands.rows("", admin=False)}
     about = dict(german)
     return [
         _command(name, (text, about.get(name, text)), commands.takes(name), name in open_to_all)
-        for name, text in english[:MOST_COMMANDS]
+        for name, text in english[:MAX_COMMANDS]
     ]
 
 
@@ -79,8 +79,8 @@ def answer(event: parse.Json) -> dict[str, object] | None:
     token = parse.token_of(event)
     match event.get("type"):
         case parse.COMMAND_GIVEN:
-            given = f"/{parse.command_of(event)} {parse.typed_of(event)}"
-            shown = {"content": code(given[:LONGEST_SHOWN]), "flags": EPHEMERAL}
+            given = f"/{parse.command_of(event)} {parse.read_typed(event)}"
+            shown = {"content": code(given[:MAX_SHOWN]), "flags": EPHEMERAL}
             return {"type": MESSAGE, "data": shown | {"allowed_mentions": NO_PINGS}}
         case parse.PRESSED if token.startswith(WRITES):
             token = token.removeprefix(WRITES)
@@ -94,14 +94,14 @@ def answer(event: parse.Json) -> dict[str, object] | None:
     return None
 
 
-def offered(choices: Sequence[tuple[str, str]]) -> dict[str, object]:
+def make_choices(choices: Sequence[tuple[str, str]]) -> dict[str, object]:
     """The answer to somebody who types: at most 25 choices, each as short as Discord wants it."""
     fit = [
         {"name": _short(shown), "value": words}
         for shown, words in choices
         if shown and 0 < len(words) <= LONGEST
     ]
-    return {"type": CHOICES, "data": {"choices": fit[:MOST_CHOICES]}}
+    return {"type": CHOICES, "data": {"choices": fit[:MAX_CHOICES]}}
 
 
 def _short(shown: str) -> str:

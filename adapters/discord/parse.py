@@ -34,13 +34,13 @@ SELECT = 3
 VOICE = 1 << 13
 EPOCH = 1_420_070_400_000
 """Milliseconds since 1970 at which Discord's ids begin."""
-MOST_DEPTH = 5
+MAX_DEPTH = 5
 NOTHING: Json = {}
 STOP = "stop"
 """The custom_id of the button that stops the turn."""
 
 
-class Me(Struct, frozen=True, kw_only=True):
+class DiscordBot(Struct, frozen=True, kw_only=True):
     """The bot itself; `application` is what its commands and answers belong to."""
 
     id: str
@@ -59,12 +59,12 @@ class Channel(Struct, frozen=True, kw_only=True):
 NOWHERE = Channel()
 
 
-def read_me(user: object, application: object = None) -> Me | None:
+def read_me(user: object, application: object = None) -> DiscordBot | None:
     """Me from a user and, where it is known, an application; None if it is none."""
     found = _map(user)
     number = _id(found.get("id"))
     own = _id(_map(application).get("id")) or number
-    return Me(id=number, name=_name(found), application=own) if number else None
+    return DiscordBot(id=number, name=_name(found), application=own) if number else None
 
 
 def channel_of(event: Json) -> str:
@@ -82,13 +82,13 @@ def read_channel(value: object) -> Channel | None:
     return Channel(parent=parent, opens=kind in OPENING)
 
 
-def conversation_of(event: Json, me: Me, channel: Channel) -> Conversation | None:
+def conversation_of(event: Json, me: DiscordBot, channel: Channel) -> Conversation | None:
     """Where an interaction happened."""
     where = _where(event, me, channel)
-    return where and _chained(_map(event.get("message")), where, channel)
+    return where and _find_task(_map(event.get("message")), where, channel)
 
 
-def parse(kind: str, event: Json, me: Me, channel: Channel = NOWHERE) -> Inbound | None:
+def parse(kind: str, event: Json, me: DiscordBot, channel: Channel = NOWHERE) -> Inbound | None:
     """What `event`, which happened in `channel`, says to the agent; None if nothing."""
     conversation = conversation_of(event, me, channel)
     if conversation is None:
@@ -97,7 +97,7 @@ def parse(kind: str, event: Json, me: Me, channel: Channel = NOWHERE) -> Inbound
         case "MESSAGE_CREATE":
             return _message(event, me, conversation, channel)
         case "MESSAGE_UPDATE":
-            return _edited(event, me, _task(event, me, conversation, channel))
+            return _parse_edit(event, me, _task(event, me, conversation, channel))
         case "INTERACTION_CREATE":
             return _interaction(event, conversation)
     return None
@@ -106,7 +106,9 @@ def parse(kind: str, event: Json, me: Me, channel: Channel = NOWHERE) -> Inbound
 # ---- messages ------------------------------------------------------------------------------
 
 
-def _message(message: Json, me: Me, conversation: Conversation, channel: Channel) -> Inbound | None:
+def _message(
+    message: Json, me: DiscordBot, conversation: Conversation, channel: Channel
+) -> Inbound | None:
     sender, number = _author(message), _id(message.get("id"))
     if sender is None or not number or message.get("type", 0) not in SAID:
         return None
@@ -116,7 +118,7 @@ def _message(message: Json, me: Me, conversation: Conversation, channel: Channel
     if addressed and not attachments and (given := COMMAND.match(text)):
         quoted = _map(message.get("referenced_message"))
         return CommandGiven(
-            conversation=_chained(quoted, conversation, channel),
+            conversation=_find_task(quoted, conversation, channel),
             sender=sender,
             event=f"m{number}",
             message=number,
@@ -138,7 +140,7 @@ def _message(message: Json, me: Me, conversation: Conversation, channel: Channel
     )
 
 
-def _edited(message: Json, me: Me, conversation: Conversation) -> Inbound | None:
+def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> Inbound | None:
     """Only a person's own edit has a time; a preview that was added has none."""
     sender, number, when = _author(message), _id(message.get("id")), message.get("edited_timestamp")
     text = _text(message, me)
@@ -150,25 +152,27 @@ def _edited(message: Json, me: Me, conversation: Conversation) -> Inbound | None
     )
 
 
-def _task(message: Json, me: Me, conversation: Conversation, channel: Channel) -> Conversation:
+def _task(
+    message: Json, me: DiscordBot, conversation: Conversation, channel: Channel
+) -> Conversation:
     """A mention in a channel begins a task: a thread with the message's id (threads.py). A reply to
     the bot goes on with what it replies to."""
     quoted = _map(message.get("referenced_message"))
     if _id(_map(quoted.get("author")).get("id")) == me.id:
-        return _chained(quoted, conversation, channel)
+        return _find_task(quoted, conversation, channel)
     if not channel.opens or not _mentions(message, me):
         return conversation
     return replace(conversation, thread=_id(message.get("id")))
 
 
-def _chained(message: Json, conversation: Conversation, channel: Channel) -> Conversation:
+def _find_task(message: Json, conversation: Conversation, channel: Channel) -> Conversation:
     """The task that the bot's `message` belongs to where it may make no threads: it replies to what
     the task began with."""
     began = _id(_map(message.get("message_reference")).get("message_id"))
     return replace(conversation, thread=began) if began and channel.opens else conversation
 
 
-def _where(event: Json, me: Me, within: Channel) -> Conversation | None:
+def _where(event: Json, me: DiscordBot, within: Channel) -> Conversation | None:
     """A server's channel, or a chat of one person with the bot."""
     channel, guild = _id(event.get("channel_id")), _id(event.get("guild_id"))
     if not channel or (not guild and event.get("context") == 2):  # other people's chats
@@ -208,7 +212,7 @@ def _name(user: Json) -> str:
     return _str(user.get("global_name")) or _str(user.get("username"))
 
 
-def _text(message: Json, me: Me) -> str:
+def _text(message: Json, me: DiscordBot) -> str:
     """As people read it: names for mentions; without our own in front."""
     names = {_id(_map(one).get("id")): _name(_map(one)) for one in _list(message.get("mentions"))}
     names[me.id] = me.name
@@ -226,11 +230,11 @@ def _text(message: Json, me: Me) -> str:
     return text
 
 
-def _mentions(message: Json, me: Me) -> bool:
+def _mentions(message: Json, me: DiscordBot) -> bool:
     return any(_id(_map(one).get("id")) == me.id for one in _list(message.get("mentions")))
 
 
-def _quote(message: Json, me: Me) -> Quote | None:
+def _quote(message: Json, me: DiscordBot) -> Quote | None:
     replied = _map(message.get("referenced_message"))
     if not replied:
         return None
@@ -238,18 +242,18 @@ def _quote(message: Json, me: Me) -> Quote | None:
     return Quote(
         message=_id(replied.get("id")),
         author=_name(author),
-        text=_text(replied, me) or "\n".join(_shown(replied)),
+        text=_text(replied, me) or "\n".join(_iterate_texts(replied)),
         mine=_id(author.get("id")) == me.id,
     )
 
 
-def _shown(within: Json, depth: int = 0) -> Iterator[str]:
+def _iterate_texts(within: Json, depth: int = 0) -> Iterator[str]:
     """The texts of a message in Components V2, which has no content."""
     for one in map(_map, _list(within.get("components"))):
         if one.get("type") == 10:
             yield _str(one.get("content"))
-        elif depth < MOST_DEPTH:
-            yield from _shown(one, depth + 1)
+        elif depth < MAX_DEPTH:
+            yield from _iterate_texts(one, depth + 1)
 
 
 def _attachments(message: Json) -> Iterator[Attachment]:
@@ -295,7 +299,7 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
         return StopPressed(
             conversation=conversation, sender=sender, event=f"i{number}", press=press
         )
-    words = "\n".join(_written(data)).strip() if event.get("type") == FILLED_IN else ""
+    words = "\n".join(_iterate_fields(data)).strip() if event.get("type") == FILLED_IN else ""
     if words and token.endswith(":text"):
         return FormSubmitted(
             conversation=conversation,
@@ -328,7 +332,7 @@ def _command(
         event=f"i{number}",
         message=number,
         name=name,
-        arguments=typed_of(event).strip(),
+        arguments=read_typed(event).strip(),
     )
 
 
@@ -338,7 +342,7 @@ def command_of(event: Json) -> str:
     return _str(data.get("name")) if data.get("type", 1) == 1 else ""
 
 
-def typed_of(event: Json) -> str:
+def read_typed(event: Json) -> str:
     """The words of a slash command, as far as they are typed."""
     options = _list(_map(event.get("data")).get("options"))
     return " ".join(filter(None, (_str(_map(one).get("value")) for one in options)))
@@ -366,14 +370,14 @@ def press_of(event: Json) -> str:
     return f"{_id(event.get('application_id'))}/{_str(event.get('token'))}"
 
 
-def _written(within: Json, depth: int = 0) -> Iterator[str]:
+def _iterate_fields(within: Json, depth: int = 0) -> Iterator[str]:
     """What was written into a modal's fields."""
     inside = [*_list(within.get("components")), within.get("component")]
     for one in map(_map, inside):
         if isinstance(value := one.get("value"), str):
             yield _str(value)
-        elif one and depth < MOST_DEPTH:
-            yield from _written(one, depth + 1)
+        elif one and depth < MAX_DEPTH:
+            yield from _iterate_fields(one, depth + 1)
 
 
 def moment(at: float) -> int:

@@ -5,7 +5,7 @@ place. Pure. What is over gives way to its count.
 from collections.abc import Sequence
 
 from adapters.discord.components import buttons, message, messages, stopper, text
-from adapters.discord.markdown import LIMIT, code, fenced, one_line, parts, plain, seen
+from adapters.discord.markdown import LIMIT, code, fence, is_visible, one_line, parts, plain
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
 from gateway.texts import say
@@ -46,7 +46,7 @@ def activity(view: Activity) -> tuple[bytes, ...]:
         first -= 1
         room -= utf16(lines[first]) + 1
     before = f"-# {_earlier(first, view.language)}" if first else ""
-    shown = ["\n".join(filter(seen, (words, before, *lines[first:])))]
+    shown = ["\n".join(filter(is_visible, (words, before, *lines[first:])))]
     live = any(line.state == "running" for line in view.lines)
     return messages(shown, stopper(view.language) if live else ())
 
@@ -60,14 +60,14 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     head += f" {done}/{len(steps)}" if steps else ""
     outcome = plain(_clip(_line_of(view.outcome), OUTCOME, language))
     room = LIMIT - utf16(head) - utf16(outcome) - 120
-    first, last = _window([utf16(step) + 1 for step in steps], _ended(view.steps), room)
+    first, last = _window([utf16(step) + 1 for step in steps], _count_ended(view.steps), room)
     before = f"-# {_earlier(first, language)}" if first else ""
     after = f"-# {_later(len(steps) - last, language)}" if last < len(steps) else ""
     shown = "\n".join(filter(None, (before, *steps[first:last], after)))
     within = [
         *text(head),
         *text(shown),
-        *text(f"**{outcome}**" if seen(outcome) else ""),
+        *text(f"**{outcome}**" if is_visible(outcome) else ""),
         *buttons(view.buttons, writing=_wordy(view.buttons)),
     ]
     accent = PLAN_COLOURS[view.state]
@@ -84,7 +84,7 @@ def _line(line: ToolLine, language: str, *, shown: bool) -> str:
     pieces = [f"-# {LINE_MARKS[line.state]} {plain(line.tool[:SUMMARY])}", summary]
     if key := LINE_WORDS.get(line.state):
         pieces.append(f"({say(key, language)})")
-    output = fenced(_clip(line.output.strip(), OUTPUT, language)) if shown else ""
+    output = fence(_clip(line.output.strip(), OUTPUT, language)) if shown else ""
     return " ".join(filter(None, pieces)) + (f"\n{output}" if output else "")
 
 
@@ -97,7 +97,7 @@ def _step(number: int, step: PlanStep, language: str) -> str:
         words = f"~~{plain(words)}~~"
     note = plain(_clip(_line_of(step.note), NOTE, language))
     line = f"{STEP_MARKS[step.state]} {number}. {words}"
-    return line + (f" *({note})*" if seen(note) else "")
+    return line + (f" *({note})*" if is_visible(note) else "")
 
 
 def _clip(words: str, most: int, language: str) -> str:
@@ -119,7 +119,7 @@ def _later(count: int, language: str) -> str:
     return say("later_one" if count == 1 else "later_many", language, n=count)
 
 
-def _ended(steps: Sequence[PlanStep]) -> int:
+def _count_ended(steps: Sequence[PlanStep]) -> int:
     """How many steps at the beginning have ended."""
     open_steps = (n for n, step in enumerate(steps) if step.state not in ENDED)
     return next(open_steps, len(steps))

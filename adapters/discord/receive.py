@@ -13,11 +13,11 @@ from discord.http import Route
 from msgspec.structs import replace
 
 from adapters.discord import menu, parse
-from adapters.discord.memory import Said, Seen
-from adapters.discord.menu import Commands
-from adapters.discord.session import Session
+from adapters.discord.memory import LastSeen, MessageOrigin
+from adapters.discord.menu import DiscordCommands
+from adapters.discord.session import DiscordSession
 from adapters.discord.threads import Threads
-from adapters.discord.transport import Refused, Wire
+from adapters.discord.transport import DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, StoreFailed, Unsent
 from gateway.messages import CommandGiven, Inbound, MessageDeleted, MessageReceived
@@ -25,10 +25,10 @@ from gateway.ports import Accept
 
 log = logging.getLogger("adapters.discord")
 
-LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
+MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 TYPING_LIMIT = 2.0
 """Seconds for the choices of who types a command: Discord waits 3."""
-BATCH, MOST_WAITING = 100, 2_000
+BATCH, MAX_WAITING = 100, 2_000
 GAP, PAGE = 86_400.0, 100
 """Seconds back from now, and messages of a channel, that are read after a gap at most."""
 
@@ -37,7 +37,7 @@ Event: TypeAlias = tuple[int, str, parse.Json]
 """Its number in the session, its kind, what it holds."""
 
 
-class Receiver:
+class DiscordReceiver:
     """One bot's incoming side. `contact` is called at each proof that it is live."""
 
     kinds = (
@@ -50,11 +50,11 @@ class Receiver:
 
     def __init__(
         self,
-        wire: Wire,
-        session: Session,
+        wire: DiscordWire,
+        session: DiscordSession,
         threads: Threads,
         contact: Callable[[], None],
-        commands: Commands | None,
+        commands: DiscordCommands | None,
     ) -> None:
         self.contact = contact
         self._wire = wire
@@ -83,7 +83,7 @@ class Receiver:
 
     # ---- as the session's listener -------------------------------------------------------
 
-    def opened(self, *, anew: bool) -> None:
+    def on_open(self, *, anew: bool) -> None:
         """Once: the menu of commands. After a gap: what was said in it is read."""
         if anew:
             self._gap = True
@@ -95,14 +95,14 @@ class Receiver:
     def came(self, number: int, kind: str, event: parse.Json) -> None:
         """Into the line; an interaction is answered besides."""
         if kind == "INTERACTION_CREATE" and self._group is not None:
-            self._memory.heard(event)
+            self._memory.remember_language(event)
             self._group.create_task(self._acknowledge(event))
         self._line.append((number, kind, event))
         self._more.set()
 
     async def room(self) -> None:
-        """While the store is away, Discord keeps what is more than MOST_WAITING."""
-        while len(self._line) >= MOST_WAITING:
+        """While the store is away, Discord keeps what is more than MAX_WAITING."""
+        while len(self._line) >= MAX_WAITING:
             self._less.clear()
             await self._less.wait()
 
@@ -130,7 +130,7 @@ class Receiver:
         for _, kind, event in taken:
             channel = await self._threads.channel(event)
             try:
-                batch += self._parsed(kind, event, channel)
+                batch += self._parse(kind, event, channel)
             except Exception:  # the border: one poison event must not hold up the others
                 log.exception("discord_poison_event", extra={"kind": kind})
         if batch:
@@ -139,18 +139,18 @@ class Receiver:
             if kind == "MESSAGE_CREATE":
                 self._memory.saw(event)
 
-    def _parsed(self, kind: str, event: parse.Json, channel: parse.Channel) -> Sequence[Inbound]:
+    def _parse(self, kind: str, event: parse.Json, channel: parse.Channel) -> Sequence[Inbound]:
         me = self._session.me
         if me is None:
             return ()
         if kind.startswith("MESSAGE_DELETE"):
-            return withdrawn(event, self._memory.said)
-        inbound = self._spoken(parse.parse(kind, event, me, channel))
+            return read_deletions(event, self._memory.said)
+        inbound = self._add_language(parse.parse(kind, event, me, channel))
         if isinstance(inbound, MessageReceived):
-            self._memory.kept(inbound)
+            self._memory.remember_message(inbound)
         return () if inbound is None else (inbound,)
 
-    def _spoken(self, inbound: Inbound | None) -> Inbound | None:
+    def _add_language(self, inbound: Inbound | None) -> Inbound | None:
         """With the language of who wrote: a message itself does not tell it."""
         if not isinstance(inbound, MessageReceived | CommandGiven) or inbound.sender.language:
             return inbound
@@ -170,14 +170,14 @@ class Receiver:
                 log.info("discord_read_back", extra={"channel": channel, "messages": len(taken)})
                 await self._insist(partial(self._hand_over, taken, accept))
 
-    async def _read(self, channel: str, seen: Seen, said: list[parse.Json]) -> None:
+    async def _read(self, channel: str, seen: LastSeen, said: list[parse.Json]) -> None:
         """Messages after the last one that was seen, oldest first."""
         after = max(int(seen.message), parse.moment(clock.now() - GAP))
         query = f"limit={PAGE}&after={after}"
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel)
         try:
             told = await self._wire.request(route, query=query)
-        except Refused as error:  # it is gone, or may not be read any more
+        except DiscordRefused as error:  # it is gone, or may not be read any more
             log.info("discord_not_read_back", extra={"error": str(error)})
             return
         where = {"channel_id": channel} | ({"guild_id": seen.guild} if seen.guild else {})
@@ -188,7 +188,7 @@ class Receiver:
 
     async def _insist(self, step: Callable[[], Awaitable[None]]) -> None:
         """Make `step` again until it ends well, after pauses that double."""
-        pause = LEAST_PAUSE
+        pause = MIN_PAUSE
         while True:
             try:
                 return await step()
@@ -201,14 +201,14 @@ class Receiver:
             except Exception:  # the border: whatever accept raises, the events stay
                 log.exception("discord_not_accepted", extra={"pause": pause})
             await clock.wait(pause)
-            pause = min(2 * pause, MOST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     # ---- interactions --------------------------------------------------------------------
 
     async def _acknowledge(self, event: parse.Json) -> None:
         """The one answer that an interaction gets from here; a replayed one has it already."""
         typing = event.get("type") == parse.TYPING
-        answer = await self._completed(event) if typing else menu.answer(event)
+        answer = await self._complete(event) if typing else menu.answer(event)
         number, token = event.get("id"), event.get("token")
         if answer is None or not isinstance(number, str) or not isinstance(token, str):
             return
@@ -222,7 +222,7 @@ class Receiver:
         except DeliveryError as error:
             log.info("discord_interaction_unanswered", extra={"error": str(error)})
 
-    async def _completed(self, event: parse.Json) -> dict[str, object]:
+    async def _complete(self, event: parse.Json) -> dict[str, object]:
         """What somebody who types a command may go on with; nothing if that takes too long."""
         found: Sequence[tuple[str, str]] = ()
         sender, me, commands = parse.presser(event), self._session.me, self._commands
@@ -231,17 +231,17 @@ class Receiver:
                 channel = await self._threads.channel(event)
                 where = parse.conversation_of(event, me, channel) if me else None
                 if where is not None and sender is not None and commands is not None:
-                    name, typed = parse.command_of(event), parse.typed_of(event)
+                    name, typed = parse.command_of(event), parse.read_typed(event)
                     found = await commands.choices(where, sender, name, typed)
         except TimeoutError:
             log.info("discord_choices_late")
         except Exception:  # the border: who types gets no choices, and the rest goes on
             log.exception("discord_no_choices")
-        return menu.offered(found)
+        return menu.make_choices(found)
 
     # ---- the menu ------------------------------------------------------------------------
 
-    async def _offer(self, commands: Commands) -> None:
+    async def _offer(self, commands: DiscordCommands) -> None:
         """Replace the bot's slash commands; that may fail."""
         me = self._session.me
         if me is None:
@@ -254,7 +254,7 @@ class Receiver:
             log.warning("discord_no_menu", extra={"error": str(error)})
 
 
-def withdrawn(event: parse.Json, known: Mapping[str, Said]) -> Sequence[Inbound]:
+def read_deletions(event: parse.Json, known: Mapping[str, MessageOrigin]) -> Sequence[Inbound]:
     """Messages that are gone; Discord does not tell what they were, `known` does."""
     ids = event.get("ids")
     gone = [*(ids if isinstance(ids, list) else ()), event.get("id")]

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from adapters.calls import laid_out
+from adapters.calls import format_arguments
 from adapters.discord.components import (
     Component,
-    Source,
+    DiscordUpload,
     buttons,
     choices,
     file,
@@ -23,7 +23,7 @@ from adapters.discord.components import (
     word,
     writer,
 )
-from adapters.discord.markdown import LIMIT, code, fenced, parts, plain, seen
+from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain
 from adapters.discord.progress import activity, plan
 from adapters.text import split, utf16
 from adapters.words import RISKS
@@ -41,19 +41,19 @@ from gateway.views import (
     Notice,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     View,
     show_doubt,
 )
 
-MOST_MESSAGES = 5
+MAX_MESSAGES = 5
 BEGINNING = 2
-"""An answer of more than MOST_MESSAGES comes as this many and a file."""
-MOST_FILE = 10 << 20
+"""An answer of more than MAX_MESSAGES comes as this many and a file."""
+MAX_FILE = 10 << 20
 """What a bot may upload where nobody pays for more."""
-MOST_FILES = 10
+MAX_FILES = 10
 NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 COLOURS: dict[CardState, int] = {
@@ -70,7 +70,7 @@ def render(view: View) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show."""
     view = show_doubt(view)
     match view:
-        case Reply():
+        case ReplyView():
             return _reply(view)
         case Activity():
             return activity(view)
@@ -84,19 +84,19 @@ def render(view: View) -> tuple[bytes, ...]:
             return _card(view, writer(say("your_answer", view.language), view.token))
         case Media():
             return _media(view)
-        case Report():
+        case ReportView():
             title = " ".join(view.title.split())
             heading = f"### {plain(title[:500])}\n" if title else ""
             return _answer(heading + view.text, view.note, "report.md", view.language)
         case Notice():
             mark = "✕ " if view.tone == "error" else ""
             return messages(parts(f"{mark}{view.text}"), quiet=view.quiet)
-        case Said():
+        case SaidView():
             return ()
     assert_never(view)
 
 
-def _reply(view: Reply) -> tuple[bytes, ...]:
+def _reply(view: ReplyView) -> tuple[bytes, ...]:
     """While it grows no more is shown than will surely stay a message."""
     if view.state == "streaming":
         shown = parts(view.text)[:BEGINNING]
@@ -107,9 +107,9 @@ def _reply(view: Reply) -> tuple[bytes, ...]:
 def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...]:
     """Its parts with the note below, or its beginning and all of it as a file."""
     shown = parts(whole)
-    below = [_small(note)] if seen(note) else []
-    if len(shown) > MOST_MESSAGES:
-        attached = Source(name=name, mime="text/markdown", text=whole)
+    below = [_small(note)] if is_visible(note) else []
+    if len(shown) > MAX_MESSAGES:
+        attached = DiscordUpload(name=name, mime="text/markdown", text=whole)
         said = text(say("whole_in_file", language))
         document = message((*said, file(name)), (attached,))
         return (*messages(shown[:BEGINNING]), document, *messages(below))
@@ -138,12 +138,12 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
         rule,
         _bold(view.outcome),
     ]
-    shown = _split("\n\n".join(filter(seen, whole)))
-    last = _deciding(view.buttons, language) if view.state == "open" else ()
+    shown = _split("\n\n".join(filter(is_visible, whole)))
+    last = _render_decision(view.buttons, language) if view.state == "open" else ()
     return messages(shown, last, accent=COLOURS[view.state])
 
 
-def _deciding(given: Sequence[Button], language: str) -> tuple[Component, ...]:
+def _render_decision(given: Sequence[Button], language: str) -> tuple[Component, ...]:
     """The buttons, and one more for a refusal that says why."""
     denying = [one for one in given if one.token.endswith(":deny")]
     why = word("deny_why", language)
@@ -155,21 +155,21 @@ def _proposal(line: ProposalLine, language: str) -> str:
     pieces = (
         f"{code(line.tool)}, {say(RISKS[line.risk], language)}",
         plain(line.reason),
-        fenced(laid_out(line.arguments)),
+        fence(format_arguments(line.arguments)),
         _detail(line.detail.strip()),
     )
-    return "\n".join(filter(seen, pieces))
+    return "\n".join(filter(is_visible, pieces))
 
 
 def _detail(words: str) -> str:
     """What has lines is a preview, shown as code; one line is a word on the call, which must not
     look like something that will run."""
-    return fenced(words) if "\n" in words or not seen(words) else f"> {plain(words)}"
+    return fence(words) if "\n" in words or not is_visible(words) else f"> {plain(words)}"
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[bytes, ...]:
     """A question with what answers it, or with what was answered."""
-    decided = _bold(f"{CARD_MARKS[view.state]} {view.outcome}") if seen(view.outcome) else ""
+    decided = _bold(f"{CARD_MARKS[view.state]} {view.outcome}") if is_visible(view.outcome) else ""
     shown = [*parts(view.text), *_split(decided)]
     if len(shown) > 1 and utf16("".join(shown[-2:])) < LIMIT:
         shown[-2:] = ["\n\n".join(shown[-2:])]
@@ -179,11 +179,11 @@ def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[b
 
 def _bold(words: str) -> str:
     line = plain(" ".join(words.split()))
-    return f"**{line}**" if seen(line) else ""
+    return f"**{line}**" if is_visible(line) else ""
 
 
 def _split(whole: str) -> list[str]:
-    return [part.strip("\n") for part in split(whole, LIMIT, utf16) if seen(part)]
+    return [part.strip("\n") for part in split(whole, LIMIT, utf16) if is_visible(part)]
 
 
 # ---- files ---------------------------------------------------------------------------------
@@ -194,18 +194,18 @@ def _media(view: Media) -> tuple[bytes, ...]:
     caption = parts(view.caption)
     above, near = (caption[:-1], caption[-1:]) if view.files else (caption, [])
     made = list(messages(above))
-    for group in _groups([one for one in view.files if one.size <= MOST_FILE]):
+    for group in _groups([one for one in view.files if one.size <= MAX_FILE]):
         names = list(_names(group))
         pictures = [name for name, one in zip(names, group, strict=True) if one.picture]
         others = [name for name, one in zip(names, group, strict=True) if not one.picture]
         within = [*(text(near[0]) if near else ()), *([gallery(pictures)] if pictures else [])]
         sources = [
-            Source(name=name, mime=one.mime, ref=one.ref)
+            DiscordUpload(name=name, mime=one.mime, ref=one.ref)
             for name, one in zip(names, group, strict=True)
         ]
         made.append(message([*within, *map(file, others)], sources))
         near = []
-    large = [one for one in view.files if one.size > MOST_FILE]
+    large = [one for one in view.files if one.size > MAX_FILE]
     notes = "\n".join(f"✕ {plain(_too_large(one, view.language))}" for one in large)
     return (*made, *messages([*near, *_split(notes)]))
 
@@ -214,7 +214,7 @@ def _groups(files: Sequence[MediaFile]) -> Iterator[list[MediaFile]]:
     """At most ten files that one call can carry."""
     group: list[MediaFile] = []
     for one in files:
-        if len(group) == MOST_FILES or sum(near.size for near in group) + one.size > MOST_FILE:
+        if len(group) == MAX_FILES or sum(near.size for near in group) + one.size > MAX_FILE:
             yield group
             group = []
         group.append(one)
@@ -233,5 +233,5 @@ def _names(group: Sequence[MediaFile]) -> Iterator[str]:
 
 
 def _too_large(one: MediaFile, language: str) -> str:
-    size, most = one.size >> 20, MOST_FILE >> 20
+    size, most = one.size >> 20, MAX_FILE >> 20
     return say("file_too_large", language, name=one.name[:100], size=size, most=most)

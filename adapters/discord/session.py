@@ -16,15 +16,15 @@ import yarl
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 
-from adapters.discord.memory import Memory, Place
-from adapters.discord.parse import Json, Me, read_me
-from adapters.discord.transport import Refused, Wire
+from adapters.discord.memory import DiscordMemory, GatewayPosition
+from adapters.discord.parse import DiscordBot, Json, read_me
+from adapters.discord.transport import DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, TokenRefused, Unsent
 
 log = logging.getLogger("adapters.discord")
 
-LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
+MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 GREETING = 60.0
 """Seconds that a connection may take to be made."""
 REFUSALS = {
@@ -47,7 +47,7 @@ class Listener(Protocol):
     def contact(self) -> None:
         """Something came: the connection is live."""
 
-    def opened(self, *, anew: bool) -> None:
+    def on_open(self, *, anew: bool) -> None:
         """A session goes on, or began `anew`: what was said before it does not come."""
 
     def came(self, number: int, kind: str, event: Json) -> None:
@@ -57,12 +57,14 @@ class Listener(Protocol):
         """Wait until more can be taken."""
 
 
-class Session:
+class DiscordSession:
     """One bot's connection. `reads`: all that is said in servers is wanted, not only what addresses
     the bot."""
 
-    def __init__(self, wire: Wire, gateway: str, memory: Memory, *, reads: bool) -> None:
-        self.me: Me | None = None
+    def __init__(
+        self, wire: DiscordWire, gateway: str, memory: DiscordMemory, *, reads: bool
+    ) -> None:
+        self.me: DiscordBot | None = None
         self._wire = wire
         self._gateway = gateway
         self.memory = memory
@@ -78,7 +80,7 @@ class Session:
             user = await self._wire.request(Route("GET", "/users/@me"))
         except TokenRefused as error:
             raise Rejected(str(error)) from None
-        except Refused as error:
+        except DiscordRefused as error:
             raise Unsent(str(error)) from None
         self.me = read_me(user)
         if self.me is None:
@@ -91,14 +93,14 @@ class Session:
     async def listen(self, listener: Listener) -> None:
         """Connect again and again until cancelled, after pauses that double until a connection is
         good. Rejected if Discord refuses us for good."""
-        pause = LEAST_PAUSE
+        pause = MIN_PAUSE
         self._wire.reopen()
         async with _client(self._wire, reads=self._reads) as client:
             client._connection.parsers = self._readers(listener)
             while True:
                 self._live = False
                 try:
-                    await self._connected(client, listener)
+                    await self._run_connection(client, listener)
                 except ReconnectWebSocket as again:
                     self._end(forget=not again.resume)
                 except discord.ConnectionClosed as closed:
@@ -112,9 +114,9 @@ class Session:
                     self._end(forget=False)
                 finally:
                     await self._close()
-                pause = LEAST_PAUSE if self._live else pause
+                pause = MIN_PAUSE if self._live else pause
                 await clock.wait(pause)
-                pause = min(2 * pause, MOST_PAUSE)
+                pause = min(2 * pause, MAX_PAUSE)
 
     async def keep(self, number: int) -> None:
         """All events up to `number` are kept: a session need not begin before it again."""
@@ -124,10 +126,10 @@ class Session:
     async def save(self, *, now: bool = False) -> None:
         """Remember the place; without it a restart begins a new session."""
         if self.me is not None:
-            place = Place(bot=self.me, session=self._id, url=self._url, kept=self._kept)
+            place = GatewayPosition(bot=self.me, session=self._id, url=self._url, kept=self._kept)
             await self.memory.save(place, now=now)
 
-    async def _connected(self, client: discord.Client, listener: Listener) -> None:
+    async def _run_connection(self, client: discord.Client, listener: Listener) -> None:
         first, self._fresh = self._fresh, False
         async with clock.limit(GREETING):
             self._socket = socket = await DiscordWebSocket.from_client(
@@ -148,7 +150,7 @@ class Session:
             kind: partial(self._event, listener, kind) for kind in listener.kinds
         }
         found["READY"] = partial(self._ready, listener)
-        found["RESUMED"] = partial(self._resumed, listener)
+        found["RESUMED"] = partial(self._on_resumed, listener)
         return found
 
     def _ready(self, listener: Listener, event: Json) -> None:
@@ -161,12 +163,12 @@ class Session:
         self._came = self._kept = socket.sequence or 0
         self._live = True
         log.info("discord_connected")
-        listener.opened(anew=True)
+        listener.on_open(anew=True)
 
-    def _resumed(self, listener: Listener, _event: Json) -> None:
+    def _on_resumed(self, listener: Listener, _event: Json) -> None:
         self._live = True
         log.info("discord_resumed")
-        listener.opened(anew=False)
+        listener.on_open(anew=False)
 
     def _event(self, listener: Listener, kind: str, event: Json) -> None:
         if self._socket is not None:
@@ -187,7 +189,7 @@ class Session:
             await socket.close(4000)
 
 
-def _client(wire: Wire, *, reads: bool) -> discord.Client:
+def _client(wire: DiscordWire, *, reads: bool) -> discord.Client:
     """The SDK's client with the least intents; of its own it only ever identifies."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
     logging.getLogger("discord.state").addFilter(_not_about_guilds)

@@ -11,7 +11,7 @@ from discord.http import Route
 from msgspec import Struct
 
 from adapters.discord.parse import MENTION, Channel, Json, channel_of, read_channel
-from adapters.discord.transport import Refused, Wire
+from adapters.discord.transport import DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Conversation
@@ -25,11 +25,11 @@ CLOSED_FOR = 600.0
 """Seconds for which a channel is not asked again that lets us make no threads."""
 PATIENCE = 5.0
 """Longest limit on new threads that is waited for."""
-NAME, MOST_KNOWN = 60, 5_000
+NAME, MAX_KNOWN = 60, 5_000
 UNNAMED = "…"
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class TaskChannel(Struct, frozen=True, kw_only=True):
     """The channel or thread to write to; in a channel, `reply_to` is what the task began with."""
 
     channel: str
@@ -39,10 +39,10 @@ class Place(Struct, frozen=True, kw_only=True):
 class Threads:
     """What is known of channels and threads; all of it can be asked for again."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: DiscordWire) -> None:
         self._wire = wire
         self._channels: dict[str, Channel] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, TaskChannel] = {}
         self._closed: dict[str, float] = {}
 
     async def channel(self, event: Json) -> Channel:
@@ -51,20 +51,20 @@ class Threads:
         if not number:
             return Channel()
         if number not in self._channels:
-            told = read_channel(event.get("channel")) or await self._asked(number)
+            told = read_channel(event.get("channel")) or await self._fetch_channel(number)
             _put(self._channels, number, told)
         return self._channels[number]
 
-    async def place(self, conversation: Conversation) -> Place:
+    async def place(self, conversation: Conversation) -> TaskChannel:
         """Where to write in a conversation; its thread is made if need be. Unsent, RateLimited."""
         channel, thread = _number(conversation.channel), _number(conversation.thread or "0")
         if not conversation.thread:
-            return Place(channel=channel)
+            return TaskChannel(channel=channel)
         if self._channels.get(thread, Channel()).parent:
-            return Place(channel=thread)
+            return TaskChannel(channel=thread)
         if thread not in self._places:
             try:
-                _put(self._places, thread, await self._looked_for(channel, thread))
+                _put(self._places, thread, await self._find_or_make(channel, thread))
             except Ambiguous as error:
                 raise Unsent(str(error)) from None  # the next look tells what became of it
         return self._places[thread]
@@ -77,34 +77,34 @@ class Threads:
         known = self._places.get(thread)
         return (channel, thread) if known and known.channel == channel else (thread, channel)
 
-    async def _asked(self, number: str) -> Channel:
+    async def _fetch_channel(self, number: str) -> Channel:
         try:
             route = Route("GET", "/channels/{channel_id}", channel_id=number)
             return read_channel(await self._wire.request(route)) or Channel()
-        except Refused as error:  # it is gone, or may not be seen
+        except DiscordRefused as error:  # it is gone, or may not be seen
             log.info("discord_unknown_channel", extra={"error": str(error)})
             return Channel()
 
-    async def _looked_for(self, channel: str, number: str) -> Place:
+    async def _find_or_make(self, channel: str, number: str) -> TaskChannel:
         path = "/channels/{channel_id}/messages/{message_id}"
         opening = Route("GET", path, channel_id=channel, message_id=number)
         try:
             message = await self._wire.request(opening)
-        except Refused:  # a thread by itself, or what it began with is gone
+        except DiscordRefused:  # a thread by itself, or what it began with is gone
             return await self._alone(channel, number)
         if not isinstance(message, dict) or message.get("thread"):
-            return Place(channel=number)
-        return await self._made(channel, number, _name(message))
+            return TaskChannel(channel=number)
+        return await self._make_thread(channel, number, _name(message))
 
-    async def _alone(self, channel: str, number: str) -> Place:
+    async def _alone(self, channel: str, number: str) -> TaskChannel:
         try:
             await self._wire.request(Route("GET", "/channels/{channel_id}", channel_id=number))
-        except Refused as error:
-            return Place(channel=channel if error.code in UNKNOWN else number)
-        return Place(channel=number)
+        except DiscordRefused as error:
+            return TaskChannel(channel=channel if error.code in UNKNOWN else number)
+        return TaskChannel(channel=number)
 
-    async def _made(self, channel: str, number: str, name: str) -> Place:
-        replies = Place(channel=channel, reply_to=number)
+    async def _make_thread(self, channel: str, number: str, name: str) -> TaskChannel:
+        replies = TaskChannel(channel=channel, reply_to=number)
         if self._closed.get(channel, 0.0) > clock.monotonic():
             return replies
         path = "/channels/{channel_id}/messages/{message_id}/threads"
@@ -115,14 +115,14 @@ class Threads:
             if error.retry_after <= PATIENCE:
                 raise
             return replies
-        except Refused as error:
+        except DiscordRefused as error:
             if error.code in ANSWERED:
-                return Place(channel=number)
+                return TaskChannel(channel=number)
             log.info("discord_no_thread", extra={"error": str(error)})
             if error.status == 403:
                 _put(self._closed, channel, clock.monotonic() + CLOSED_FOR)
             return replies
-        return Place(channel=number)
+        return TaskChannel(channel=number)
 
 
 def _name(message: Json) -> str:
@@ -143,8 +143,8 @@ def _number(text: str) -> str:
 
 
 def _put(
-    known: dict[str, Channel] | dict[str, Place] | dict[str, float], key: str, value: object
+    known: dict[str, Channel] | dict[str, TaskChannel] | dict[str, float], key: str, value: object
 ) -> None:
-    if len(known) >= MOST_KNOWN:
+    if len(known) >= MAX_KNOWN:
         del known[next(iter(known))]
     known[key] = value  # type: ignore[assignment]

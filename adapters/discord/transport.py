@@ -27,11 +27,11 @@ CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
 CONNECTIONS, WS_CLOSE = 200, 5.0
 SHORT = 1.0
 """Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
-MOST_KNOWN = 512
+MAX_KNOWN = 512
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
-class Refused(Rejected):
+class DiscordRefused(Rejected):
     """Discord answered 4xx; `code` is its own number for why."""
 
     def __init__(self, status: int, code: int, why: str) -> None:
@@ -40,7 +40,7 @@ class Refused(Rejected):
         self.code = code
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class UploadPart(Struct, frozen=True, kw_only=True):
     """A file to upload."""
 
     name: str
@@ -48,7 +48,7 @@ class Part(Struct, frozen=True, kw_only=True):
     content: BinaryIO | bytes
 
 
-class Wire(HTTPClient):
+class DiscordWire(HTTPClient):
     """One bot's calls. The session opens at the first one; `base` is the URL of the API.
 
     After `close` a call that is under way ends well, and a later one opens a session for itself:
@@ -80,7 +80,7 @@ class Wire(HTTPClient):
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """As the SDK's, on our session."""
-        async with self._lent() as session:
+        async with self._lend_session() as session:
             return await session.ws_connect(
                 url,
                 max_msg_size=0,
@@ -91,19 +91,24 @@ class Wire(HTTPClient):
             )
 
     async def request(  # type: ignore[override]  # the SDK's takes its own files and forms
-        self, route: Route, *, json: object = None, parts: Sequence[Part] = (), query: str = ""
+        self,
+        route: Route,
+        *,
+        json: object = None,
+        parts: Sequence[UploadPart] = (),
+        query: str = "",
     ) -> object:
         """What the API answers, None if nothing. RateLimited, Unsent, Ambiguous or Refused; who
         answers an interaction shows its token, not the bot's."""
         key = f"{route.key}:{route.major_parameters}"
-        await self._allowed(key, everywhere=route.webhook_token is None)
+        await self._await_limit(key, everywhere=route.webhook_token is None)
         url = self._base + route.url.removeprefix(Route.BASE) + (query and f"?{query}")
         body, headers = _body(json, parts)
         headers |= {"User-Agent": self.user_agent, "Authorization": f"Bot {self.token}"}
         reading = READ_TIMEOUT + (UPLOAD_TIMEOUT if parts else 0.0)
         timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=reading)
         async with (
-            self._lent() as session,
+            self._lend_session() as session,
             session.request(
                 route.method, url, data=body, headers=headers, timeout=timeout
             ) as answer,
@@ -111,7 +116,7 @@ class Wire(HTTPClient):
             status, payload = answer.status, await answer.read()
         self._learn(key, answer.headers)
         if status == 429:
-            raise self._limited(key, payload)
+            raise self._note_limit(key, payload)
         if status >= 500:
             raise Ambiguous(f"Discord answered {status}")
         if route.webhook_token is None:
@@ -122,7 +127,7 @@ class Wire(HTTPClient):
             raise TokenRefused("Discord refuses the bot token (401)")
         if status >= 400:
             raise _refusal(status, payload)
-        return _decoded(payload) if payload else None
+        return _decode(payload) if payload else None
 
     @asynccontextmanager
     async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -130,7 +135,7 @@ class Wire(HTTPClient):
         timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
         try:
             async with (
-                self._lent() as session,
+                self._lend_session() as session,
                 session.get(url, timeout=timeout, allow_redirects=False) as answer,
             ):
                 if answer.status >= 500:
@@ -142,7 +147,7 @@ class Wire(HTTPClient):
             raise Unsent(str(error)) from None
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def _lend_session(self) -> AsyncIterator[aiohttp.ClientSession]:
         """The session for one call; what aiohttp raises becomes Unsent or Ambiguous."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
@@ -165,7 +170,7 @@ class Wire(HTTPClient):
 
     # ---- limits --------------------------------------------------------------------------
 
-    async def _allowed(self, key: str, *, everywhere: bool) -> None:
+    async def _await_limit(self, key: str, *, everywhere: bool) -> None:
         """Wait for a short limit that is known of; RateLimited if it is a longer one. The limit on
         all calls is not one on answers to interactions."""
         silent = self._silent_until if everywhere else 0.0
@@ -182,13 +187,13 @@ class Wire(HTTPClient):
             return
         reset = headers.get("X-RateLimit-Reset-After", "")
         if NUMBERS.fullmatch(reset):
-            if len(self._spent) >= MOST_KNOWN:
+            if len(self._spent) >= MAX_KNOWN:
                 now = clock.monotonic()
                 self._spent = {name: at for name, at in self._spent.items() if at > now}
             self._spent[key] = clock.monotonic() + float(reset)
 
-    def _limited(self, key: str, payload: bytes) -> RateLimited:
-        answer = _decoded(payload, strict=False)
+    def _note_limit(self, key: str, payload: bytes) -> RateLimited:
+        answer = _decode(payload, strict=False)
         told = answer.get("retry_after") if isinstance(answer, dict) else None
         seconds = max(float(told), 0.05) if isinstance(told, int | float) else 5.0
         if isinstance(answer, dict) and answer.get("global") is True:
@@ -199,7 +204,7 @@ class Wire(HTTPClient):
 
 
 def _body(
-    json: object, parts: Sequence[Part]
+    json: object, parts: Sequence[UploadPart]
 ) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:
     if json is None:
         return None, {}
@@ -214,7 +219,7 @@ def _body(
     return form, {}
 
 
-def _decoded(payload: bytes, *, strict: bool = True) -> object:
+def _decode(payload: bytes, *, strict: bool = True) -> object:
     try:
         return msgspec.json.decode(payload)
     except (msgspec.DecodeError, RecursionError):
@@ -223,14 +228,14 @@ def _decoded(payload: bytes, *, strict: bool = True) -> object:
         return None
 
 
-def _refusal(status: int, payload: bytes) -> Refused:
-    answer = _decoded(payload, strict=False)
+def _refusal(status: int, payload: bytes) -> DiscordRefused:
+    answer = _decode(payload, strict=False)
     if not isinstance(answer, dict):
-        return Refused(status, 0, "")
+        return DiscordRefused(status, 0, "")
     code = answer.get("code")
     fields = msgspec.json.encode(answer.get("errors", {})).decode()[:300]
     why = f"{str(answer.get('message', ''))[:200]} {fields if fields != '{}' else ''}".strip()
-    return Refused(status, code if isinstance(code, int) else 0, why)
+    return DiscordRefused(status, code if isinstance(code, int) else 0, why)
 
 
 class _told_apart:  # noqa: N801 - reads as a statement

@@ -13,26 +13,26 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
-from adapters.outputs import kept_copy
-from adapters.slack.blocks import Source
+from adapters.outputs import find_copy
+from adapters.slack.blocks import SlackUpload
 from adapters.slack.doubt import with_twins
-from adapters.slack.history import SENT, History
+from adapters.slack.history import SENT, SlackHistory
 from adapters.slack.home import Homes
-from adapters.slack.live.chunks import Stream
-from adapters.slack.live.missed import Missed
+from adapters.slack.live.chunks import StreamChunks
+from adapters.slack.live.missed import Backfill
 from adapters.slack.live.sessions import Sessions, Status
-from adapters.slack.live.streams import Streams
-from adapters.slack.markup import escaped
-from adapters.slack.people import People
-from adapters.slack.receive import Receiver
+from adapters.slack.live.streams import SlackStreams
+from adapters.slack.markup import escape_markup
+from adapters.slack.people import SlackPeople
+from adapters.slack.receive import SlackReceiver
 from adapters.slack.render import render
-from adapters.slack.transport import Json, Wire, write
+from adapters.slack.transport import Json, SlackWire, write
 from gateway import clock
 from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, DeliveryError, Rejected, Unsent
 from gateway.messages import Attachment, Conversation, Inbound, MessageReceived, digest
 from gateway.ports import Accept, Look, Recent
-from gateway.views import Abilities, Media, Said, View
+from gateway.views import Abilities, Media, SaidView, View
 
 log = logging.getLogger("adapters.slack")
 
@@ -41,7 +41,7 @@ STREAMS = ("streaming_state_conflict", "cant_update_message", "edit_window_close
 LOOKED_BACK = 5.0
 """Seconds before a call whose answer was lost, from which its message is looked for: clocks
 differ."""
-MOST_FETCHED, KNOWN = 50 << 20, 2_000
+MAX_FETCHED, KNOWN = 50 << 20, 2_000
 RECALLS = 0.001
 """Seconds: a send is named (`send_as`), but Slack itself never knows it again. It is found by
 reading back, which may fail, so a send that was cut off is in doubt at once."""
@@ -68,17 +68,17 @@ class SlackAdapter:
         if not app.app_token and not app.signing_secret:
             raise ValueError("Slack needs an app token (Socket Mode) or a signing secret (HTTP)")
         self.last_contact = 0.0
-        self._wire = Wire(app.token, app.api_base_url, self._lose_contact)
+        self._wire = SlackWire(app.token, app.api_base_url, self._lose_contact)
         self._sessions = Sessions(self._wire)
-        self._history = History(self._wire)
-        self._streams = Streams(self._wire, self._sessions, self._history)
+        self._history = SlackHistory(self._wire)
+        self._streams = SlackStreams(self._wire, self._sessions, self._history)
         self._arrived: dict[str, None] = {}
         self._certain: dict[str, None] = {}
         """Messages in doubt of this life that were found."""
-        people = People(self._wire)
+        people = SlackPeople(self._wire)
         self._homes = Homes(self._wire, people, look)
-        self._missed = Missed(self._wire, recent)
-        self._receiver = Receiver(self._wire, people, self._homes, self._touch, app)
+        self._missed = Backfill(self._wire, recent)
+        self._receiver = SlackReceiver(self._wire, people, self._homes, self._touch, app)
         self._hooked = not app.app_token
         self._outputs = outputs
 
@@ -94,14 +94,14 @@ class SlackAdapter:
                 group.create_task(self._sessions.run())
                 group.create_task(self._homes.keep())
                 group.create_task(self._receiver.catch_up(self._missed, accept))
-                group.create_task(self._receiver.run(partial(self._accepted, accept)))
+                group.create_task(self._receiver.run(partial(self._accept, accept)))
         except BaseExceptionGroup as errors:
             refused = errors.subgroup(Rejected)
             raise (refused.exceptions[0] if refused is not None else errors) from None
         finally:
             await self._wire.close()
 
-    async def _accepted(self, accept: Accept, inbounds: Sequence[Inbound]) -> None:
+    async def _accept(self, accept: Accept, inbounds: Sequence[Inbound]) -> None:
         """In a private thread each message is answered, and from its arrival on the agent is at it;
         one that comes again begins nothing."""
         for one in inbounds:
@@ -117,7 +117,7 @@ class SlackAdapter:
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """What chat.postMessage takes, the same in every channel."""
         payloads = render(view)
-        if isinstance(view, Said | Media) or not view.doubt:  # files have no twin to look for
+        if isinstance(view, SaidView | Media) or not view.doubt:  # files have no twin to look for
             return payloads
         return with_twins(payloads, render(replace(view, doubt="")))
 
@@ -132,7 +132,7 @@ class SlackAdapter:
             native = await self._upload(conversation, body.files, str(body.told.get("text", "")))
         else:
             native = await self._new(name, conversation, body)
-        await self._told(conversation, body.session)
+        await self._set_status(conversation, body.session)
         return native
 
     async def _new(self, mark: str, conversation: Conversation, body: "_Body") -> str:
@@ -140,7 +140,7 @@ class SlackAdapter:
         if body.sure and (stamp := await self._history.in_doubt(conversation, mark, says)):
             self._certain[stamp] = None
             return stamp
-        if stamp := await self._streamed(conversation, body):
+        if stamp := await self._send_stream(conversation, body):
             return stamp
         told = body.told | QUIET | _where(conversation)
         told["metadata"] = {"event_type": SENT, "event_payload": {"id": mark, "says": says}}
@@ -148,7 +148,7 @@ class SlackAdapter:
         try:
             answer = await self._wire.call("chat.postMessage", told)
         except Ambiguous:
-            if stamp := await self._history.sent(conversation, mark, since):
+            if stamp := await self._history.find_sent(conversation, mark, since):
                 return stamp
             raise
         return _stamp(answer)
@@ -162,10 +162,10 @@ class SlackAdapter:
             body = _body(body.sure.encode())
         if not await self._streams.show(native, body.stream):
             told = body.told | {"channel": conversation.channel, "ts": native, "link_names": False}
-            await self._changed(conversation, told)
-        await self._told(conversation, body.session)
+            await self._update_message(conversation, told)
+        await self._set_status(conversation, body.session)
 
-    async def _streamed(self, conversation: Conversation, body: "_Body") -> str:
+    async def _send_stream(self, conversation: Conversation, body: "_Body") -> str:
         """The `ts` of the stream that shows this, "" if a message has to. One that was found shows
         it by an edit; if that fails, the next edit does."""
         stream, stamp = body.stream, ""
@@ -180,12 +180,12 @@ class SlackAdapter:
             told = (_body(body.sure.encode()) if body.sure else body).told
             told = told | {"channel": conversation.channel, "ts": stamp, "link_names": False}
             try:
-                await self._changed(conversation, told)
+                await self._update_message(conversation, told)
             except DeliveryError as error:
                 log.info("slack_not_caught_up", extra={"why": str(error)})
         return stamp
 
-    async def _changed(self, conversation: Conversation, told: dict[str, object]) -> None:
+    async def _update_message(self, conversation: Conversation, told: dict[str, object]) -> None:
         """A message that still streams, begun before a restart, takes no edit: it is ended
         first."""
         try:
@@ -196,7 +196,7 @@ class SlackAdapter:
             await self._streams.end(conversation, str(told["ts"]))
             await self._wire.call("chat.update", told)
 
-    async def _told(self, conversation: Conversation, status: Status | None) -> None:
+    async def _set_status(self, conversation: Conversation, status: Status | None) -> None:
         self._homes.stir()
         if status == "active":
             await self._streams.settle(conversation)
@@ -212,7 +212,7 @@ class SlackAdapter:
         thread, _, user = rest.partition("|")
         if not text or not channel or not user:
             return
-        said: dict[str, object] = {"channel": channel, "user": user, "text": escaped(text)}
+        said: dict[str, object] = {"channel": channel, "user": user, "text": escape_markup(text)}
         try:
             await self._wire.call(
                 "chat.postEphemeral", said | ({"thread_ts": thread} if thread else {})
@@ -232,8 +232,8 @@ class SlackAdapter:
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 50 MB."""
-        if attachment.size > MOST_FETCHED:
-            raise Rejected(f"the file is larger than {MOST_FETCHED >> 20} MB")
+        if attachment.size > MAX_FETCHED:
+            raise Rejected(f"the file is larger than {MAX_FETCHED >> 20} MB")
         try:
             answer = await self._wire.call("files.info", {"file": attachment.ref}, form=True)
             file = answer.get("file")
@@ -242,14 +242,14 @@ class SlackAdapter:
             if not isinstance(url, str):
                 raise Rejected("Slack does not hand out this file")
             async with self._wire.download(url) as chunks:
-                await write(chunks, to, MOST_FETCHED)
+                await write(chunks, to, MAX_FETCHED)
         except Ambiguous as error:
             raise Unsent(str(error)) from None  # a download may be made again
 
-    async def _upload(self, where: Conversation, files: Sequence[Source], caption: str) -> str:
+    async def _upload(self, where: Conversation, files: Sequence[SlackUpload], caption: str) -> str:
         """Nothing is seen of the files before the last call."""
         try:
-            kept = [await self._kept(file) for file in files]
+            kept = [await self._upload_file(file) for file in files]
         except Ambiguous as error:
             raise Unsent(str(error)) from None
         asked: dict[str, object] = {"files": kept, "channel_id": where.channel}
@@ -260,12 +260,12 @@ class SlackAdapter:
         await self._wire.call("files.completeUploadExternal", asked)
         return kept[0]["id"]
 
-    async def _kept(self, file: Source) -> dict[str, str]:
+    async def _upload_file(self, file: SlackUpload) -> dict[str, str]:
         """The file as Slack has it, seen by nobody yet."""
         with ExitStack() as stack:
             path = None
             if file.ref:
-                path = await asyncio.to_thread(kept_copy, self._outputs, file.ref, file.name)
+                path = await asyncio.to_thread(find_copy, self._outputs, file.ref, file.name)
             whole = file.text.encode("utf-8", "replace")
             content: BinaryIO = BytesIO(whole)
             if path:
@@ -295,8 +295,8 @@ class _Body(msgspec.Struct, frozen=True, kw_only=True):
 
     whole: str
     told: dict[str, object]
-    files: tuple[Source, ...] = ()
-    stream: Stream | None = None
+    files: tuple[SlackUpload, ...] = ()
+    stream: StreamChunks | None = None
     session: Status | None = None
     sure: str = ""
 

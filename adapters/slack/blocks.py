@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from adapters.slack.live.chunks import Stream
-from adapters.slack.markup import bare, clip, escaped, harmless
-from adapters.slack.parse import MODAL, STOP, WRITES, Asked
+from adapters.slack.live.chunks import StreamChunks
+from adapters.slack.markup import bare, clip, escape_markup, harmless
+from adapters.slack.parse import MODAL, STOP, WRITES, ModalOrigin
 from adapters.text import split
 from gateway.messages import QuestionPress, read_press
 from gateway.texts import say
@@ -27,7 +27,7 @@ MODAL_TITLE, ANSWER = 24, 3_000
 STYLES = {"good": "primary", "bad": "danger"}
 
 
-class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SlackUpload(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file to be uploaded: a kept copy's `ref`, or its `text`. `alt` describes a picture."""
 
     name: str
@@ -40,21 +40,21 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
 # ---- messages ------------------------------------------------------------------------------
 
 
-def message(blocks: Sequence[Block], summary: str, stream: Stream | None = None) -> bytes:
+def message(blocks: Sequence[Block], summary: str, stream: StreamChunks | None = None) -> bytes:
     """One message; `summary` is what notifications and screen readers get of it, `stream` how a
     chat stream shows the same."""
     words = " ".join(summary.replace("&lt;", "<").split())  # as it was before it was harmless
-    said = escaped(clip(words, FALLBACK)) or "…"
+    said = escape_markup(clip(words, FALLBACK)) or "…"
     made: dict[str, object] = {"text": said, "blocks": list(blocks)}
     return msgspec.json.encode(made | ({"stream": stream} if stream is not None else {}))
 
 
-def upload(files: Sequence[Source], caption: str = "") -> bytes:
+def upload(files: Sequence[SlackUpload], caption: str = "") -> bytes:
     """One message with files."""
-    return msgspec.json.encode({"text": escaped(caption), "files": list(files)})
+    return msgspec.json.encode({"text": escape_markup(caption), "files": list(files)})
 
 
-def packed(blocks: Iterable[Block], last: Sequence[Block], summary: str) -> tuple[bytes, ...]:
+def pack_blocks(blocks: Iterable[Block], last: Sequence[Block], summary: str) -> tuple[bytes, ...]:
     """As few messages as hold all `blocks`; what is `last` ends the last of them."""
     groups: list[list[Block]] = [[]]
     used = 0
@@ -105,11 +105,11 @@ def section(runs: Sequence[Block]) -> Block:
     return {"type": "rich_text_section", "elements": list(runs)}
 
 
-def preformatted(text: str) -> Block:
+def make_preformatted(text: str) -> Block:
     return {"type": "rich_text_preformatted", "elements": [run(text)]}
 
 
-def quoted(text: str) -> Block:
+def make_quote(text: str) -> Block:
     return {"type": "rich_text_quote", "elements": [run(text)]}
 
 
@@ -123,7 +123,7 @@ def task(name: str, title: str, status: str, note: str = "", output: str = "") -
     """`output` can be unfolded."""
     made: Block = {"type": "task_card", "task_id": name, "title": title, "status": status}
     made |= {"details": rich([section([run(note)])])} if note else {}
-    return made | ({"output": rich([preformatted(output)])} if output else {})
+    return made | ({"output": rich([make_preformatted(output)])} if output else {})
 
 
 def plan(title: str, tasks: Sequence[Block]) -> Block:
@@ -188,7 +188,7 @@ def stopper(language: str) -> tuple[Block, ...]:
     return _rows([_button("stop", say("plan_stop", language), STOP) | {"style": "danger"}])
 
 
-def modal(asked: Asked, language: str) -> dict[str, object]:
+def modal(asked: ModalOrigin, language: str) -> dict[str, object]:
     """One field for words; they come back with the token of the button that opened it."""
     option = _option(asked.token)
     if option == "text":

@@ -12,11 +12,13 @@ import msgspec
 def with_twins(payloads: tuple[bytes, ...], twins: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """Each payload with the one that may be there in its place (`sure`)."""
     return tuple(
-        payload if twin is None else msgspec.json.encode(_told(payload) | {"sure": twin.decode()})
+        payload
+        if twin is None
+        else msgspec.json.encode(_decode_payload(payload) | {"sure": twin.decode()})
         for payload, twin in zip_longest(payloads, twins[: len(payloads)])
     )
 
 
-def _told(payload: bytes) -> dict[str, object]:
+def _decode_payload(payload: bytes) -> dict[str, object]:
     told: dict[str, object] = msgspec.json.decode(payload)
     return told

@@ -6,7 +6,7 @@ from itertools import chain, takewhile
 
 from msgspec import Struct
 
-from adapters.slack.transport import Json, Wire
+from adapters.slack.transport import Json, SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError
 from gateway.messages import Conversation
@@ -22,7 +22,7 @@ ALIKE = 20
 """Characters by which a text is known again."""
 
 
-class Message(Struct, frozen=True):
+class SlackMessage(Struct, frozen=True):
     """A message as it is read back. `payload`: what its metadata holds, of ours `id` and `says`."""
 
     ts: str = ""
@@ -38,13 +38,13 @@ class Message(Struct, frozen=True):
         return both >= ALIKE and self.words[:ALIKE] == words[:ALIKE]
 
 
-class History:
+class SlackHistory:
     """What stands in a channel or a thread."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
 
-    async def sent(self, where: Conversation, mark: str, since: float) -> str:
+    async def find_sent(self, where: Conversation, mark: str, since: float) -> str:
         """The `ts` of our message whose one call bore `mark`, "" if it is not there or cannot be
         read."""
         for one in await self._newest(where, since):
@@ -67,7 +67,7 @@ class History:
             return one.ts
         return ""
 
-    async def streaming(self, where: Conversation, since: float, words: str = "") -> str:
+    async def find_streaming(self, where: Conversation, since: float, words: str = "") -> str:
         """The `ts` of our newest message there that still streams; with `words`, of one that
         shows what they begin with."""
         for one in await self._newest(where, since):
@@ -77,7 +77,7 @@ class History:
                 return one.ts
         return ""
 
-    async def _newest(self, where: Conversation, since: float = 0.0) -> Sequence[Message]:
+    async def _newest(self, where: Conversation, since: float = 0.0) -> Sequence[SlackMessage]:
         """Newest first; none if they cannot be read."""
         asked: dict[str, object] = {"channel": where.channel, "include_all_metadata": "true"}
         if where.thread and not since:  # a thread is read from its beginning, so not from there
@@ -96,7 +96,7 @@ class History:
         return sorted(found, key=lambda one: one.ts, reverse=True)
 
 
-def _message(raw: object) -> Message:
+def _message(raw: object) -> SlackMessage:
     about = raw if isinstance(raw, dict) else {}
     metadata = about.get("metadata")
     payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
@@ -104,7 +104,7 @@ def _message(raw: object) -> Message:
     kept["streaming_state"] = str(about.get("streaming_state") or "")
     blocks = about.get("blocks")
     first = blocks[0] if isinstance(blocks, list) and blocks else {}
-    return Message(
+    return SlackMessage(
         **kept,
         payload=payload if isinstance(payload, dict) else {},
         words=_words(first) if isinstance(first, dict) else "",

@@ -13,12 +13,12 @@ from adapters.calls import visible
 from adapters.slack import parse
 from adapters.slack.blocks import Block, buttons, header, rich, run, section
 from adapters.slack.markup import clip
-from adapters.slack.people import People
-from adapters.slack.transport import Wire
+from adapters.slack.people import SlackPeople
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, RateLimited, StoreFailed
 from gateway.messages import Conversation, Sender
-from gateway.ports import Entry, Look, Overview
+from gateway.ports import Look, Overview, OverviewEntry
 from gateway.texts import Key, say
 from gateway.views import Button
 
@@ -31,7 +31,7 @@ MOST, TEXT = 200, 400
 
 def home(overview: Overview, language: str) -> dict[str, object]:
     """The view of an overview. Pure."""
-    parts: tuple[tuple[Key, Sequence[Entry]], ...] = (
+    parts: tuple[tuple[Key, Sequence[OverviewEntry]], ...] = (
         ("home_waits", overview.waits),
         ("home_runs", overview.runs),
         ("home_jobs", overview.jobs),
@@ -46,7 +46,7 @@ def home(overview: Overview, language: str) -> dict[str, object]:
     return {"type": "home", "blocks": blocks or [nothing]}
 
 
-def _entry(entry: Entry, language: str, place: int) -> Iterator[Block]:
+def _entry(entry: OverviewEntry, language: str, place: int) -> Iterator[Block]:
     yield rich([section([run(clip(visible(entry.text), TEXT) or "…")])])
     given = [*entry.buttons]
     if entry.stops:
@@ -70,12 +70,12 @@ class _Open(Struct, kw_only=True):
 class Homes:
     """The homes of one app that were opened lately."""
 
-    def __init__(self, wire: Wire, people: People, look: Look | None) -> None:
+    def __init__(self, wire: SlackWire, people: SlackPeople, look: Look | None) -> None:
         self._wire, self._people, self._look = wire, people, look
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._stirred = asyncio.Event()
 
-    def opened(self, user: str, where: Conversation) -> None:
+    def open_home(self, user: str, where: Conversation) -> None:
         """Somebody looks at it, from now on."""
         self._open[user] = _Open(where=where, until=clock.monotonic() + LOOKED_AT)
         self._open.move_to_end(user)
@@ -110,7 +110,7 @@ class Homes:
     async def _publish(self, user: str, opened: _Open) -> None:
         if self._look is None:
             return
-        person = await self._people.known(Sender(platform="slack", id=user))
+        person = await self._people.resolve_sender(Sender(platform="slack", id=user))
         found = home(await self._look(opened.where, person), person.language)
         shown = msgspec.json.encode(found)
         if shown != opened.shown:

@@ -25,7 +25,7 @@ ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 def readable(text: str, me: str = "") -> str:
     """A message's text as its writer saw it; mentions of `me` are left out."""
     if "<" in text:
-        text = SPECIAL.sub(lambda found: _named(found[1], found[2] or "", me), text)
+        text = SPECIAL.sub(lambda found: _render_link(found[1], found[2] or "", me), text)
     for written, meant in ENTITIES:
         text = text.replace(written, meant)
     return text.strip()
@@ -43,7 +43,7 @@ def harmless(markdown: str) -> str:
     return "".join(_parts(markdown))
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Bare words for `text` and mrkdwn, where Slack reads markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -72,7 +72,7 @@ def _prose(text: str) -> str:
     return PICTURE.sub(lambda found: "[picture]" if found[1] else "[", text)
 
 
-def _named(target: str, label: str, me: str) -> str:
+def _render_link(target: str, label: str, me: str) -> str:
     kind, name = target[0], target[1:]
     match kind:
         case "@":

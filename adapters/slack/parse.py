@@ -41,7 +41,7 @@ MODAL = "words"
 NOTHING: Json = {}
 
 
-class Me(Struct, frozen=True, kw_only=True):
+class SlackBot(Struct, frozen=True, kw_only=True):
     """The bot itself, as auth.test tells."""
 
     user: str
@@ -49,7 +49,7 @@ class Me(Struct, frozen=True, kw_only=True):
     bot: str = ""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ModalOrigin(Struct, frozen=True, kw_only=True):
     """What a modal keeps of the button that opened it (`private_metadata`)."""
 
     token: str
@@ -58,13 +58,13 @@ class Asked(Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-def read_me(answer: Json) -> Me | None:
+def read_me(answer: Json) -> SlackBot | None:
     """Me from auth.test's answer, None if it names no bot."""
     user, team = _id(answer.get("user_id")), _id(answer.get("team_id"))
-    return Me(user=user, team=team, bot=_id(answer.get("bot_id"))) if user and team else None
+    return SlackBot(user=user, team=team, bot=_id(answer.get("bot_id"))) if user and team else None
 
 
-def parse(kind: str, payload: Json, me: Me) -> Inbound | None:
+def parse(kind: str, payload: Json, me: SlackBot) -> Inbound | None:
     """What an envelope of Socket Mode, or a request over HTTP, says to the agent."""
     match kind:
         case "events_api":
@@ -72,16 +72,16 @@ def parse(kind: str, payload: Json, me: Me) -> Inbound | None:
         case "slash_commands":
             return _command(payload, me)
         case "interactive" if payload.get("type") == "block_actions":
-            return _pressed(payload, me)
+            return _parse_press(payload, me)
         case "interactive" if payload.get("type") == "view_submission":
-            return _written(payload, me)
+            return _parse_modal(payload, me)
     return None
 
 
 # ---- messages ------------------------------------------------------------------------------
 
 
-def home_opened(payload: Json, me: Me) -> tuple[str, Conversation] | None:
+def home_opened(payload: Json, me: SlackBot) -> tuple[str, Conversation] | None:
     """(who, their private chat) when somebody opens the app's home."""
     event = _map(payload.get("event"))
     user, channel = _id(event.get("user")), _id(event.get("channel"))
@@ -90,23 +90,23 @@ def home_opened(payload: Json, me: Me) -> tuple[str, Conversation] | None:
     return (user, place(me, channel, "")) if user and is_private(channel) else None
 
 
-def _event(payload: Json, me: Me) -> Inbound | None:
+def _event(payload: Json, me: SlackBot) -> Inbound | None:
     event, name = _map(payload.get("event")), string(payload.get("event_id"))
     if event.get("type") == "agent_session_stopped" and name:
-        return _stopped(event, me, name)
+        return _parse_stop(event, me, name)
     if event.get("type") not in ("message", "app_mention") or not name:
         return None
     match string(event.get("subtype")):
         case "message_changed":
-            return _changed(event, me, name)
+            return _parse_edit(event, me, name)
         case "message_deleted":
-            return _deleted(event, _map(event.get("previous_message")), me, name)
+            return _parse_deletion(event, _map(event.get("previous_message")), me, name)
         case subtype if subtype in SAID:
-            return _said(event, me, name)
+            return _parse_message(event, me, name)
     return None
 
 
-def _said(event: Json, me: Me, name: str) -> Inbound | None:
+def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
     where, sender, stamp = _where(event, event, me), _author(event, me), _stamp(event.get("ts"))
     if where is None or sender is None or not stamp:
         return None
@@ -136,18 +136,18 @@ def _said(event: Json, me: Me, name: str) -> Inbound | None:
     )
 
 
-def read_back(message: Json, channel: str, me: Me) -> Inbound | None:
+def read_back(message: Json, channel: str, me: SlackBot) -> Inbound | None:
     """A message as history tells it, None if it is nobody's words."""
     if message.get("type", "message") != "message" or string(message.get("subtype")) not in SAID:
         return None
     told = {**message, "channel": channel}
-    return _said(told, me, f"r{channel}:{string(message.get('ts'))}")
+    return _parse_message(told, me, f"r{channel}:{string(message.get('ts'))}")
 
 
-def _changed(event: Json, me: Me, name: str) -> Inbound | None:
+def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
     message, before = _map(event.get("message")), _map(event.get("previous_message"))
     if message.get("subtype") == "tombstone":  # deleted, with answers below it
-        return _deleted(event, before, me, name)
+        return _parse_deletion(event, before, me, name)
     where, sender = _where(event, message, me), _author(message, me)
     stamp = _stamp(message.get("ts"))
     text = readable(string(message.get("text")), me.user)
@@ -157,7 +157,7 @@ def _changed(event: Json, me: Me, name: str) -> Inbound | None:
     return MessageEdited(conversation=where, sender=sender, event=name, message=stamp, text=text)
 
 
-def _deleted(event: Json, message: Json, me: Me, name: str) -> Inbound | None:
+def _parse_deletion(event: Json, message: Json, me: SlackBot, name: str) -> Inbound | None:
     where, sender, stamp = (
         _where(event, message, me),
         _author(message, me),
@@ -168,7 +168,7 @@ def _deleted(event: Json, message: Json, me: Me, name: str) -> Inbound | None:
     return MessageDeleted(conversation=where, sender=sender, event=name, message=stamp)
 
 
-def _where(event: Json, message: Json, me: Me) -> Conversation | None:
+def _where(event: Json, message: Json, me: SlackBot) -> Conversation | None:
     channel, stamp = _id(event.get("channel")), _stamp(message.get("ts"))
     if not channel or not stamp:
         return None
@@ -178,7 +178,7 @@ def _where(event: Json, message: Json, me: Me) -> Conversation | None:
     return place(me, channel, thread or stamp)
 
 
-def place(me: Me, channel: str, thread: str) -> Conversation:
+def place(me: SlackBot, channel: str, thread: str) -> Conversation:
     """The conversation at this address; ids of private chats begin with D."""
     return Conversation(
         platform="slack",
@@ -195,7 +195,7 @@ def is_private(channel: str) -> bool:
     return channel.startswith("D")
 
 
-def _author(message: Json, me: Me) -> Sender | None:
+def _author(message: Json, me: SlackBot) -> Sender | None:
     """The person; None for bots, ourselves among them."""
     user = _id(message.get("user"))
     mine = not user or user == me.user
@@ -215,7 +215,7 @@ def _attachments(message: Json) -> Iterator[Attachment]:
             )
 
 
-def _stopped(event: Json, me: Me, name: str) -> Inbound | None:
+def _parse_stop(event: Json, me: SlackBot, name: str) -> Inbound | None:
     """Slack's own stop button. It tells the thread."""
     channel, user = _id(event.get("channel")), _id(event.get("user"))
     if not channel or not user:
@@ -227,7 +227,7 @@ def _stopped(event: Json, me: Me, name: str) -> Inbound | None:
 # ---- commands, buttons, modals -------------------------------------------------------------
 
 
-def _command(payload: Json, me: Me) -> Inbound | None:
+def _command(payload: Json, me: SlackBot) -> Inbound | None:
     """`/turnkeeper stop all` is the command `stop`; without a word it is `help`. Slack does not
     say in which thread it was given."""
     channel, user = _id(payload.get("channel_id")), _id(payload.get("user_id"))
@@ -250,7 +250,7 @@ def from_home(conversation: str, token: str) -> str:
     return f"{conversation} {token}"
 
 
-def _pressed_at_home(action: Json, user: str, me: Me) -> Inbound | None:
+def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
     address, _, token = string(action.get("value")).partition(" ")
     try:
         where = read_conversation(address)
@@ -267,11 +267,11 @@ def _pressed_at_home(action: Json, user: str, me: Me) -> Inbound | None:
     )
 
 
-def _pressed(payload: Json, me: Me) -> Inbound | None:
-    action, asked = pressed(payload)
+def _parse_press(payload: Json, me: SlackBot) -> Inbound | None:
+    action, asked = read_action(payload)
     user, stamp = _id(_map(payload.get("user")).get("id")), string(action.get("action_ts"))
     if user and _map(payload.get("view")).get("type") == "home":
-        return _pressed_at_home(action, user, me)
+        return _parse_home_press(action, user, me)
     if asked is None or not user or string(action.get("action_id")).startswith(WRITES):
         return None
     if asked.token == STOP:
@@ -291,7 +291,7 @@ def _pressed(payload: Json, me: Me) -> Inbound | None:
     )
 
 
-def pressed(payload: Json) -> tuple[Json, Asked | None]:
+def read_action(payload: Json) -> tuple[Json, ModalOrigin | None]:
     """The action of a press and what it is about, None if it is none of a message of ours."""
     action = _map(next(iter(_list(payload.get("actions"))), None))
     container, message = _map(payload.get("container")), _map(payload.get("message"))
@@ -302,14 +302,14 @@ def pressed(payload: Json) -> tuple[Json, Asked | None]:
     if not token or not channel or not stamp:
         return action, None
     thread = "" if thread == stamp else thread
-    return action, Asked(token=token, channel=channel, thread=thread, message=stamp)
+    return action, ModalOrigin(token=token, channel=channel, thread=thread, message=stamp)
 
 
-def _written(payload: Json, me: Me) -> Inbound | None:
+def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
     """A modal of ours that was sent off."""
     view, user = _map(payload.get("view")), _id(_map(payload.get("user")).get("id"))
     try:
-        asked = msgspec.json.decode(string(view.get("private_metadata")), type=Asked)
+        asked = msgspec.json.decode(string(view.get("private_metadata")), type=ModalOrigin)
     except msgspec.DecodeError:
         return None
     number = string(view.get("id"))
@@ -346,7 +346,7 @@ def words_in(view: Json) -> Iterator[str]:
                 yield value
 
 
-def _press(asked: Asked, user: str) -> str:
+def _press(asked: ModalOrigin, user: str) -> str:
     """Where a private word on the press goes: channel, thread and person."""
     return f"{asked.channel}|{asked.thread}|{user}"
 

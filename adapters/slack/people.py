@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 from msgspec.structs import replace
 
-from adapters.slack.transport import Wire
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected
 from gateway.messages import Sender
@@ -21,7 +21,7 @@ class Groups:
     """The workspace's user groups with their members, asked for every few minutes; none where the
     app may not read them."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
         self._until = 0.0
         self._of: dict[str, tuple[str, ...]] = {}
@@ -54,19 +54,19 @@ def _members(groups: object) -> dict[str, tuple[str, ...]]:
     return found
 
 
-class People:
+class SlackPeople:
     """Names and languages of people, which Slack's events leave out; kept for an hour."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: SlackWire) -> None:
         self._wire, self._groups = wire, Groups(wire)
         self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
 
-    async def known(self, sender: Sender) -> Sender:
+    async def resolve_sender(self, sender: Sender) -> Sender:
         """`sender` with what Slack tells about them, as it is where that fails or takes long."""
-        named = await self._named(sender)
+        named = await self._load_name(sender)
         return replace(named, groups=await self._groups.of(sender.id)) if sender.id else named
 
-    async def _named(self, sender: Sender) -> Sender:
+    async def _load_name(self, sender: Sender) -> Sender:
         until, found = self._known.get(sender.id, (0.0, sender))
         if until > clock.monotonic() or not sender.id:
             return found
@@ -75,7 +75,7 @@ class People:
             async with clock.limit(NAMING):
                 asked = {"user": sender.id, "include_locale": "true"}
                 answer = await self._wire.call("users.info", asked, form=True)
-            found = _named(sender, answer.get("user"))
+            found = _apply_name(sender, answer.get("user"))
         except (DeliveryError, TimeoutError) as error:
             log.info("slack_no_name", extra={"why": str(error)})
             found, lasts = sender, UNKNOWN_FOR
@@ -85,7 +85,7 @@ class People:
         return found
 
 
-def _named(sender: Sender, user: object) -> Sender:
+def _apply_name(sender: Sender, user: object) -> Sender:
     about = user if isinstance(user, dict) else {}
     inner = about.get("profile")
     profile = inner if isinstance(inner, dict) else {}

@@ -21,7 +21,14 @@ from adapters.slack.blocks import (
     texts,
 )
 from adapters.slack.blocks import plan as planned
-from adapters.slack.live.chunks import Chunk, Stream, controls, spoken, step, titled
+from adapters.slack.live.chunks import (
+    Chunk,
+    StreamChunks,
+    controls,
+    make_text_chunk,
+    make_title_chunk,
+    step,
+)
 from adapters.slack.markup import bare, clip
 from adapters.words import LINE_WORDS
 from gateway.texts import say
@@ -55,7 +62,7 @@ LINES: dict[LineState, str] = {
     "unknown": "error",
 }
 
-SUMMARY, OUTPUT, OUTPUTS, WORDS, MOST_LINES = 160, 500, 4_000, 2_000, 30
+SUMMARY, OUTPUT, OUTPUTS, WORDS, MAX_LINES = 160, 500, 4_000, 2_000, 30
 """Most characters of a tool line's summary, of an output, of all outputs, of words; lines shown."""
 LINE = 250
 """Most characters of a task's title in a chat stream, about."""
@@ -67,10 +74,10 @@ STEPS, PLAN = 30, 8_000
 def activity(view: Activity) -> tuple[bytes, ...]:
     """One message: words, then a task a call, whose output unfolds; the oldest ones give way to
     their count."""
-    language, shown = view.language, view.lines[-MOST_LINES:]
+    language, shown = view.language, view.lines[-MAX_LINES:]
     said = texts(_cut(view.words.strip(), WORDS, language))[:1]
     earlier = _earlier(len(view.lines) - len(shown), language)
-    blocks, chunks = list(map(markdown, said)), list(map(spoken, said))
+    blocks, chunks = list(map(markdown, said)), list(map(make_text_chunk, said))
     blocks += [footnote(earlier)] if earlier else []
     summary = "".join(said)
     first = len(view.lines) - len(shown)
@@ -80,7 +87,7 @@ def activity(view: Activity) -> tuple[bytes, ...]:
         chunks.append(step(name, title, status, output))
         summary = f"{LINE_MARKS[line.state]} {title}"
     live = any(line.state == "running" for line in shown)
-    stream = None if earlier or not shown else Stream(chunks=tuple(chunks), live=live)
+    stream = None if earlier or not shown else StreamChunks(chunks=tuple(chunks), live=live)
     stop = stopper(language) if live else ()
     return (message([*blocks, *stop], clip(summary, SUMMARY), stream),) if blocks else ()
 
@@ -121,8 +128,13 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     ]
     if view.state != "running" or more:
         return (message(blocks, title),)
-    below = (*map(spoken, (outcome,) if outcome else ()), *map(controls, (rows,) if rows else ()))
-    stream = Stream(chunks=(titled(title), *_steps(view), *below), live=True, display="plan")
+    below = (
+        *map(make_text_chunk, (outcome,) if outcome else ()),
+        *map(controls, (rows,) if rows else ()),
+    )
+    stream = StreamChunks(
+        chunks=(make_title_chunk(title), *_steps(view), *below), live=True, display="plan"
+    )
     return (message(blocks, title, stream),)
 
 

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
-from adapters.slack.live.about import About, asked
-from adapters.slack.live.missed import Missed
-from adapters.slack.people import People
-from adapters.slack.transport import Wire
+from adapters.slack.live.about import MessageShortcut, read_question
+from adapters.slack.live.missed import Backfill
+from adapters.slack.people import SlackPeople
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.accounts.slack import Slack
 from gateway.errors import (
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("adapters.slack")
 
-LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
-BATCH, MOST_BODY = 100, 1 << 20
+MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
+BATCH, MAX_BODY = 100, 1 << 20
 CHECK = 60.0
 """Seconds between two looks whether Slack still knows us, when it calls us over HTTP."""
-GREETING, SILENCE, REST, LEAST_LIFE = 10.0, 20.0, 30.0, 5.0
+GREETING, SILENCE, REST, MIN_LIFE = 10.0, 20.0, 30.0, 5.0
 """Seconds until a connection's hello; seconds of silence in which only pings show that it lives;
 seconds that one which Slack wants renewed is still read;
 seconds under which a connection counts as failed: no storm of connections."""
@@ -63,19 +63,24 @@ class _Envelope(Struct, frozen=True):
     payload: parse.Json
 
 
-class Receiver:
+class SlackReceiver:
     """One app's incoming side: by Socket Mode with an `app_token`, else over HTTP, signed with the
     `signing_secret`. `contact` is called at each proof that inbound is live."""
 
     def __init__(
-        self, wire: Wire, people: People, homes: Homes, contact: Callable[[], None], app: Slack
+        self,
+        wire: SlackWire,
+        people: SlackPeople,
+        homes: Homes,
+        contact: Callable[[], None],
+        app: Slack,
     ) -> None:
         self._wire, self._people, self._homes = wire, people, homes
-        self._about = About(wire, people)
+        self._about = MessageShortcut(wire, people)
         self._contact = contact
         self._app_token = app.app_token
         self._enter = None if self._app_token else _open_door(app.signing_secret, self._let_in)
-        self._me: parse.Me | None = None
+        self._me: parse.SlackBot | None = None
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
         self._gap, self._alive_at = asyncio.Event(), -math.inf
@@ -98,7 +103,7 @@ class Receiver:
 
     async def _identify(self) -> None:
         """Learn who we are, however long that takes."""
-        pause = LEAST_PAUSE
+        pause = MIN_PAUSE
         while True:
             try:
                 me = parse.read_me(await self._wire.call("auth.test", {}))
@@ -117,7 +122,7 @@ class Receiver:
         self._alive_at = clock.monotonic()
         self._contact()
 
-    async def catch_up(self, missed: Missed, accept: Accept) -> None:
+    async def catch_up(self, missed: Backfill, accept: Accept) -> None:
         """Read back what was missed, at the start and after each gap, until cancelled."""
         while True:
             await self._gap.wait()
@@ -125,15 +130,15 @@ class Receiver:
             if self._me is None:
                 continue
             async for inbounds in missed.read(self._me):
-                named = [await self._named(one) for one in inbounds]
-                while not await self._stored(named, accept):
-                    await clock.wait(MOST_PAUSE)
+                named = [await self._resolve_names(one) for one in inbounds]
+                while not await self._store(named, accept):
+                    await clock.wait(MAX_PAUSE)
 
-    async def _named(self, inbound: Inbound) -> Inbound:
+    async def _resolve_names(self, inbound: Inbound) -> Inbound:
         sender = sender_of(inbound)
         if sender is None:
             return inbound
-        return replace(inbound, sender=await self._people.known(sender))
+        return replace(inbound, sender=await self._people.resolve_sender(sender))
 
     async def _after(
         self, error: DeliveryError, pause: float, refused: Sequence[str] = ()
@@ -145,14 +150,14 @@ class Receiver:
             raise Rejected(f"Slack refuses the token ({why})") from None
         log.warning("slack_unreachable", extra={"pause": pause, "why": why})
         await clock.wait(error.retry_after if isinstance(error, RateLimited) else pause)
-        return min(2 * pause, MOST_PAUSE)
+        return min(2 * pause, MAX_PAUSE)
 
     # ---- Socket Mode -----------------------------------------------------------------------
 
     async def _connect(self, group: asyncio.TaskGroup) -> None:
         """One connection after another. One that Slack wants renewed is read to its end while the
         next is made."""
-        pause = LEAST_PAUSE
+        pause = MIN_PAUSE
         while True:
             renew = asyncio.Event()
             try:
@@ -162,11 +167,11 @@ class Receiver:
             except DeliveryError as error:
                 pause = await self._after(error, pause, REFUSED_SOCKET)
                 continue
-            brief = clock.monotonic() - began < LEAST_LIFE
+            brief = clock.monotonic() - began < MIN_LIFE
             if brief or (reading.done() and not reading.result()):
                 pause = await self._after(Unsent("the connection did not last"), pause)
             else:
-                pause = LEAST_PAUSE
+                pause = MIN_PAUSE
 
     async def _read(self, url: str, renew: asyncio.Event) -> bool:
         """Put what comes into the line; `renew` is set once another connection is needed. False if
@@ -188,7 +193,7 @@ class Receiver:
                         return greeted
                     self._alive()
                     greeted = True
-                    if self._taken(socket, message.data) == "disconnect":
+                    if self._route_envelope(socket, message.data) == "disconnect":
                         renew.set()
         except (DeliveryError, aiohttp.ClientError, OSError) as error:
             log.info("slack_connection_over", extra={"why": repr(error)})
@@ -196,7 +201,7 @@ class Receiver:
         finally:
             renew.set()
 
-    def _taken(self, socket: aiohttp.ClientWebSocketResponse, text: str) -> str:
+    def _route_envelope(self, socket: aiohttp.ClientWebSocketResponse, text: str) -> str:
         """What kind of message this is; envelopes get in line."""
         try:
             message = json.loads(text)
@@ -216,8 +221,8 @@ class Receiver:
             batch = [await self._line.get()]
             while not self._line.empty() and len(batch) < BATCH:
                 batch.append(self._line.get_nowait())
-            inbounds = [await self._heard(one.kind, one.payload) for one in batch]
-            if not await self._stored([one for one in inbounds if one is not None]):
+            inbounds = [await self._parse_payload(one.kind, one.payload) for one in batch]
+            if not await self._store([one for one in inbounds if one is not None]):
                 continue  # not acknowledged: Slack sends it again
             for one in batch:
                 try:
@@ -229,12 +234,12 @@ class Receiver:
 
     async def hook(self, request: web.Request) -> web.Response:
         """POST of events, presses and commands; 503 makes Slack send an event again."""
-        if (request.content_length or 0) > MOST_BODY:
+        if (request.content_length or 0) > MAX_BODY:
             return web.Response(status=413)
-        body = await request.content.read(MOST_BODY + 1)
-        while len(body) <= MOST_BODY and (more := await request.content.read(MOST_BODY)):
+        body = await request.content.read(MAX_BODY + 1)
+        while len(body) <= MAX_BODY and (more := await request.content.read(MAX_BODY)):
             body += more
-        if len(body) > MOST_BODY:
+        if len(body) > MAX_BODY:
             return web.Response(status=413)
         if self._enter is None:
             return web.Response(status=404)
@@ -245,38 +250,38 @@ class Receiver:
         if self._accept is None:
             return 503
         self._alive()
-        inbound = await self._heard(kind, payload)
-        kept = await self._stored([inbound] if inbound is not None else [])
+        inbound = await self._parse_payload(kind, payload)
+        kept = await self._store([inbound] if inbound is not None else [])
         return 200 if kept else 503
 
     # ---- both ------------------------------------------------------------------------------
 
-    async def _heard(self, kind: str, payload: parse.Json) -> Inbound | None:
+    async def _parse_payload(self, kind: str, payload: parse.Json) -> Inbound | None:
         """What a payload says, by people with names; a press that asks for words gets a modal."""
         if self._me is None:
             return None
         try:
-            inbound = parse.parse(kind, payload, self._me) or asked(payload, self._me)
+            inbound = parse.parse(kind, payload, self._me) or read_question(payload, self._me)
             if (seen := parse.home_opened(payload, self._me)) is not None:
-                self._homes.opened(*seen)
+                self._homes.open_home(*seen)
             if inbound is None and kind == "interactive":
                 await self._open(payload, self._me)
         except Exception:  # the border: one poison payload must not hold up the others
             log.exception("slack_poison_payload", extra={"kind": kind})
             return None
-        return await self._named(inbound) if inbound is not None else None
+        return await self._resolve_names(inbound) if inbound is not None else None
 
-    async def _open(self, payload: parse.Json, me: parse.Me) -> None:
+    async def _open(self, payload: parse.Json, me: parse.SlackBot) -> None:
         """Open the modal that a shortcut or a button asks for; its trigger lives for three
         seconds."""
-        if await self._about.chosen(payload, me):
+        if await self._about.handle_shortcut(payload, me):
             return
-        action, asked = parse.pressed(payload)
+        action, asked = parse.read_action(payload)
         user, trigger = payload.get("user"), payload.get("trigger_id")
         if asked is None or not str(action.get("action_id", "")).startswith(parse.WRITES):
             return
         name = str(user.get("id", "")) if isinstance(user, dict) else ""
-        person = await self._people.known(Sender(platform="slack", id=name))
+        person = await self._people.resolve_sender(Sender(platform="slack", id=name))
         view = blocks.modal(asked, person.language)
         try:
             async with clock.limit(OPENING):
@@ -284,7 +289,7 @@ class Receiver:
         except (DeliveryError, TimeoutError) as error:
             log.warning("slack_no_modal", extra={"why": str(error)})
 
-    async def _stored(self, inbounds: Sequence[Inbound], accept: Accept | None = None) -> bool:
+    async def _store(self, inbounds: Sequence[Inbound], accept: Accept | None = None) -> bool:
         accept = accept or self._accept
         try:
             if inbounds and accept is not None:

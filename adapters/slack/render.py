@@ -9,21 +9,21 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import laid_out, visible
+from adapters.calls import format_arguments, visible
 from adapters.slack.blocks import (
     TEXT,
     Block,
-    Source,
+    SlackUpload,
     buttons,
     choices,
     footnote,
     header,
+    make_preformatted,
+    make_quote,
     markdown,
     message,
     option,
-    packed,
-    preformatted,
-    quoted,
+    pack_blocks,
     rich,
     run,
     section,
@@ -32,7 +32,7 @@ from adapters.slack.blocks import (
     upload,
     writer,
 )
-from adapters.slack.live.chunks import Stream, spoken
+from adapters.slack.live.chunks import StreamChunks, make_text_chunk
 from adapters.slack.live.sessions import Status
 from adapters.slack.markup import bare, clip, harmless
 from adapters.slack.progress import activity, plan
@@ -51,16 +51,16 @@ from gateway.views import (
     Notice,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     View,
     show_doubt,
 )
 
-MOST_MESSAGES, BEGINNING = 2, 1
+MAX_MESSAGES, BEGINNING = 2, 1
 """An answer of more than this many messages comes as that many and a file."""
-MOST_FILE = 1_000 << 20
+MAX_FILE = 1_000 << 20
 FILES = 10
 CAPTION = 3_000
 
@@ -78,7 +78,7 @@ def render(view: View) -> tuple[bytes, ...]:
 
 def _session(view: View) -> Status | None:
     match view:
-        case Reply():
+        case ReplyView():
             return "processing" if view.state == "streaming" else "active"
         case PlanView(state="running"):
             return "processing"
@@ -90,14 +90,14 @@ def _session(view: View) -> Status | None:
             if view.state == "open":
                 return "suspended"
             return "active" if view.state in ("cancelled", "expired") else None
-        case Notice() | Report():
+        case Notice() | ReportView():
             return "active"
     return None
 
 
 def _payloads(view: View) -> tuple[bytes, ...]:
     match view:
-        case Reply():
+        case ReplyView():
             return _reply(view)
         case Activity():
             return activity(view)
@@ -111,12 +111,12 @@ def _payloads(view: View) -> tuple[bytes, ...]:
             return _card(view, writer(say("your_answer", view.language), view.token))
         case Media():
             return _media(view)
-        case Report():
+        case ReportView():
             return _report(view)
         case Notice():
             mark = "✕ " if view.tone == "error" else ""
             return _prose(mark + view.text) if view.text.strip() else ()
-        case Said():
+        case SaidView():
             return ()
     assert_never(view)
 
@@ -128,14 +128,18 @@ def _prose(text: str) -> tuple[bytes, ...]:
     return tuple(message([markdown(part)], part) for part in texts(text))
 
 
-def _reply(view: Reply) -> tuple[bytes, ...]:
+def _reply(view: ReplyView) -> tuple[bytes, ...]:
     """The answer in parts. While it grows no more is shown than will surely stay a message."""
     parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
     if view.state == "streaming":
         stop = stopper(view.language)
         return tuple(
-            message([markdown(part), *stop], part, Stream(chunks=(spoken(part),), live=True))
+            message(
+                [markdown(part), *stop],
+                part,
+                StreamChunks(chunks=(make_text_chunk(part),), live=True),
+            )
             for part in parts[:BEGINNING]
         )
     return _whole(parts, note, view.text, "answer.md", view.language)
@@ -144,9 +148,9 @@ def _reply(view: Reply) -> tuple[bytes, ...]:
 def _whole(
     parts: Sequence[str], note: Sequence[Block], text: str, name: str, language: str
 ) -> tuple[bytes, ...]:
-    if len(parts) > MOST_MESSAGES:
+    if len(parts) > MAX_MESSAGES:
         said = say("whole_in_file", language)
-        document = upload([Source(name=name, mime="text/markdown", text=text)], said)
+        document = upload([SlackUpload(name=name, mime="text/markdown", text=text)], said)
         shown = tuple(message([markdown(part)], part) for part in parts[:BEGINNING])
         return (*shown, document, *((message(note, note_text(note)),) if note else ()))
     if not parts:
@@ -156,7 +160,9 @@ def _whole(
         message(
             [markdown(part), *tail],
             part,
-            Stream(chunks=(spoken(part),), last=True, tail=tail) if part is parts[0] else None,
+            StreamChunks(chunks=(make_text_chunk(part),), last=True, tail=tail)
+            if part is parts[0]
+            else None,
         )
         for part, tail in zip(parts, tails, strict=True)
     )
@@ -169,7 +175,7 @@ def note_text(note: Sequence[Block]) -> str:
     return str(first.get("text", "")) if isinstance(first, dict) else ""
 
 
-def _report(view: Report) -> tuple[bytes, ...]:
+def _report(view: ReportView) -> tuple[bytes, ...]:
     """As a reply, under its title."""
     title = " ".join(view.title.split())
     parts = texts(view.text)
@@ -177,10 +183,12 @@ def _report(view: Report) -> tuple[bytes, ...]:
     shown = _whole(parts, note, view.text, "report.md", view.language)
     if not title:
         return shown
-    return (_titled(title, shown[0]), *shown[1:]) if shown else (message([header(title)], title),)
+    return (
+        (_add_title(title, shown[0]), *shown[1:]) if shown else (message([header(title)], title),)
+    )
 
 
-def _titled(title: str, payload: bytes) -> bytes:
+def _add_title(title: str, payload: bytes) -> bytes:
     """The message under its title: one that rings once, and says in a notification what it is."""
     made = msgspec.json.decode(payload, type=dict[str, object])
     blocks, words = made["blocks"], made["text"]
@@ -193,8 +201,8 @@ def _titled(title: str, payload: bytes) -> bytes:
 
 def _media(view: Media) -> tuple[bytes, ...]:
     """The caption with the first files; what is too large is named."""
-    small = [file for file in view.files if file.size <= MOST_FILE]
-    large = [file for file in view.files if file.size > MOST_FILE]
+    small = [file for file in view.files if file.size <= MAX_FILE]
+    large = [file for file in view.files if file.size > MAX_FILE]
     caption = view.caption.strip()
     above: tuple[bytes, ...] = ()
     if len(caption) > CAPTION or not small:
@@ -207,13 +215,13 @@ def _media(view: Media) -> tuple[bytes, ...]:
     return (*above, *calls, *_prose(notes))
 
 
-def _source(file: MediaFile) -> Source:
+def _source(file: MediaFile) -> SlackUpload:
     alt = clip(file.name, 1_000) if file.picture else ""
-    return Source(name=file.name, mime=file.mime, ref=file.ref, alt=alt)
+    return SlackUpload(name=file.name, mime=file.mime, ref=file.ref, alt=alt)
 
 
 def _too_large(file: MediaFile, language: str) -> str:
-    size, most = file.size >> 20, MOST_FILE >> 20
+    size, most = file.size >> 20, MAX_FILE >> 20
     return say("file_too_large", language, name=file.name[:100], size=size, most=most)
 
 
@@ -237,7 +245,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     given, writing = _with_reason(view.buttons, language)
     last = buttons(given, writing, rule or asking, language) if is_open else ()
     tools = ", ".join(line.tool for line in view.proposals)
-    return packed(blocks, last, f"{title} {tools} {view.outcome}")
+    return pack_blocks(blocks, last, f"{title} {tools} {view.outcome}")
 
 
 def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:
@@ -254,10 +262,10 @@ def _proposal(line: ProposalLine, language: str) -> Iterator[Block]:
     yield rich([section([run(visible(line.tool) or "?", "code"), run(f", {risk}")])])
     for words in _slices(visible(line.reason.strip())):
         yield rich([section([run(words)])])
-    for words in _slices(laid_out(line.arguments)):
-        yield rich([preformatted(words)])
+    for words in _slices(format_arguments(line.arguments)):
+        yield rich([make_preformatted(words)])
     detail = visible(line.detail.strip())
-    drawn = preformatted if "\n" in detail else quoted  # a preview has lines
+    drawn = make_preformatted if "\n" in detail else make_quote  # a preview has lines
     for words in _slices(detail):
         yield rich([drawn(words)])
 
@@ -268,7 +276,7 @@ def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes
         f"{CARD_MARKS[view.state]} {view.outcome.strip()}" if view.outcome.strip() else ""
     )
     blocks += [rich([section([run(words, "bold")])]) for words in decided]
-    return packed(blocks, asking if view.state == "open" else (), view.text)
+    return pack_blocks(blocks, asking if view.state == "open" else (), view.text)
 
 
 def _slices(text: str) -> Iterator[str]:

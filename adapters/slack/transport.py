@@ -45,7 +45,7 @@ SDK_LOG = logging.getLogger("adapters.slack.sdk")
 SDK_LOG.setLevel(logging.INFO)  # at DEBUG, or without a level of its own, it writes out each call
 
 
-class Wire:
+class SlackWire:
     """Calls, uploads, downloads and sockets of one app. Sessions open at the first use; after
     `close` a later call opens new ones: the last words of a gateway that drains still go out.
     `on_refusal` is called when Slack refuses the token."""
@@ -73,9 +73,9 @@ class Wire:
         if left > 0:
             raise RateLimited(left)
         try:
-            async with self._lent():
+            async with self._lend_session():
                 with _told_apart():
-                    client, given = self._opened_client(), dict(arguments)
+                    client, given = self._open_client(), dict(arguments)
                     if form:
                         answer = await client.api_call(method, data=given)
                     else:
@@ -98,9 +98,9 @@ class Wire:
 
     async def open_socket(self, app_token: str) -> str:
         """The URL of a Socket Mode connection, for one use."""
-        async with self._lent():
+        async with self._lend_session():
             with _told_apart():
-                answer = await self._opened_client().apps_connections_open(app_token=app_token)
+                answer = await self._open_client().apps_connections_open(app_token=app_token)
         url = answer.get("url")
         if not isinstance(url, str):
             raise Ambiguous("apps.connections.open names no URL")
@@ -109,7 +109,7 @@ class Wire:
     @asynccontextmanager
     async def socket(self, url: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """The websocket at `url`; errors in making it as of calls."""
-        async with self._lent() as session:
+        async with self._lend_session() as session:
             with _told_apart():
                 socket = await session.ws_connect(url, heartbeat=HEARTBEAT, max_msg_size=1 << 24)
             try:
@@ -120,7 +120,7 @@ class Wire:
     async def upload(self, url: str, content: BinaryIO) -> None:
         """Give the bytes to where files.getUploadURLExternal said."""
         timeout = aiohttp.ClientTimeout(total=UPLOAD_TIMEOUT, connect=CONNECT_TIMEOUT)
-        async with self._lent() as session:
+        async with self._lend_session() as session:
             with _told_apart():
                 async with session.post(url, data=content, timeout=timeout) as answer:
                     status = answer.status
@@ -136,7 +136,7 @@ class Wire:
             raise Rejected("the file is not kept by Slack")
         headers = {"Authorization": f"Bearer {self._token}"}
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
-        async with self._lent() as session:
+        async with self._lend_session() as session:
             with _told_apart():
                 async with session.get(
                     url, headers=headers, timeout=timeout, allow_redirects=False
@@ -152,7 +152,7 @@ class Wire:
         self._closing = True
         await self._close_if_idle()
 
-    def _opened_client(self) -> AsyncWebClient:
+    def _open_client(self) -> AsyncWebClient:
         if self._client is None:
             self._client = AsyncWebClient(
                 token=self._token,
@@ -169,7 +169,7 @@ class Wire:
             await session.close()
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def _lend_session(self) -> AsyncIterator[aiohttp.ClientSession]:
         if self._session is None:
             self._closing = False
             self._session = aiohttp.ClientSession(

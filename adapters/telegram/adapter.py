@@ -14,16 +14,16 @@ from telegram.error import BadRequest as Refused
 from telegram.error import ChatMigrated, InvalidToken, NetworkError, TelegramError
 
 from adapters.telegram.files import (
-    MOST_FETCHED,
+    MAX_FETCHED,
     PHOTO,
     as_documents,
     caption_of,
     download,
-    opened,
+    open_sources,
     sources_of,
 )
-from adapters.telegram.payloads import Source
-from adapters.telegram.receive import Commands, Receiver
+from adapters.telegram.payloads import TelegramUpload
+from adapters.telegram.receive import TelegramCommands, TelegramReceiver
 from adapters.telegram.render import render, render_draft
 from adapters.telegram.transport import AiohttpRequest, Flood, NotSent, RawBot
 from gateway import clock
@@ -49,8 +49,8 @@ GONE = re.compile(r"message to edit not found|message_id_invalid", re.IGNORECASE
 """What a 400 says to an edit when the message was deleted."""
 RECENT_METHODS = ("sendRichMessage", "sendMessageDraft", "sendRichMessageDraft")
 """Methods to which a server that is older than them answers 404: the token may be good."""
-MOST_TOLD = 200
-MOST_REFUSED = 64
+MAX_TOLD = 200
+MAX_REFUSED = 64
 EYES = [{"type": "emoji", "emoji": "👀"}]
 
 
@@ -75,7 +75,7 @@ class TelegramAdapter:
         api_base_url: str = "https://api.telegram.org",
         webhook_url: str = "",
         webhook_secret: str = "",
-        commands: Commands | None = None,
+        commands: TelegramCommands | None = None,
         outputs: Path | None = None,
     ) -> None:
         _check_webhook(webhook_url, webhook_secret)
@@ -90,12 +90,12 @@ class TelegramAdapter:
             token, base_url=f"{base}/bot", request=self._wire, get_updates_request=self._wire
         )
         webhook = (webhook_url, webhook_secret) if webhook_url else None
-        self._receiver = Receiver(self._bot, self._touch, webhook, commands)
+        self._receiver = TelegramReceiver(self._bot, self._touch, webhook, commands)
         self._hooked = webhook is not None
         self._outputs = outputs
         self._draft_failed = False
         self._token_refused = False
-        self._refused: deque[str] = deque(maxlen=MOST_REFUSED)
+        self._refused: deque[str] = deque(maxlen=MAX_REFUSED)
 
     @property
     def routes(self) -> Sequence[web.AbstractRouteDef]:
@@ -132,11 +132,11 @@ class TelegramAdapter:
         data = _body(payload) | _where(conversation)
         method = str(data.pop("method"))
         if files := sources_of(data):
-            answer = await self._uploaded(method, data, files)
+            answer = await self._call_with_files(method, data, files)
         elif "rich_message" in data:
-            answer = await self._enriched(method, data, payload)
+            answer = await self._call_rich(method, data, payload)
         else:
-            answer = await self._formatted(method, data)
+            answer = await self._call_formatted(method, data)
         message = answer[0] if isinstance(answer, list) and answer else answer
         number = message.get("message_id") if isinstance(message, dict) else None
         if not isinstance(number, int):
@@ -157,9 +157,9 @@ class TelegramAdapter:
                 where = _message(conversation, native)
                 await self._call("editMessageCaption", where | caption_of(data))
             elif "rich_message" in data:
-                await self._enriched("editMessageText", data, payload)
+                await self._call_rich("editMessageText", data, payload)
             else:
-                await self._formatted("editMessageText", data)
+                await self._call_formatted("editMessageText", data)
         except Rejected as error:
             if "message is not modified" not in str(error).lower():
                 raise
@@ -189,7 +189,7 @@ class TelegramAdapter:
         """A press too old to be answered is let go."""
         data: dict[str, object] = {"callback_query_id": press}
         if text:
-            shown = text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 1]}…"
+            shown = text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
             data |= {"text": shown, "show_alert": True}
         try:
             await self._call("answerCallbackQuery", data)
@@ -211,7 +211,7 @@ class TelegramAdapter:
         size = file.get("file_size") if isinstance(file, dict) else None
         if not isinstance(path, str) or not path:
             raise Rejected("Telegram does not hand out this file")
-        if max(attachment.size, size if isinstance(size, int) else 0) > MOST_FETCHED:
+        if max(attachment.size, size if isinstance(size, int) else 0) > MAX_FETCHED:
             raise Rejected("the file is larger than 20 MB")
         try:
             await download(self._wire, f"{self._files}/{quote(path)}", to)
@@ -220,7 +220,7 @@ class TelegramAdapter:
         except TelegramError as error:
             raise Unsent(error.message) from None  # a download may be made again
 
-    async def _enriched(self, method: str, data: dict[str, object], payload: bytes) -> object:
+    async def _call_rich(self, method: str, data: dict[str, object], payload: bytes) -> object:
         """`_call` of a rich message. One that is refused was not sent: Unsent makes the outbox
         render its view again, now without."""
         try:
@@ -238,8 +238,8 @@ class TelegramAdapter:
             log.warning("telegram_rich_refused", extra={"error": str(error)})
             raise Unsent(f"refused as a rich message: {error}") from None
 
-    async def _uploaded(
-        self, method: str, data: dict[str, object], files: Mapping[str, Source]
+    async def _call_with_files(
+        self, method: str, data: dict[str, object], files: Mapping[str, TelegramUpload]
     ) -> object:
         """`_call` with files; pictures that cannot be shown as photos go as documents."""
         try:
@@ -251,7 +251,7 @@ class TelegramAdapter:
             log.info("telegram_photo_refused", extra={"error": str(error)})
         return await self._call(*as_documents(data, files))
 
-    async def _formatted(self, method: str, data: dict[str, object]) -> object:
+    async def _call_formatted(self, method: str, data: dict[str, object]) -> object:
         """`_call`; text whose formatting Telegram refuses is sent bare rather than lost."""
         try:
             return await self._call(method, data)
@@ -262,7 +262,10 @@ class TelegramAdapter:
         return await self._call(method, {k: v for k, v in data.items() if k != "entities"})
 
     async def _call(
-        self, method: str, data: dict[str, object], files: Mapping[str, Source] | None = None
+        self,
+        method: str,
+        data: dict[str, object],
+        files: Mapping[str, TelegramUpload] | None = None,
     ) -> object:
         try:
             try:
@@ -273,10 +276,10 @@ class TelegramAdapter:
             raise self._decision(error, method) from None
 
     async def _once(
-        self, method: str, data: dict[str, object], files: Mapping[str, Source] | None
+        self, method: str, data: dict[str, object], files: Mapping[str, TelegramUpload] | None
     ) -> object:
         if files:
-            async with opened(files, self._outputs) as parts:
+            async with open_sources(files, self._outputs) as parts:
                 answer = await self._bot.call(method, data | parts)
         else:
             answer = await self._bot.call(method, data)

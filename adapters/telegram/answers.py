@@ -11,19 +11,19 @@ from adapters.telegram.blocks import Block, Span, fits, of_markdown, paragraph, 
 from adapters.telegram.entities import (
     LIMIT,
     MARKED,
-    MOST_ENTITIES,
+    MAX_ENTITIES,
     Marked,
     cut,
-    hushed,
-    joined,
+    hush_mentions,
+    join_texts,
     one_markdown,
     parts,
-    styled,
+    style_text,
     texts_of,
 )
 from adapters.telegram.payloads import (
     Medium,
-    Source,
+    TelegramUpload,
     Upload,
     message,
     messages,
@@ -31,39 +31,39 @@ from adapters.telegram.payloads import (
     upload,
 )
 from gateway.texts import say
-from gateway.views import Media, MediaFile, Reply, Report
+from gateway.views import Media, MediaFile, ReplyView, ReportView
 
-MOST_MESSAGES = 5
+MAX_MESSAGES = 5
 BEGINNING = 2
-"""An answer of more than MOST_MESSAGES comes as this many and a file."""
+"""An answer of more than MAX_MESSAGES comes as this many and a file."""
 
 CAPTION = 1024
-MOST_FILE = 50 << 20
-MOST_PHOTO = 10 << 20
+MAX_FILE = 50 << 20
+MAX_PHOTO = 10 << 20
 ALBUM = 10
 PHOTOS = ("image/png", "image/jpeg", "image/webp")
 
 
-def reply(view: Reply, *, rich: bool) -> tuple[bytes, ...]:
+def reply(view: ReplyView, *, rich: bool) -> tuple[bytes, ...]:
     """The answer in parts. While it grows no more is shown than will surely stay a message."""
     text = view.text
     if len(text) <= LIMIT // 2 and not view.note and not MARKED.search(text):
         return messages([Marked(text.strip())])  # most answers
     shown = list(_parts(text, rich=rich))
-    if len(shown) > MOST_MESSAGES:
+    if len(shown) > MAX_MESSAGES:
         document = (
             () if view.state == "streaming" else (_document(text, "answer.md", view.language),)
         )
-        return (*_encoded(shown[:BEGINNING]), *document, *messages(_note(view.note)))
+        return (*_encode_payloads(shown[:BEGINNING]), *document, *messages(_note(view.note)))
     if view.state == "streaming":
         shown = shown[:BEGINNING]
-    return _encoded(_with_note(shown, view.note))
+    return _encode_payloads(_with_note(shown, view.note))
 
 
-def report(view: Report, *, rich: bool) -> tuple[bytes, ...]:
+def report(view: ReportView, *, rich: bool) -> tuple[bytes, ...]:
     """As a reply, under its title."""
     title = " ".join(view.title.split())
-    if rich and len(view.text) < 2 * MOST_MESSAGES * LIMIT:
+    if rich and len(view.text) < 2 * MAX_MESSAGES * LIMIT:
         blocks = (
             *((Block(type="heading", text=title, size=3),) if title else ()),
             *of_markdown(view.text),
@@ -72,35 +72,35 @@ def report(view: Report, *, rich: bool) -> tuple[bytes, ...]:
         if fits(blocks):
             return (rich_message(blocks),)
     shown: list[Marked | tuple[Block, ...]] = [*_parts(view.text, rich=False)]
-    head = cut(styled(title, "bold"))
+    head = cut(style_text(title, "bold"))
     whole = shown
-    if len(shown) > MOST_MESSAGES:
+    if len(shown) > MAX_MESSAGES:
         shown = shown[:BEGINNING]
     first = shown[0] if shown and isinstance(shown[0], Marked) else Marked("")
-    opened = joined([*head[-1:], first], "\n\n")
+    opened = join_texts([*head[-1:], first], "\n\n")
     shown = [opened, *shown[1:]] if opened.size <= LIMIT else [*head, *shown]
-    if len(whole) <= MOST_MESSAGES:
-        return _encoded(_with_note(shown, view.note))
+    if len(whole) <= MAX_MESSAGES:
+        return _encode_payloads(_with_note(shown, view.note))
     document = _document(view.text, "report.md", view.language)
-    return (*_encoded(shown), document, *messages(_note(view.note)))
+    return (*_encode_payloads(shown), document, *messages(_note(view.note)))
 
 
 def media(view: Media) -> tuple[bytes, ...]:
     """The caption with the first file; pictures and other files in albums of their kind."""
-    small = [file for file in view.files if file.size <= MOST_FILE]
-    large = [file for file in view.files if file.size > MOST_FILE]
+    small = [file for file in view.files if file.size <= MAX_FILE]
+    large = [file for file in view.files if file.size > MAX_FILE]
     caption = one_markdown(view.caption.strip())
     above: tuple[bytes, ...] = ()
     if caption.size > CAPTION or not small:
         above, caption = messages(cut(caption)), Marked("")
-    caption = hushed(caption)
+    caption = hush_mentions(caption)
     calls = []
     for photos in (True, False):
         for album in _albums([file for file in small if _is_photo(file) == photos]):
             calls.append(_files(album, "photo" if photos else "document", caption))
             caption = Marked("")
     notes = [Marked("✕ " + _too_large(file, view.language)) for file in large]
-    return (*above, *calls, *messages(cut(joined(notes))))
+    return (*above, *calls, *messages(cut(join_texts(notes))))
 
 
 def _parts(text: str, *, rich: bool) -> Iterator[Marked | tuple[Block, ...]]:
@@ -127,17 +127,17 @@ def _with_note(
         return shown
     last = shown[-1] if shown else Marked("")
     if isinstance(last, Marked):
-        ended = joined([last, *_note(note)], "\n\n")
+        ended = join_texts([last, *_note(note)], "\n\n")
         return [*shown[:-1], ended] if ended.size <= LIMIT else [*shown, *_note(note)]
     ended_rich = (*last, paragraph(Span(type="italic", text=note)))
     return [*shown[:-1], ended_rich] if fits(ended_rich) else [*shown, *_note(note)]
 
 
 def _note(note: str) -> list[Marked]:
-    return [styled(note, "italic")] if note else []
+    return [style_text(note, "italic")] if note else []
 
 
-def _encoded(shown: Sequence[Marked | tuple[Block, ...]]) -> tuple[bytes, ...]:
+def _encode_payloads(shown: Sequence[Marked | tuple[Block, ...]]) -> tuple[bytes, ...]:
     return tuple(
         message(one) if isinstance(one, Marked) else rich_message(one)
         for one in shown
@@ -146,21 +146,21 @@ def _encoded(shown: Sequence[Marked | tuple[Block, ...]]) -> tuple[bytes, ...]:
 
 
 def _document(text: str, name: str, language: str) -> bytes:
-    source = Source(name=name, mime="text/markdown", text=text)
+    source = TelegramUpload(name=name, mime="text/markdown", text=text)
     caption = say("whole_in_file", language)
     return upload(Upload(method="sendDocument", caption=caption, files={"document": source}))
 
 
 def _is_photo(file: MediaFile) -> bool:
     """A GIF sent as a document moves, as a photo it does not."""
-    return file.mime in PHOTOS and file.size <= MOST_PHOTO
+    return file.mime in PHOTOS and file.size <= MAX_PHOTO
 
 
 def _albums(files: Sequence[MediaFile]) -> Iterator[list[MediaFile]]:
     """Groups of at most ten files that one call can carry."""
     album: list[MediaFile] = []
     for file in files:
-        if len(album) == ALBUM or sum(one.size for one in album) + file.size > MOST_FILE:
+        if len(album) == ALBUM or sum(one.size for one in album) + file.size > MAX_FILE:
             yield album
             album = []
         album.append(file)
@@ -169,8 +169,8 @@ def _albums(files: Sequence[MediaFile]) -> Iterator[list[MediaFile]]:
 
 
 def _files(album: Sequence[MediaFile], kind: str, caption: Marked) -> bytes:
-    sources = [Source(name=file.name, mime=file.mime, ref=file.ref) for file in album]
-    text, entities = caption.text, caption.entities[:MOST_ENTITIES]
+    sources = [TelegramUpload(name=file.name, mime=file.mime, ref=file.ref) for file in album]
+    text, entities = caption.text, caption.entities[:MAX_ENTITIES]
     if len(sources) == 1:
         method = "sendPhoto" if kind == "photo" else "sendDocument"
         one = Upload(
@@ -191,5 +191,5 @@ def _files(album: Sequence[MediaFile], kind: str, caption: Marked) -> bytes:
 
 
 def _too_large(file: MediaFile, language: str) -> str:
-    size, most = file.size >> 20, MOST_FILE >> 20
+    size, most = file.size >> 20, MAX_FILE >> 20
     return say("file_too_large", language, name=file.name[:100], size=size, most=most)

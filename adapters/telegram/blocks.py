@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
-MOST_CHARACTERS, MOST_BLOCKS, MOST_DEPTH, MOST_COLUMNS = 32_768, 500, 16, 20
+MAX_CHARACTERS, MAX_BLOCKS, MAX_DEPTH, MAX_COLUMNS = 32_768, 500, 16, 20
 """Telegram's limits; blocks count list items and table rows."""
 
 TABLE = re.compile(
@@ -50,7 +50,7 @@ class Cell(Struct, frozen=True, kw_only=True, omit_defaults=True):
     valign: str
 
 
-class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ListItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An InputRichBlockListItem. `value` numbers it, 0 in a list without numbers."""
 
     blocks: "tuple[Block, ...]"
@@ -69,7 +69,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str = ""
     summary: RichText = ""
     blocks: "tuple[Block, ...]" = ()
-    items: tuple[Item, ...] = ()
+    items: tuple[ListItem, ...] = ()
     cells: tuple[tuple[Cell, ...], ...] = ()
     is_bordered: bool = False
 
@@ -103,10 +103,10 @@ def fits(blocks: Sequence[Block]) -> bool:
     """Telegram takes `blocks` in one message."""
     characters, count, depth, columns = _size(blocks)
     return (
-        0 < characters <= MOST_CHARACTERS
-        and count <= MOST_BLOCKS
-        and depth <= MOST_DEPTH
-        and columns <= MOST_COLUMNS
+        0 < characters <= MAX_CHARACTERS
+        and count <= MAX_BLOCKS
+        and depth <= MAX_DEPTH
+        and columns <= MAX_COLUMNS
     )
 
 
@@ -209,7 +209,7 @@ def _block(node: "SyntaxTreeNode") -> Block | None:
     return paragraph(text) if text else None
 
 
-def _items(node: "SyntaxTreeNode") -> Iterator[Item]:
+def _items(node: "SyntaxTreeNode") -> Iterator[ListItem]:
     ordered = node.type == "ordered_list"
     first = int(node.attrs.get("start", 1)) if ordered else 0
     for number, child in enumerate(node.children, first):
@@ -217,7 +217,7 @@ def _items(node: "SyntaxTreeNode") -> Iterator[Item]:
         checked = CHECKS.get(_start(blocks[0].text))
         if checked is not None:
             blocks = (paragraph(_without(blocks[0].text, 4) or "\u00a0"), *blocks[1:])
-        yield Item(
+        yield ListItem(
             blocks=blocks,
             has_checkbox=checked is not None,
             is_checked=checked is True,
@@ -274,7 +274,7 @@ def _pieces(node: "SyntaxTreeNode") -> Iterator[RichText]:
             for child in node.children:
                 yield from _pieces(child)
         case "text" | "html_inline":
-            yield from _linked(node.content)
+            yield from _link_addresses(node.content)
         case "softbreak" | "hardbreak":
             yield "\n"
         case "code_inline":
@@ -297,7 +297,7 @@ def _link(node: "SyntaxTreeNode") -> Iterator[RichText]:
     yield Span(type="url", text=_bare(text), url=url) if WEB.fullmatch(url) else text
 
 
-def _linked(text: str) -> Iterator[RichText]:
+def _link_addresses(text: str) -> Iterator[RichText]:
     """Plain text; only web addresses in it become links, since nothing else is detected."""
     at = 0
     for found in ADDRESS.finditer(text) if "://" in text else ():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from telegramify_markdown import MessageEntity, RenderConfig
 
 LIMIT = 4096
-MOST_ENTITIES = 100
+MAX_ENTITIES = 100
 
 MARKED = re.compile(r"[*_`~|<>\[\]&\\$]|^(?: {4}|\t| *[-+=#])", re.MULTILINE)
 """Text without any of these means the same with and without conversion."""
@@ -65,14 +65,14 @@ class Marked(msgspec.Struct, frozen=True):
         return utf16(self.text)
 
 
-def styled(text: str, kind: str, language: str = "") -> Marked:
+def style_text(text: str, kind: str, language: str = "") -> Marked:
     """`text` under one entity."""
     if not text.strip():
         return Marked(text)
     return Marked(text, (Entity(type=kind, offset=0, length=utf16(text), language=language),))
 
 
-def joined(pieces: list[Marked], between: str = "\n") -> Marked:
+def join_texts(pieces: list[Marked], between: str = "\n") -> Marked:
     """`pieces` that hold anything, in one text."""
     whole = Marked("")
     for piece in pieces:
@@ -81,7 +81,7 @@ def joined(pieces: list[Marked], between: str = "\n") -> Marked:
     return whole
 
 
-def hushed(marked: Marked) -> Marked:
+def hush_mentions(marked: Marked) -> Marked:
     """`marked` with its @names as code, so that they are shown and ping nobody."""
     if "@" not in marked.text:
         return marked
@@ -93,7 +93,7 @@ def hushed(marked: Marked) -> Marked:
             added.append(Entity(type="code", offset=offset, length=length))
     if not added:
         return marked
-    room = [*added, *marked.entities][:MOST_ENTITIES]
+    room = [*added, *marked.entities][:MAX_ENTITIES]
     return Marked(marked.text, tuple(sorted(room, key=lambda e: (e.offset, -e.length))))
 
 
@@ -112,28 +112,28 @@ def parts(markdown: str) -> list[str]:
 
 def texts_of(part: str) -> list[Marked]:
     """One part converted: mostly one text, more where its tables grow."""
-    return cut(_converted(part))
+    return cut(_convert_markdown(part))
 
 
 def one_markdown(markdown: str) -> Marked:
     """`markdown` as one text, however long."""
-    return _converted(markdown) if MARKED.search(markdown) else Marked(markdown.strip())
+    return _convert_markdown(markdown) if MARKED.search(markdown) else Marked(markdown.strip())
 
 
 def cut(rich: Marked) -> list[Marked]:
     """`rich` in texts within the limit, at line borders; entities go on in the next text."""
     if rich.size <= LIMIT:
-        return [Marked(rich.text, rich.entities[:MOST_ENTITIES])] if rich.text.strip() else []
+        return [Marked(rich.text, rich.entities[:MAX_ENTITIES])] if rich.text.strip() else []
     from telegramify_markdown import MessageEntity, split_entities
 
     entities = [MessageEntity(**msgspec.to_builtins(entity)) for entity in rich.entities]
     return [
-        Marked(text, tuple(_kept(found, LIMIT))[:MOST_ENTITIES])
+        Marked(text, tuple(_filter_entities(found, LIMIT))[:MAX_ENTITIES])
         for text, found in split_entities(rich.text, entities, LIMIT)
     ]
 
 
-def _converted(markdown: str) -> Marked:
+def _convert_markdown(markdown: str) -> Marked:
     from telegramify_markdown import convert
 
     guarded = SPOILERS.sub(
@@ -141,10 +141,10 @@ def _converted(markdown: str) -> Marked:
     )
     text, entities = convert(guarded, config=_looks())
     shown = text.rstrip().translate(RESTORE)
-    return Marked(shown, tuple(_kept(entities, utf16(shown))))
+    return Marked(shown, tuple(_filter_entities(entities, utf16(shown))))
 
 
-def _kept(entities: "list[MessageEntity]", size: int) -> list[Entity]:
+def _filter_entities(entities: "list[MessageEntity]", size: int) -> list[Entity]:
     """Within `size` units; without what could ping a person, and links Telegram would refuse."""
     kept = []
     for entity in entities:

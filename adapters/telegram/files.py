@@ -10,12 +10,12 @@ from typing import BinaryIO
 import msgspec
 from telegram import InputFile
 
-from adapters.outputs import kept_copy
-from adapters.telegram.payloads import Source
+from adapters.outputs import find_copy
+from adapters.telegram.payloads import TelegramUpload
 from adapters.telegram.transport import AiohttpRequest
 from gateway.errors import Rejected
 
-MOST_FETCHED = 20 << 20
+MAX_FETCHED = 20 << 20
 NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff/\\]")
 """What a file's name on the wire must not hold."""
 PHOTO = re.compile(r"photo|image|dimensions", re.IGNORECASE)
@@ -28,14 +28,14 @@ async def download(wire: AiohttpRequest, url: str, to: BinaryIO) -> None:
     async with wire.download(url) as chunks:
         async for chunk in chunks:
             taken += len(chunk)
-            if taken > MOST_FETCHED:
+            if taken > MAX_FETCHED:
                 raise Rejected("the file is larger than 20 MB")
             to.write(chunk)
 
 
 @asynccontextmanager
-async def opened(
-    sources: Mapping[str, Source], outputs: Path | None
+async def open_sources(
+    sources: Mapping[str, TelegramUpload], outputs: Path | None
 ) -> AsyncIterator[dict[str, InputFile]]:
     """`sources` ready to be uploaded under their names. Rejected if a kept copy is not there."""
     async with AsyncExitStack() as stack:
@@ -53,9 +53,9 @@ async def opened(
         yield parts
 
 
-def sources_of(data: dict[str, object]) -> dict[str, Source]:
+def sources_of(data: dict[str, object]) -> dict[str, TelegramUpload]:
     """The files that a payload names, taken out of it."""
-    return msgspec.convert(data.pop("files", {}), dict[str, Source])
+    return msgspec.convert(data.pop("files", {}), dict[str, TelegramUpload])
 
 
 def caption_of(data: Mapping[str, object]) -> dict[str, object]:
@@ -67,8 +67,8 @@ def caption_of(data: Mapping[str, object]) -> dict[str, object]:
 
 
 def as_documents(
-    data: Mapping[str, object], sources: Mapping[str, Source]
-) -> tuple[str, dict[str, object], dict[str, Source]]:
+    data: Mapping[str, object], sources: Mapping[str, TelegramUpload]
+) -> tuple[str, dict[str, object], dict[str, TelegramUpload]]:
     """(method, data, files) that send as files what is no photo to Telegram."""
     media = data.get("media")
     if isinstance(media, list):
@@ -77,8 +77,8 @@ def as_documents(
     return "sendDocument", dict(data), {"document": next(iter(sources.values()))}
 
 
-def _open(source: Source, outputs: Path | None) -> BinaryIO:
-    path = kept_copy(outputs, source.ref, source.name)
+def _open(source: TelegramUpload, outputs: Path | None) -> BinaryIO:
+    path = find_copy(outputs, source.ref, source.name)
     try:
         return path.open("rb")
     except OSError:

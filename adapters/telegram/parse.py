@@ -28,23 +28,23 @@ FILES = (
     ("video", "video.mp4", "video/mp4"),
     ("video_note", "video.mp4", "video/mp4"),
 )
-MOST_DEPTH = 20
+MAX_DEPTH = 20
 """Of a rich message; Telegram's own limit is 16."""
 NOTHING: Json = {}
 
 
-class Me(Struct, frozen=True, kw_only=True):
+class TelegramBot(Struct, frozen=True, kw_only=True):
     """The bot itself, as getMe tells."""
 
     id: int
     username: str = ""
 
 
-def read_me(user: object) -> Me | None:
+def read_me(user: object) -> TelegramBot | None:
     """Me from getMe's answer, None if it is none."""
     found = _map(user)
     number = _int(found.get("id"))
-    return Me(id=number, username=_str(found.get("username"))) if number else None
+    return TelegramBot(id=number, username=_str(found.get("username"))) if number else None
 
 
 def update_id(update: object) -> int:
@@ -52,21 +52,21 @@ def update_id(update: object) -> int:
     return _int(_map(update).get("update_id"), -1)
 
 
-def parse(update: Json, me: Me) -> Inbound | None:
+def parse(update: Json, me: TelegramBot) -> Inbound | None:
     """What `update` says to the agent; None if nothing."""
     event = f"u{update_id(update)}"
     if message := _map(update.get("message")):
         return _message(message, me, event)
     if message := _map(update.get("edited_message")):
-        return _edited(message, me, event)
+        return _parse_edit(message, me, event)
     if press := _map(update.get("callback_query")):
-        return _pressed(press, me, event)
+        return _parse_press(press, me, event)
     if stopped := _map(update.get("stopped_message_generation")):
-        return _stopped(stopped, me, event)
+        return _parse_stop(stopped, me, event)
     return None
 
 
-def _message(message: Json, me: Me, event: str) -> Inbound | None:
+def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
     conversation, sender = _where(message, me), _sender(message)
     if conversation is None or sender is None:
         return None
@@ -97,13 +97,13 @@ def _message(message: Json, me: Me, event: str) -> Inbound | None:
         reply_to=quote,
         addressed=conversation.private
         or (quote is not None and quote.mine)
-        or _mentioned(message, me),
+        or _is_mentioned(message, me),
         at=float(_int(message.get("date"))),
         album=_str(message.get("media_group_id")),
     )
 
 
-def _edited(message: Json, me: Me, event: str) -> Inbound | None:
+def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
     conversation, sender, text = _where(message, me), _sender(message), _text(message)
     if conversation is None or sender is None or not text:
         return None
@@ -113,7 +113,7 @@ def _edited(message: Json, me: Me, event: str) -> Inbound | None:
     )
 
 
-def _pressed(press: Json, me: Me, event: str) -> Inbound | None:
+def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
     message, data = _map(press.get("message")), _str(press.get("data"))
     conversation, sender = _where(message, me), _sender(press)
     if conversation is None or sender is None or not data:
@@ -128,7 +128,7 @@ def _pressed(press: Json, me: Me, event: str) -> Inbound | None:
     )
 
 
-def _stopped(stopped: Json, me: Me, event: str) -> Inbound | None:
+def _parse_stop(stopped: Json, me: TelegramBot, event: str) -> Inbound | None:
     """The update names no person; drafts exist in private chats only, where chat and person
     have one id."""
     chat = _map(stopped.get("chat"))
@@ -139,7 +139,7 @@ def _stopped(stopped: Json, me: Me, event: str) -> Inbound | None:
     return StopPressed(conversation=conversation, sender=_person(chat), event=event)
 
 
-def _where(message: Json, me: Me) -> Conversation | None:
+def _where(message: Json, me: TelegramBot) -> Conversation | None:
     chat = _map(message.get("chat"))
     number = _int(chat.get("id"))
     if not number:
@@ -193,7 +193,7 @@ def _text(message: Json) -> str:
 
 def _lines(block: Json, depth: int = 0) -> Iterator[str]:
     """What one reads in a rich message, which has no text of its own."""
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         return
     for field in ("summary", "text"):
         if line := _plain(block.get(field), depth):
@@ -209,7 +209,7 @@ def _lines(block: Json, depth: int = 0) -> Iterator[str]:
 
 
 def _plain(text: object, depth: int) -> str:
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         return ""
     if isinstance(text, list):
         return "".join(_plain(one, depth + 1) for one in text)
@@ -242,7 +242,7 @@ def _attachment(file: Json, name: str, mime: str, *, voice: bool = False) -> Ite
         )
 
 
-def _quote(message: Json, me: Me) -> Quote | None:
+def _quote(message: Json, me: TelegramBot) -> Quote | None:
     part = _str(_map(message.get("quote")).get("text"))
     if replied := _map(message.get("reply_to_message")):
         if "forum_topic_created" in replied:  # every message of a topic replies to its opening
@@ -265,7 +265,7 @@ def _quote(message: Json, me: Me) -> Quote | None:
     return None
 
 
-def _mentioned(message: Json, me: Me) -> bool:
+def _is_mentioned(message: Json, me: TelegramBot) -> bool:
     for text_field, field in (("text", "entities"), ("caption", "caption_entities")):
         entities = message.get(field)
         if not isinstance(entities, list):

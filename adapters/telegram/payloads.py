@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from adapters.telegram.blocks import Block
-from adapters.telegram.entities import MOST_ENTITIES, Entity, Marked, hushed
+from adapters.telegram.entities import MAX_ENTITIES, Entity, Marked, hush_mentions
 from gateway.views import Button
 
 STYLES = {"plain": "", "good": "success", "bad": "danger"}
 NARROW = 18
 """Two buttons share a row when both labels are at most this long."""
-MOST_BUTTONS = 100
+MAX_BUTTONS = 100
 
 
 class _Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,7 +61,7 @@ class _RichMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     reply_markup: Markup = None
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TelegramUpload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is uploaded: a kept copy by `ref`, or `text`."""
 
     name: str
@@ -86,7 +86,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     caption: str = ""
     caption_entities: tuple[Entity, ...] = ()
     media: tuple[Medium, ...] = ()
-    files: dict[str, Source]
+    files: dict[str, TelegramUpload]
 
 
 _NO_PREVIEW = _Preview(True)
@@ -106,12 +106,12 @@ def messages(
 
 def message(marked: Marked, markup: Markup = None, *, quiet: bool = False) -> bytes:
     """One sendMessage; a `quiet` one rings nowhere."""
-    marked = hushed(marked)
+    marked = hush_mentions(marked)
     return _ENCODER.encode(
         _Message(
             method="sendMessage",
             text=marked.text,
-            entities=marked.entities[:MOST_ENTITIES],
+            entities=marked.entities[:MAX_ENTITIES],
             link_preview_options=_NO_PREVIEW,
             reply_markup=markup,
             disable_notification=quiet,
@@ -135,7 +135,7 @@ def upload(call: Upload) -> bytes:
 def keyboard(buttons: Sequence[Button]) -> Keyboard | None:
     """Rows of one or two buttons; None without any."""
     rows: list[tuple[_Key, ...]] = []
-    for button in buttons[:MOST_BUTTONS]:
+    for button in buttons[:MAX_BUTTONS]:
         key = _Key(text=button.label, callback_data=button.token, style=STYLES[button.style])
         last = rows[-1] if rows else ()
         if len(last) == 1 and max(len(last[0].text), len(key.text)) <= NARROW:

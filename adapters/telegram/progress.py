@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from adapters.telegram.blocks import (
     Block,
-    Item,
+    ListItem,
     RichText,
     Span,
     bold,
@@ -20,7 +20,7 @@ from adapters.telegram.blocks import (
     of_markdown,
     paragraph,
 )
-from adapters.telegram.entities import LIMIT, Marked, joined, one_markdown, styled
+from adapters.telegram.entities import LIMIT, Marked, join_texts, one_markdown, style_text
 from adapters.telegram.payloads import keyboard, messages, rich_message
 from adapters.words import LINE_WORDS
 from gateway.texts import say
@@ -88,18 +88,18 @@ def _activity_text(view: Activity) -> Marked:
     while first and room >= lines[first - 1].size + 1:
         first -= 1
         room -= lines[first].size + 1
-    return joined([words, Marked(_earlier(first, view.language)), *lines[first:]])
+    return join_texts([words, Marked(_earlier(first, view.language)), *lines[first:]])
 
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> Marked:
-    summary = styled(clip(" ".join(line.summary.split()), SUMMARY, language), "code")
+    summary = style_text(clip(" ".join(line.summary.split()), SUMMARY, language), "code")
     marked = Marked(f"{LINE_MARKS[line.state]} {line.tool[:SUMMARY]}")
     if summary.text:
         marked = marked + " " + summary
     if word := LINE_WORDS.get(line.state):
         marked = marked + f" ({say(word, language)})"
     output = clip(line.output.strip(), OUTPUT, language) if shown else ""
-    return joined([marked, styled(output, "expandable_blockquote")])
+    return join_texts([marked, style_text(output, "expandable_blockquote")])
 
 
 def _activity_blocks(view: Activity) -> tuple[Block, ...]:
@@ -140,30 +140,30 @@ def _earlier(count: int, language: str) -> str:
 
 def _plan_text(view: PlanView) -> Marked:
     steps = [_step(n, step, view.language) for n, step in enumerate(view.steps, 1)]
-    title, outcome = styled(_title(view), "bold") + _count(view), _outcome(view)
+    title, outcome = style_text(_title(view), "bold") + _count(view), _outcome(view)
     room = LIMIT - title.size - outcome.size - 120
-    first, last = _window([step.size + 1 for step in steps], _ended(view.steps), room)
+    first, last = _window([step.size + 1 for step in steps], _count_ended(view.steps), room)
     shown = [
         Marked(_earlier(first, view.language)),
         *steps[first:last],
         Marked(_later(len(steps) - last, view.language)),
     ]
-    return joined([title, joined(shown), outcome], "\n\n")
+    return join_texts([title, join_texts(shown), outcome], "\n\n")
 
 
 def _step(number: int, step: PlanStep, language: str) -> Marked:
     words = one_markdown(clip(" ".join(step.text.split()), STEP, language))
     if step.state in ("running", "skipped"):
-        words = styled(words.text, "bold" if step.state == "running" else "strikethrough")
+        words = style_text(words.text, "bold" if step.state == "running" else "strikethrough")
     note = clip(" ".join(step.note.split()), NOTE, language)
     marked = Marked(f"{STEP_MARKS[step.state]} {number}. ") + words
-    return marked + " " + styled(f"({note})", "italic") if note else marked
+    return marked + " " + style_text(f"({note})", "italic") if note else marked
 
 
 def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
     items = [_item(n, step, view.language) for n, step in enumerate(view.steps, 1)]
     sizes = [max(RICH_STEP, characters(item.blocks[0].text)) for item in items]
-    first, last = _window(sizes, _ended(view.steps), RICH_PLAN)
+    first, last = _window(sizes, _count_ended(view.steps), RICH_PLAN)
     shown = tuple(items[first:last])
     around = (_earlier(first, view.language), _later(len(items) - last, view.language))
     before, after = ((paragraph(text),) if text else () for text in around)
@@ -177,7 +177,7 @@ def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
     )
 
 
-def _item(number: int, step: PlanStep, language: str) -> Item:
+def _item(number: int, step: PlanStep, language: str) -> ListItem:
     """A box that is ticked when the step is done; what a box cannot say stands beside it. The
     number is what its buttons and /todo call it."""
     words: RichText = inline(clip(" ".join(step.text.split()), STEP, language)) or step.id
@@ -192,7 +192,7 @@ def _item(number: int, step: PlanStep, language: str) -> Item:
             words = (f"{number}. ", words)
     note = clip(" ".join(step.note.split()), NOTE, language)
     text = (words, " ", Span(type="italic", text=f"({note})")) if note else words
-    return Item(blocks=(paragraph(text),), has_checkbox=True, is_checked=step.state == "done")
+    return ListItem(blocks=(paragraph(text),), has_checkbox=True, is_checked=step.state == "done")
 
 
 def _title(view: PlanView) -> str:
@@ -206,7 +206,7 @@ def _count(view: PlanView) -> str:
 
 
 def _outcome(view: PlanView) -> Marked:
-    return styled(clip(view.outcome.strip(), OUTCOME, view.language), "bold")
+    return style_text(clip(view.outcome.strip(), OUTCOME, view.language), "bold")
 
 
 def _later(count: int, language: str) -> str:
@@ -215,7 +215,7 @@ def _later(count: int, language: str) -> str:
     return say("later_one" if count == 1 else "later_many", language, n=count)
 
 
-def _ended(steps: Sequence[PlanStep]) -> int:
+def _count_ended(steps: Sequence[PlanStep]) -> int:
     """How many steps at the beginning have ended."""
     open_steps = (n for n, step in enumerate(steps) if step.state not in ENDED)
     return next(open_steps, len(steps))

@@ -13,7 +13,7 @@ from typing import Protocol
 from aiohttp import web
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 
-from adapters.telegram.parse import Me, parse, read_me, update_id
+from adapters.telegram.parse import TelegramBot, parse, read_me, update_id
 from adapters.telegram.transport import Flood, Lost, RawBot, decode
 from gateway import clock
 from gateway.errors import Rejected, StoreFailed
@@ -26,11 +26,11 @@ POLL = 30
 """Seconds a poll stays open; one that is silent for GRACE more is deaf, and made anew."""
 GRACE = 10
 BATCH = 100
-LEAST_PAUSE, MOST_PAUSE = 0.5, 15.0
+MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 CHECK_WEBHOOK = 60.0
 OLD_SECRET = 60.0
 """Seconds that the secret of a changed webhook is still taken."""
-MOST_BODY = 1 << 20
+MAX_BODY = 1 << 20
 LANGUAGES = ("", "de")
 """Of the command menu; "" is for everybody else, in English."""
 
@@ -39,7 +39,7 @@ STOP_UPDATE = "stopped_message_generation"  # Bot API 10.3
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
 
 
-class Commands(Protocol):
+class TelegramCommands(Protocol):
     """What the menu of commands is made of. `admins`: ids of people who get the long one."""
 
     admins: Sequence[str]
@@ -48,7 +48,7 @@ class Commands(Protocol):
         """(name, description) of each command."""
 
 
-class Receiver:
+class TelegramReceiver:
     """One bot's incoming side. `contact` is called at each proof that inbound is live."""
 
     def __init__(
@@ -56,14 +56,14 @@ class Receiver:
         bot: RawBot,
         contact: Callable[[], None],
         webhook: tuple[str, str] | None,
-        commands: Commands | None,
+        commands: TelegramCommands | None,
     ) -> None:
         self.stoppable = True
         self._bot = bot
         self._contact = contact
         self._webhook = webhook
         self._commands = commands
-        self._me: Me | None = None
+        self._me: TelegramBot | None = None
         self._accept: Accept | None = None
         self._offset = 0
         self._opened = False
@@ -109,7 +109,7 @@ class Receiver:
         if self._accept is None:
             return web.Response(status=503)
         self._contact()
-        batch = self._parsed([update])
+        batch = self._parse_batch([update])
         try:
             if batch:
                 await self._accept(batch)
@@ -126,7 +126,7 @@ class Receiver:
 
     async def _insist(self, step: Callable[[], Awaitable[None]]) -> None:
         """Make `step` again until it ends well, after pauses that double."""
-        pause = LEAST_PAUSE
+        pause = MIN_PAUSE
         while True:
             try:
                 return await step()
@@ -147,7 +147,7 @@ class Receiver:
             except Exception:  # the border: whatever accept raises, the updates stay and come again
                 log.exception("telegram_not_accepted", extra={"pause": pause})
             await clock.wait(pause)
-            pause = min(2 * pause, MOST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _doubt(self, error: TelegramError) -> None:
         """A server that refuses our list of updates may be too old for the stop button."""
@@ -167,7 +167,7 @@ class Receiver:
         question: dict[str, object] = {
             "timeout": seconds,
             "limit": BATCH,
-            "allowed_updates": self._allowed(),
+            "allowed_updates": self._list_updates(),
         }
         if self._offset:
             question["offset"] = self._offset
@@ -176,13 +176,13 @@ class Receiver:
         if not isinstance(updates, list) or newest < 0:
             raise Lost("getUpdates answers no updates")
         self._contact()
-        batch = self._parsed(updates)
+        batch = self._parse_batch(updates)
         if batch and self._accept is not None:
             await self._accept(batch)
         # After an empty answer nothing is left to confirm; a kept offset would swallow updates
         # when Telegram starts a new number range (after a quiet week).
         self._offset = newest + 1 if updates else 0
-        await self._opening()
+        await self._on_first_contact()
 
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")
@@ -193,11 +193,11 @@ class Receiver:
             asked: dict[str, object] = {
                 "url": url,
                 "secret_token": secret,
-                "allowed_updates": self._allowed(),
+                "allowed_updates": self._list_updates(),
             }
             await self._set_webhook(asked)
         self._contact()
-        await self._opening()
+        await self._on_first_contact()
 
     async def _set_webhook(self, asked: dict[str, object]) -> None:
         try:
@@ -206,7 +206,7 @@ class Receiver:
             self._rehook.set()  # getWebhookInfo does not tell the secret
             raise
 
-    async def _opening(self) -> None:
+    async def _on_first_contact(self) -> None:
         """Once, after the first contact: the menus of commands, which may fail."""
         if self._opened:
             return
@@ -238,10 +238,10 @@ class Receiver:
                 menu: dict[str, object] = {"commands": commands, "scope": scope}
                 yield menu | ({"language_code": language} if language else {})
 
-    def _allowed(self) -> list[str]:
+    def _list_updates(self) -> list[str]:
         return [*SURE_UPDATES, *((STOP_UPDATE,) if self.stoppable else ())]
 
-    def _parsed(self, updates: Sequence[object]) -> list[Inbound]:
+    def _parse_batch(self, updates: Sequence[object]) -> list[Inbound]:
         batch = []
         for update in updates:
             try:
@@ -256,11 +256,11 @@ class Receiver:
 
 async def _read(request: web.Request) -> bytes | None:
     """The body, None if it is too large; no more than that is held."""
-    if (request.content_length or 0) > MOST_BODY:
+    if (request.content_length or 0) > MAX_BODY:
         return None
     body = bytearray()
     async for chunk in request.content.iter_chunked(1 << 16):
         body += chunk
-        if len(body) > MOST_BODY:
+        if len(body) > MAX_BODY:
             return None
     return bytes(body)

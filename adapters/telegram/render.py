@@ -8,9 +8,16 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import laid_out, visible
+from adapters.calls import format_arguments, visible
 from adapters.telegram import answers, progress
-from adapters.telegram.entities import Marked, cut, from_markdown, joined, one_markdown, styled
+from adapters.telegram.entities import (
+    Marked,
+    cut,
+    from_markdown,
+    join_texts,
+    one_markdown,
+    style_text,
+)
 from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
 from adapters.words import RISKS
 from gateway.texts import say
@@ -26,9 +33,9 @@ from gateway.views import (
     Notice,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     View,
     show_doubt,
 )
@@ -42,7 +49,7 @@ def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show."""
     view = show_doubt(view)
     match view:
-        case Reply():
+        case ReplyView():
             return answers.reply(view, rich=rich)
         case Activity():
             return progress.activity(view, rich=rich)
@@ -55,15 +62,17 @@ def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
             return messages(card, _keyboard(view.buttons, view.state))
         case FormCard():
             card = cut(_card(view.text, view.state, view.outcome))
-            return messages(card, _asking(view.language) if view.state == "open" else None)
+            return messages(
+                card, _make_force_reply(view.language) if view.state == "open" else None
+            )
         case Media():
             return answers.media(view)
-        case Report():
+        case ReportView():
             return answers.report(view, rich=rich)
         case Notice():
             mark = Marked("✕ ") if view.tone == "error" else Marked("")
             return messages(cut(mark + one_markdown(view.text)), quiet=view.quiet)
-        case Said():
+        case SaidView():
             return ()
     assert_never(view)
 
@@ -84,21 +93,21 @@ def _approval(view: ApprovalCard) -> Marked:
     asker = say("asked_by", language, name=view.asker) if view.asker else ""
     offered = view.rule and view.state == "open"
     rule = say("always_covers", language, rule=visible(view.rule)) if offered else ""
-    return joined(
+    return join_texts(
         [
-            joined([styled(title, "bold"), Marked(asker)]),
+            join_texts([style_text(title, "bold"), Marked(asker)]),
             *(_proposal(line, language) for line in view.proposals),
             Marked(rule),
-            styled(view.outcome, "bold"),
+            style_text(view.outcome, "bold"),
         ],
         "\n\n",
     )
 
 
 def _proposal(line: ProposalLine, language: str) -> Marked:
-    return joined(
+    return join_texts(
         [
-            styled(visible(line.tool), "code") + f", {say(RISKS[line.risk], language)}",
+            style_text(visible(line.tool), "code") + f", {say(RISKS[line.risk], language)}",
             Marked(visible(line.reason)),
             _arguments(line.arguments),
             _detail(visible(line.detail.strip())),
@@ -108,17 +117,17 @@ def _proposal(line: ProposalLine, language: str) -> Marked:
 
 def _detail(words: str) -> Marked:
     """What has lines is a preview, shown as code; one line is a word on the call."""
-    return styled(words, "pre" if "\n" in words and len(words) <= PREVIEW else EXPANDABLE)
+    return style_text(words, "pre" if "\n" in words and len(words) <= PREVIEW else EXPANDABLE)
 
 
 def _arguments(arguments: str) -> Marked:
-    text = laid_out(arguments)
-    return styled(text, EXPANDABLE if len(text) > FOLDED else "pre")
+    text = format_arguments(arguments)
+    return style_text(text, EXPANDABLE if len(text) > FOLDED else "pre")
 
 
 def _card(text: str, state: CardState, outcome: str) -> Marked:
-    decided = styled(f"{CARD_MARKS[state]} {outcome}", "bold") if outcome else Marked("")
-    return joined([one_markdown(text), decided], "\n\n")
+    decided = style_text(f"{CARD_MARKS[state]} {outcome}", "bold") if outcome else Marked("")
+    return join_texts([one_markdown(text), decided], "\n\n")
 
 
 def _keyboard(buttons: tuple[Button, ...], state: CardState) -> Keyboard | None:
@@ -126,5 +135,5 @@ def _keyboard(buttons: tuple[Button, ...], state: CardState) -> Keyboard | None:
     return keyboard(buttons) if state == "open" else None
 
 
-def _asking(language: str) -> ForceReply:
+def _make_force_reply(language: str) -> ForceReply:
     return ForceReply(True, False, say("your_answer", language))

@@ -88,7 +88,7 @@ class AiohttpRequest(BaseRequest):
             await session.close()
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def _lend_session(self) -> AsyncIterator[aiohttp.ClientSession]:
         """The session for one call; what aiohttp raises becomes NotSent or Lost."""
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, limit_per_host=0)
@@ -124,7 +124,7 @@ class AiohttpRequest(BaseRequest):
             total=CONNECT_TIMEOUT + reading, connect=CONNECT_TIMEOUT, sock_read=reading
         )
         async with (
-            self._lent() as session,
+            self._lend_session() as session,
             session.request(method, url, data=body, headers=headers, timeout=timeout) as answer,
         ):
             code, payload = answer.status, await answer.read()
@@ -138,7 +138,7 @@ class AiohttpRequest(BaseRequest):
     async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """The body at `url` in pieces; errors as `do_request`, in the reading too."""
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
-        async with self._lent() as session, session.get(url, timeout=timeout) as answer:
+        async with self._lend_session() as session, session.get(url, timeout=timeout) as answer:
             if 400 <= answer.status < 500:
                 raise BadRequest(f"the file server answered {answer.status}")
             if answer.status != 200:

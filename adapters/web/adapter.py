@@ -8,15 +8,15 @@ from typing import BinaryIO
 from aiohttp import web
 
 from adapters.web import words
-from adapters.web.api import STATIC, Api, guarded
-from adapters.web.gate import SESSION_SECONDS, Gate, Refused
+from adapters.web.api import STATIC, Api, guard
+from adapters.web.gate import SESSION_SECONDS, RequestGate, RequestRefused
 from adapters.web.outputs import Outputs
-from adapters.web.stream import Streams, Told
+from adapters.web.stream import EventStreams, PrivateWord
 from adapters.web.uploads import Uploads
 from gateway import clock
 from gateway.errors import Rejected
 from gateway.messages import Attachment, Conversation
-from gateway.ports import Accept, Desk
+from gateway.ports import Accept, WebBackend
 from gateway.views import Abilities, View
 
 CONTACT = 30.0
@@ -33,21 +33,21 @@ class WebAdapter:
     platform = "web"
     abilities = Abilities(reads_views=True, own_messages=False, drafts=False)
 
-    def __init__(self, desk: Desk, gate: Gate, uploads: Path, outputs: Path) -> None:
+    def __init__(self, desk: WebBackend, gate: RequestGate, uploads: Path, outputs: Path) -> None:
         self.last_contact = 0.0
         self._gate = gate
         self._uploads = Uploads(uploads)
-        self._streams = Streams()
+        self._streams = EventStreams()
         self._api = Api(desk, gate, self._streams, self._uploads, Outputs(outputs))
 
     @property
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """The page and the API."""
         return [
-            web.get("/", guarded(self._gate, self._page)),
-            *(web.get(f"/{name}", guarded(self._gate, self._asset)) for name in ASSETS),
+            web.get("/", guard(self._gate, self._page)),
+            *(web.get(f"/{name}", guard(self._gate, self._asset)) for name in ASSETS),
             # A link is used up by a visit: link checkers that send HEAD must not do so.
-            web.get("/signin/{token}", guarded(self._gate, self._sign_in), allow_head=False),
+            web.get("/signin/{token}", guard(self._gate, self._sign_in), allow_head=False),
             *self._api.routes,
         ]
 
@@ -86,7 +86,7 @@ class WebAdapter:
         the press did is shown by its view."""
         if not text:
             return
-        self._streams.put(conversation.id, Told(press=press, text=text))
+        self._streams.put(conversation.id, PrivateWord(press=press, text=text))
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
         """The page shows waiting messages; tell it that they changed."""
@@ -100,12 +100,12 @@ class WebAdapter:
             raise Rejected(f"the uploaded file {attachment.name} cannot be read") from error
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        language = words.preferred(request.headers.get("Accept-Language", ""))
+        language = words.choose_language(request.headers.get("Accept-Language", ""))
         page = web.Response(text=words.page(language), content_type="text/html")
         page.headers["Vary"] = "Accept-Language"
         try:
             self._gate.person(request.headers, request.cookies.get(self._gate.cookie))
-        except Refused:
+        except RequestRefused:
             person = self._gate.welcome(request.headers, request.remote or "")
             if person is None:
                 return _note("sign_in", language, 401)
@@ -117,10 +117,10 @@ class WebAdapter:
         return web.FileResponse(STATIC / name, headers={"Cache-Control": "no-cache"})
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
-        language = words.preferred(request.headers.get("Accept-Language", ""))
+        language = words.choose_language(request.headers.get("Accept-Language", ""))
         try:
             person = await self._gate.redeem(request.match_info["token"])
-        except Refused:
+        except RequestRefused:
             return _note("link_over", language, 401)
         # Not a redirect: a strict cookie is not sent along when the link was on another site.
         note = _note("signed_in", language, 200, '<meta http-equiv="refresh" content="0; url=/">')

@@ -14,29 +14,29 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.web.gate import HEADERS, UPLOAD_BYTES, Gate, Refused
-from adapters.web.outputs import Outputs, sent
+from adapters.web.gate import HEADERS, UPLOAD_BYTES, RequestGate, RequestRefused
+from adapters.web.outputs import Outputs, make_file_response
 from adapters.web.render import draw
-from adapters.web.stream import Stream, Streams
+from adapters.web.stream import EventStream, EventStreams
 from adapters.web.uploads import LIMIT, Uploads
 from adapters.web.wire import (
     KEY,
-    Accepted,
-    Commands,
-    Edit,
+    AcceptedAnswer,
+    CommandList,
+    ConversationList,
+    ConversationPage,
     Keyed,
-    Listed,
+    MessageEdit,
     NewAnswer,
     NewCommand,
     NewMessage,
-    Opened,
     answer,
     body_of,
     chunks,
     error,
     number,
 )
-from adapters.web.words import preferred
+from adapters.web.words import choose_language
 from gateway import clock
 from gateway.errors import StoreFailed
 from gateway.messages import (
@@ -52,15 +52,15 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
-from gateway.ports import Desk, Summary, person_scope
+from gateway.ports import Summary, WebBackend, person_scope
 from gateway.views import FormCard, Media
 
 STATIC = Path(__file__).parent / "static"
 CHAT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-VIEWS, MOST_VIEWS = 100, 2000
+VIEWS, MAX_VIEWS = 100, 2000
 LIST = 100
-MOST_SOUGHT = 200
+MAX_SOUGHT = 200
 CARDS = 200
 """How many views back a form may be and still be known as one."""
 
@@ -78,14 +78,14 @@ class Seat(Struct, frozen=True, kw_only=True):
         return f"{self.conversation.channel}~{key}"
 
 
-def guarded(gate: Gate, handler: Handler) -> Handler:
+def guard(gate: RequestGate, handler: Handler) -> Handler:
     """`handler` behind the gate: foreign requests refused, errors worded, headers set."""
 
     async def call(request: web.Request) -> web.StreamResponse:
         try:
             gate.check(request.method, request.headers)
             response = await handler(request)
-        except Refused as refused:
+        except RequestRefused as refused:
             response = error(refused.status, refused.reason)
         except StoreFailed:
             response = error(
@@ -104,7 +104,12 @@ class Api:
     """The handlers; `enter` decides who asks."""
 
     def __init__(
-        self, desk: Desk, gate: Gate, streams: Streams, uploads: Uploads, outputs: Outputs
+        self,
+        desk: WebBackend,
+        gate: RequestGate,
+        streams: EventStreams,
+        uploads: Uploads,
+        outputs: Outputs,
     ) -> None:
         self._desk = desk
         self._gate = gate
@@ -131,7 +136,7 @@ class Api:
             ("POST", f"{one}/commands", self._command),
             ("POST", f"{one}/stop", self._stop),
         )
-        return [web.route(way, path, guarded(self._gate, call)) for way, path, call in handlers]
+        return [web.route(way, path, guard(self._gate, call)) for way, path, call in handlers]
 
     async def _openapi(self, request: web.Request) -> web.StreamResponse:
         return web.FileResponse(STATIC / "openapi.json")
@@ -139,36 +144,36 @@ class Api:
     async def _upload(self, request: web.Request) -> web.StreamResponse:
         sender = self._enter(request)
         if (request.content_length or 0) > UPLOAD_BYTES:
-            raise Refused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
+            raise RequestRefused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
         name = request.query.get("name", "file")
         kept = await self._uploads.keep(sender.id, name, chunks(request))
         return answer(kept, 201)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         sender = self._enter(request)
-        words = request.query.get("q", "")[:MOST_SOUGHT]
+        words = request.query.get("q", "")[:MAX_SOUGHT]
         found = await self._desk.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
-        return answer(Listed(person=sender.id, conversations=own))
+        return answer(ConversationList(person=sender.id, conversations=own))
 
     async def _commands(self, request: web.Request) -> web.StreamResponse:
-        return answer(Commands(commands=self._desk.commands(self._enter(request))))
+        return answer(CommandList(commands=self._desk.commands(self._enter(request))))
 
     async def _open(self, request: web.Request) -> web.StreamResponse:
         seat = self._seat(request)
-        limit = min(max(number(request.query.get("limit"), VIEWS), 1), MOST_VIEWS)
+        limit = min(max(number(request.query.get("limit"), VIEWS), 1), MAX_VIEWS)
         shown = await self._desk.latest(seat.conversation.id, limit)
-        now = await self._desk.standing(seat.conversation.id)
+        now = await self._desk.read_standing(seat.conversation.id)
         views = await asyncio.to_thread(lambda: tuple(map(draw, shown)))
         return answer(
-            Opened(
+            ConversationPage(
                 conversation=request.match_info["id"],
                 title=now.title,
                 state=now.state,
                 waiting=now.waiting,
                 views=views,
                 rev=max((one.rev for one in shown), default=0),
-                more=len(shown) == limit < MOST_VIEWS,
+                more=len(shown) == limit < MAX_VIEWS,
             )
         )
 
@@ -180,7 +185,7 @@ class Api:
         address = seat.conversation.id
         with self._streams.join(address) as inbox:
             await response.prepare(request)
-            stream = Stream(self._desk, address, number(after, 0), response.write)
+            stream = EventStream(self._desk, address, number(after, 0), response.write)
             try:
                 await stream.run(inbox)
             except* (ConnectionResetError, StoreFailed):
@@ -190,18 +195,18 @@ class Api:
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """A file that the agent gave out in this conversation: some view of it must hold it."""
         seat, ref = self._seat(request), request.match_info["ref"]
-        shown = await self._desk.latest(seat.conversation.id, MOST_VIEWS)
+        shown = await self._desk.latest(seat.conversation.id, MAX_VIEWS)
         given = (file for one in shown if isinstance(one.view, Media) for file in one.view.files)
         for file in given:
             if file.ref == ref:
-                return sent(file, self._outputs.find(ref))
-        raise Refused(404, "There is no such file in this conversation. Ask for it again.")
+                return make_file_response(file, self._outputs.find(ref))
+        raise RequestRefused(404, "There is no such file in this conversation. Ask for it again.")
 
     async def _message(self, request: web.Request) -> web.StreamResponse:
         seat = self._seat(request)
         body, key = await body_of(request, NewMessage)
         if not body.text.strip() and not body.attachments:
-            raise Refused(400, "The message is empty. Write something.")
+            raise RequestRefused(400, "The message is empty. Write something.")
         files = tuple(self._uploads.find(seat.sender.id, ref) for ref in body.attachments)
         said = MessageReceived(
             conversation=seat.conversation,
@@ -215,10 +220,10 @@ class Api:
         return await self._accept(said, key)
 
     async def _edit(self, request: web.Request) -> web.StreamResponse:
-        seat, message = self._seat(request), self._named(request)
-        body, key = await body_of(request, Edit)
+        seat, message = self._seat(request), self._read_message(request)
+        body, key = await body_of(request, MessageEdit)
         if not body.text.strip():
-            raise Refused(400, "The message is empty. Write something, or withdraw it.")
+            raise RequestRefused(400, "The message is empty. Write something, or withdraw it.")
         edit = MessageEdited(
             conversation=seat.conversation,
             sender=seat.sender,
@@ -229,7 +234,7 @@ class Api:
         return await self._accept(edit, key)
 
     async def _withdraw(self, request: web.Request) -> web.StreamResponse:
-        seat, message = self._seat(request), self._named(request)
+        seat, message = self._seat(request), self._read_message(request)
         deleted = MessageDeleted(
             conversation=seat.conversation,
             sender=seat.sender,
@@ -271,7 +276,7 @@ class Api:
         body, key = await body_of(request, NewCommand)
         name = body.name.lower()
         if not COMMAND.fullmatch(name):
-            raise Refused(400, "This is not a command's name. Try /help.")
+            raise RequestRefused(400, "This is not a command's name. Try /help.")
         given = CommandGiven(
             conversation=seat.conversation,
             sender=seat.sender,
@@ -293,29 +298,31 @@ class Api:
     async def _accept(self, inbound: Inbound, key: str) -> web.StreamResponse:
         await self._desk.accept([inbound])
         self._streams.put(inbound.conversation.id, "look")
-        return answer(Accepted(accepted=True, key=key), 202)
+        return answer(AcceptedAnswer(accepted=True, key=key), 202)
 
     def _enter(self, request: web.Request) -> Sender:
         person = self._gate.person(request.headers, request.cookies.get(self._gate.cookie))
-        language = preferred(request.headers.get("Accept-Language", ""))
+        language = choose_language(request.headers.get("Accept-Language", ""))
         sender = Sender(platform="web", id=person, name=person, language=language)
         role = self._desk.person(sender)
         if role is None:
-            raise Refused(403, f"{person} may not use this gateway. Ask an admin to let you in.")
+            raise RequestRefused(
+                403, f"{person} may not use this gateway. Ask an admin to let you in."
+            )
         if role == "viewer" and request.method not in ("GET", "HEAD"):
-            raise Refused(403, "You may read here, not write. Ask an admin for more.")
+            raise RequestRefused(403, "You may read here, not write. Ask an admin for more.")
         return sender
 
-    def _named(self, request: web.Request) -> str:
+    def _read_message(self, request: web.Request) -> str:
         message = request.match_info["message"]
         if not KEY.fullmatch(message):
-            raise Refused(404, "There is no such message. Look at the conversation again.")
+            raise RequestRefused(404, "There is no such message. Look at the conversation again.")
         return message
 
     def _seat(self, request: web.Request) -> Seat:
         sender, chat = self._enter(request), request.match_info["id"]
         if not CHAT.fullmatch(chat):
-            raise Refused(404, "There is no such conversation. Open one from the list.")
+            raise RequestRefused(404, "There is no such conversation. Open one from the list.")
         return Seat(sender=sender, conversation=_address(sender.id, chat))
 
 

@@ -36,7 +36,7 @@ HEADERS: Mapping[str, str] = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not served: HTTP `status`, and what happened and what to do."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -49,7 +49,7 @@ Claim: TypeAlias = Callable[[str, int], Awaitable[bool]]
 """Notes that the link with this nonce is used, which matters until then; False if it was before."""
 
 
-class Gate:
+class RequestGate:
     """The rules for one listening address.
 
     `host` and `port` are what the server listens on; `names` the names (with a port unless it is
@@ -87,7 +87,7 @@ class Gate:
         """Refuse a foreign Host or Origin."""
         host = headers.get("Host", "").lower()
         if host not in self._hosts and not (self._wildcard and self._address(host)):
-            raise Refused(
+            raise RequestRefused(
                 403,
                 f"This address ({host[:80]}) is not served here. Open the chat by "
                 "its own address, or add the name to the web names in the settings.",
@@ -96,9 +96,11 @@ class Gate:
         site = headers.get("Sec-Fetch-Site", "")
         if origin is not None:
             if not self._own_origin(origin, host):
-                raise Refused(403, "This request comes from another site. Open the chat itself.")
+                raise RequestRefused(
+                    403, "This request comes from another site. Open the chat itself."
+                )
         elif method not in ("GET", "HEAD") and site != "same-origin" and not _bearer(headers):
-            raise Refused(
+            raise RequestRefused(
                 403,
                 "This request does not say where it comes from. Send an Origin "
                 "header, or an API token.",
@@ -110,10 +112,12 @@ class Gate:
         if bearer:
             if self._api_token and _same(bearer, self._api_token):
                 return OWNER
-            raise Refused(401, "The API token is wrong. Take it from the gateway's settings.")
+            raise RequestRefused(
+                401, "The API token is wrong. Take it from the gateway's settings."
+            )
         person = self._read("session", cookie or "")
         if person is None:
-            raise Refused(
+            raise RequestRefused(
                 401,
                 "You are not signed in. Run `turnkeeper link` where the gateway "
                 "runs and open the link that it prints.",
@@ -151,7 +155,7 @@ class Gate:
         until = int(clock.now()) + LINK_SECONDS
         claim = self._claim or self._claim_here
         if not person or not await claim(nonce, until):
-            raise Refused(
+            raise RequestRefused(
                 401,
                 "This sign-in link was used already or is too old. Run `turnkeeper "
                 "link` for a new one.",

@@ -5,16 +5,16 @@ from aiohttp import web
 
 from adapters.web.wire import answer, chunks, error
 from gateway.errors import StoreFailed
-from gateway.ports import Hooks
+from gateway.ports import WebhookReceiver
 
-MOST_BODY = 1 << 20
+MAX_BODY = 1 << 20
 """Bytes of a call."""
 
 
-def hook_routes(hooks: Hooks) -> list[web.AbstractRouteDef]:
+def hook_routes(hooks: WebhookReceiver) -> list[web.AbstractRouteDef]:
     """The route; any other method is refused without a look at the call."""
 
-    async def called(request: web.Request) -> web.StreamResponse:
+    async def call_hook(request: web.Request) -> web.StreamResponse:
         body = await _body(request)
         if body is None:
             return error(413, "This is more than 1 MB. Send less.")
@@ -25,16 +25,16 @@ def hook_routes(hooks: Hooks) -> list[web.AbstractRouteDef]:
             return error(503, "The gateway could not keep this. Nothing was begun; call it again.")
         return error(done.status, done.text) if done.text else answer(done, done.status)
 
-    return [web.post("/hooks/{name:[a-z0-9-]{1,31}}", called)]
+    return [web.post("/hooks/{name:[a-z0-9-]{1,31}}", call_hook)]
 
 
 async def _body(request: web.Request) -> bytes | None:
     """The whole body, None if it is too long: no more of it is read then."""
-    if (request.content_length or 0) > MOST_BODY:
+    if (request.content_length or 0) > MAX_BODY:
         return None
     data = bytearray()
     async for chunk in chunks(request):
         data += chunk
-        if len(data) > MOST_BODY:
+        if len(data) > MAX_BODY:
             return None
     return bytes(data)

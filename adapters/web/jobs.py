@@ -3,10 +3,10 @@
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.web.api import Handler, guarded
-from adapters.web.gate import Gate, Refused
+from adapters.web.api import Handler, guard
+from adapters.web.gate import RequestGate, RequestRefused
 from adapters.web.wire import Keyed, answer, body_of
-from adapters.web.words import preferred
+from adapters.web.words import choose_language
 from gateway.messages import Sender
 from gateway.ports import JobDesk
 from gateway.shown_jobs import ShownJob, ShownRun
@@ -14,7 +14,7 @@ from gateway.shown_jobs import ShownJob, ShownRun
 NONE = "There is no such job of yours. GET /api/jobs lists them."
 
 
-class Jobs(Struct, frozen=True, kw_only=True):
+class JobList(Struct, frozen=True, kw_only=True):
     """All jobs that who asks may manage."""
 
     jobs: tuple[ShownJob, ...]
@@ -26,32 +26,32 @@ class Runs(Struct, frozen=True, kw_only=True):
     runs: tuple[ShownRun, ...]
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class DoneAnswer(Struct, frozen=True, kw_only=True):
     """It was done; `key` is the one given or a new one."""
 
     done: bool
     key: str
 
 
-def job_routes(desk: JobDesk, gate: Gate) -> list[web.AbstractRouteDef]:
+def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
     """The routes under /api/jobs."""
 
     async def enter(request: web.Request) -> Sender:
         person = gate.person(request.headers, request.cookies.get(gate.cookie))
-        language = preferred(request.headers.get("Accept-Language", ""))
+        language = choose_language(request.headers.get("Accept-Language", ""))
         sender = Sender(platform="web", id=person, name=person, language=language)
         role = await desk.role(sender)
         if role is None or (role == "viewer" and request.method not in ("GET", "HEAD")):
-            raise Refused(403, f"{person} may not do this here. Ask an admin for more.")
+            raise RequestRefused(403, f"{person} may not do this here. Ask an admin for more.")
         return sender
 
-    async def listed(request: web.Request) -> web.StreamResponse:
-        return answer(Jobs(jobs=await desk.jobs(await enter(request))))
+    async def list_jobs(request: web.Request) -> web.StreamResponse:
+        return answer(JobList(jobs=await desk.jobs(await enter(request))))
 
     async def ran(request: web.Request) -> web.StreamResponse:
         runs = await desk.runs(await enter(request), request.match_info["id"])
         if runs is None:
-            raise Refused(404, NONE)
+            raise RequestRefused(404, NONE)
         return answer(Runs(runs=runs))
 
     async def act(request: web.Request) -> web.StreamResponse:
@@ -59,16 +59,16 @@ def job_routes(desk: JobDesk, gate: Gate) -> list[web.AbstractRouteDef]:
         _, key = await body_of(request, Keyed)
         done = await desk.act(sender, request.match_info["id"], action, key)
         if done is None:
-            raise Refused(404, NONE)
+            raise RequestRefused(404, NONE)
         if not done:
-            raise Refused(
+            raise RequestRefused(
                 409, "That changes nothing: the job is not in that state, or stands in jobs.toml."
             )
-        return answer(Done(done=True, key=key))
+        return answer(DoneAnswer(done=True, key=key))
 
     handlers: tuple[tuple[str, str, Handler], ...] = (
-        ("GET", "/api/jobs", listed),
+        ("GET", "/api/jobs", list_jobs),
         ("GET", "/api/jobs/{id}/runs", ran),
         ("POST", "/api/jobs/{id}/{action:run|pause|resume|delete}", act),
     )
-    return [web.route(way, path, guarded(gate, call)) for way, path, call in handlers]
+    return [web.route(way, path, guard(gate, call)) for way, path, call in handlers]

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from adapters.web.gate import Refused
+from adapters.web.gate import RequestRefused
 from gateway.views import MediaFile
 
 GONE = "The file is no longer kept. Ask for it again."
@@ -27,10 +27,10 @@ class Outputs:
                 return path
         except (OSError, ValueError):
             pass
-        raise Refused(404, GONE)
+        raise RequestRefused(404, GONE)
 
 
-def sent(file: MediaFile, path: Path) -> web.FileResponse:
+def make_file_response(file: MediaFile, path: Path) -> web.FileResponse:
     """The answer that holds `file`. Only the four kinds of pictures are shown in the page: all
     else (a drawing as SVG, a page as HTML) is a download of bytes without a kind."""
     way = "inline" if file.picture else "attachment"

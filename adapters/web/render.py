@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.calls import laid_out, visible
+from adapters.calls import format_arguments, visible
 from gateway.ports import Shown
 from gateway.views import (
     Activity,
@@ -21,8 +21,8 @@ from gateway.views import (
     FormCard,
     Media,
     Notice,
-    Reply,
-    Report,
+    ReplyView,
+    ReportView,
     View,
 )
 
@@ -42,7 +42,7 @@ TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
-class Drawn(Struct, frozen=True, kw_only=True):
+class RenderedView(Struct, frozen=True, kw_only=True):
     """A shown view as the API gives it; `html` is its markdown, "" where it has none. `runs`:
     what would run, as people read it, one text for each call of an approval."""
 
@@ -56,9 +56,9 @@ class Drawn(Struct, frozen=True, kw_only=True):
     runs: tuple[str, ...] = ()
 
 
-def draw(shown: Shown) -> Drawn:
+def draw(shown: Shown) -> RenderedView:
     """What the page needs to draw `shown`. About 2 ms for each KB of markdown: use a thread."""
-    return Drawn(
+    return RenderedView(
         rev=shown.rev,
         turn=shown.turn,
         name=shown.name,
@@ -73,7 +73,7 @@ def draw(shown: Shown) -> Drawn:
 def _runs(view: View) -> tuple[str, ...]:
     if not isinstance(view, ApprovalCard):
         return ()
-    return tuple(laid_out(one.arguments) for one in view.proposals)
+    return tuple(format_arguments(one.arguments) for one in view.proposals)
 
 
 def _unhidden(view: View) -> View:
@@ -94,7 +94,7 @@ def to_html(markdown: str) -> str:
 
 def _markdown(view: View) -> str:
     match view:
-        case Reply() | Report() | ChoiceCard() | FormCard() | Notice():
+        case ReplyView() | ReportView() | ChoiceCard() | FormCard() | Notice():
             return view.text
         case Media(caption=caption):
             return caption
@@ -138,10 +138,10 @@ def _addresses(state: "StateCore") -> None:
     """An address that stands in the text by itself leads where it says."""
     for token in state.tokens:
         if token.children and "://" in token.content:
-            token.children = list(_linked(token.children))
+            token.children = list(_mark_links(token.children))
 
 
-def _linked(tokens: "Sequence[Token]") -> "Iterator[Token]":
+def _mark_links(tokens: "Sequence[Token]") -> "Iterator[Token]":
     within = 0
     for token in tokens:
         within += token.nesting if token.type in ("link_open", "link_close") else 0

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from adapters.web.render import draw
 from gateway import clock
-from gateway.ports import Changed, Desk, Growing, Live, Printed, Shown, Standing
+from gateway.ports import Changed, Growing, Live, Printed, Shown, Standing, WebBackend
 
 PAGE = 100
 HEARTBEAT = 15.0
@@ -24,7 +24,7 @@ HEARTBEAT = 15.0
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class PrivateWord(Struct, frozen=True, kw_only=True):
     """A private word about the press `press`."""
 
     press: str
@@ -32,11 +32,11 @@ class Told(Struct, frozen=True, kw_only=True):
 
 
 Sign: TypeAlias = Literal["look", "behind", "closed"]
-Item: TypeAlias = Live | Told | Sign
+Item: TypeAlias = Live | PrivateWord | Sign
 Inbox: TypeAlias = asyncio.Queue[Item]
 
 
-class Streams:
+class EventStreams:
     """The open streams of this process, by conversation."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Streams:
             if not self._open[conversation]:
                 del self._open[conversation]
 
-    def put(self, conversation: str, item: Told | Sign) -> None:
+    def put(self, conversation: str, item: PrivateWord | Sign) -> None:
         """Best effort: a full inbox looks by itself soon enough."""
         for inbox in self._open.get(conversation, ()):
             with contextlib.suppress(asyncio.QueueFull):
@@ -69,10 +69,10 @@ class Streams:
                 inbox.put_nowait("closed")
 
 
-class Stream:
+class EventStream:
     """One reader of one conversation that has seen every view up to rev `after`."""
 
-    def __init__(self, desk: Desk, conversation: str, after: int, write: Write) -> None:
+    def __init__(self, desk: WebBackend, conversation: str, after: int, write: Write) -> None:
         self._desk = desk
         self._conversation = conversation
         self._last = after
@@ -120,7 +120,7 @@ class Stream:
                     await self._grow(item)
                 case Printed():
                     await self._event("terminal_output", item)
-                case Told():
+                case PrivateWord():
                     await self._event("told", item)
                 case "behind":
                     return True
@@ -136,7 +136,7 @@ class Stream:
 
     async def _look(self) -> None:
         """Send the standing if it is news, else a sign of life if none was sent for long."""
-        found = await self._desk.standing(self._conversation)
+        found = await self._desk.read_standing(self._conversation)
         if found != self._standing:
             self._standing = found
             if found.state == "idle":  # readers forget what grew: the next text comes whole

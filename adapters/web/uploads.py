@@ -1,7 +1,7 @@
 """Files that people attach: kept in one folder, named by a reference that cannot be guessed.
 
 A reference is `<person>/<secret>/<file name>`, which is also its path below the folder. A file's
-own time says how long it is kept: `KEPT` from the upload on, `GRACE` once it was fetched. The
+own time says how long it is kept: `KEPT_SECONDS` from the upload on, `GRACE` once it was fetched. The
 grace is for a turn that is cut off before the store knows that it has begun: it fetches again.
 """
 
@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import BinaryIO
 
-from adapters.web.gate import UPLOAD_BYTES, Refused
+from adapters.web.gate import UPLOAD_BYTES, RequestRefused
 from gateway import clock
 from gateway.messages import Attachment
 
 NAME_LENGTH = 100
-KEPT = 30 * 86400.0
+KEPT_SECONDS = 30 * 86400.0
 GRACE = 3600.0
 """Seconds."""
 LIMIT = f"{UPLOAD_BYTES // 1024 // 1024} MB"
@@ -39,10 +39,10 @@ class Uploads:
         try:
             await asyncio.to_thread(path.parent.mkdir, parents=True)
             size = await _write(path, chunks)
-            _keep_for(path, KEPT)
+            _keep_for(path, KEPT_SECONDS)
         except OSError as error:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
-            raise Refused(
+            raise RequestRefused(
                 503,
                 f"The file could not be kept ({error.strerror}). Free some disk "
                 "space and send it again.",
@@ -56,7 +56,7 @@ class Uploads:
         """The file that `person` uploaded as `ref`; refused if there is none."""
         path = self._path(ref)
         if path is None or not ref.startswith(f"{person}/") or not path.is_file():
-            raise Refused(400, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
+            raise RequestRefused(400, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
         return _attachment(ref, path.stat().st_size)
 
     async def copy(self, ref: str, to: BinaryIO) -> None:
@@ -69,7 +69,7 @@ class Uploads:
 
     async def sweep(self) -> int:
         """Delete what is kept no longer; how many files."""
-        return await asyncio.to_thread(self._sweep, clock.now() - KEPT)
+        return await asyncio.to_thread(self._sweep, clock.now() - KEPT_SECONDS)
 
     def _sweep(self, before: float) -> int:
         old = [path for path in self._folder.glob("*/*/*") if path.stat().st_mtime < before]
@@ -91,7 +91,7 @@ def _copy(path: Path, to: BinaryIO) -> None:
 
 def _keep_for(path: Path, seconds: float) -> None:
     """Set the file's time so that it is KEPT for `seconds` from now."""
-    at = clock.now() - KEPT + seconds
+    at = clock.now() - KEPT_SECONDS + seconds
     os.utime(path, (at, at))
 
 
@@ -120,8 +120,8 @@ async def _write(path: Path, chunks: AsyncIterator[bytes]) -> int:
         async for chunk in chunks:
             size += len(chunk)
             if size > UPLOAD_BYTES:
-                raise Refused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
+                raise RequestRefused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
             await asyncio.to_thread(file.write, chunk)
     if not size:
-        raise Refused(400, "The file is empty (0 bytes). Choose another one.")
+        raise RequestRefused(400, "The file is empty (0 bytes). Choose another one.")
     return size

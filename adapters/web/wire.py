@@ -8,8 +8,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.web.gate import JSON_BYTES, Refused
-from adapters.web.render import Drawn
+from adapters.web.gate import JSON_BYTES, RequestRefused
+from adapters.web.render import RenderedView
 from gateway import clock
 from gateway.ports import Offered, Summary, Waiting
 
@@ -31,7 +31,7 @@ class NewMessage(Keyed, frozen=True, kw_only=True):
     attachments: tuple[str, ...] = ()
 
 
-class Edit(Keyed, frozen=True, kw_only=True):
+class MessageEdit(Keyed, frozen=True, kw_only=True):
     """Other words for a message that waits."""
 
     text: str
@@ -51,34 +51,34 @@ class NewCommand(Keyed, frozen=True, kw_only=True):
     arguments: str = ""
 
 
-class Accepted(Struct, frozen=True, kw_only=True):
+class AcceptedAnswer(Struct, frozen=True, kw_only=True):
     """Kept; `key` is the one given or a new one."""
 
     accepted: bool
     key: str
 
 
-class Listed(Struct, frozen=True, kw_only=True):
+class ConversationList(Struct, frozen=True, kw_only=True):
     """The conversations of `person`, newest first."""
 
     person: str
     conversations: tuple[Summary, ...]
 
 
-class Commands(Struct, frozen=True, kw_only=True):
+class CommandList(Struct, frozen=True, kw_only=True):
     """The commands that who asks may give."""
 
     commands: tuple[Offered, ...]
 
 
-class Opened(Struct, frozen=True, kw_only=True):
+class ConversationPage(Struct, frozen=True, kw_only=True):
     """A page of history; `rev` is where its event stream goes on, `more` whether there is older."""
 
     conversation: str
     title: str
     state: str
     waiting: tuple[Waiting, ...]
-    views: tuple[Drawn, ...]
+    views: tuple[RenderedView, ...]
     rev: int
     more: bool
 
@@ -114,11 +114,13 @@ async def body_of(request: web.Request, kind: type[Body]) -> tuple[Body, str]:
             if len(data) > JSON_BYTES:
                 break
     if max(len(data), request.content_length or 0) > JSON_BYTES:
-        raise Refused(413, "This is more than 1 MB. Send it as a file.")
+        raise RequestRefused(413, "This is more than 1 MB. Send it as a file.")
     try:
         body = msgspec.json.decode(bytes(data) or b"{}", type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refused(400, f"This is not the JSON that belongs here: {error}.") from error
+        raise RequestRefused(400, f"This is not the JSON that belongs here: {error}.") from error
     if body.key and not KEY.fullmatch(body.key):
-        raise Refused(400, "A key is 1 to 64 letters, digits and ._-; leave it out to get one.")
+        raise RequestRefused(
+            400, "A key is 1 to 64 letters, digits and ._-; leave it out to get one."
+        )
     return body, body.key or clock.new_id()

@@ -226,7 +226,7 @@ NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <p>{text}</p><p><a href="/">{open}</a></p></main></body></html>"""
 
 
-def preferred(accepted: str) -> str:
+def choose_language(accepted: str) -> str:
     """The language that the header Accept-Language likes best and that we speak; "" if none."""
     wishes: list[tuple[float, str]] = []
     for wish in accepted[:500].split(","):

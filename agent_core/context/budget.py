@@ -1,7 +1,7 @@
 """What a turn may take, as its loop sees it: a warning before the model calls are used up."""
 
 from agent_core.events import BudgetWarned
-from agent_core.models.port import Reply
+from agent_core.models.port import ModelReply
 from agent_core.scope import Scope
 
 SHARE = 0.7
@@ -19,7 +19,7 @@ class Budget:
         self._most = most
         self._warned = False
 
-    def warn(self, scope: Scope, reply: Reply) -> str:
+    def warn(self, scope: Scope, reply: ModelReply) -> str:
         """What the model is told after `reply`, once; else ""."""
         if not self._most or self._warned or reply.nth < SHARE * self._most:
             return ""

@@ -29,10 +29,10 @@ from agent_core.messages import (
     text_of,
     user,
 )
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.scope import Scope
 
-Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
+Complete: TypeAlias = Callable[[str, ModelRequest, OnDelta], Awaitable[ModelReply]]
 Flush: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[None]]
 """Is handed the messages that are about to be summarised: what shall be remembered of them."""
 
@@ -40,7 +40,7 @@ PICTURE = 1_500
 """Tokens of a picture, about."""
 BYTES = 4
 """Bytes of text that make a token, about: for English, and on the safe side elsewhere."""
-WORTH = 5
+MIN_SAVED_MESSAGES = 5
 """A compression must take away at least this part (one fifth) of what is allowed."""
 MAX_EACH = 4_000
 """Characters of one message that the summary is made from, and of a request that is kept."""
@@ -58,7 +58,7 @@ LEFT_OUT = "[Earlier messages are left out here: {count} of them.]"
 ASKED = "\n\n[The request that is being worked on, word for word]\n{text}"
 
 
-class Asking(Struct, frozen=True, kw_only=True):
+class SummaryRequest(Struct, frozen=True, kw_only=True):
     """How the summary is asked for: who answers, seconds it may take."""
 
     complete: Complete
@@ -87,9 +87,9 @@ class Window:
 
     def see(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """`messages` as the model sees them."""
-        return joined(self._head, messages[self._cut :]) if self._cut else messages
+        return join_head(self._head, messages[self._cut :]) if self._cut else messages
 
-    def count(self, reply: Reply, length: int) -> None:
+    def count(self, reply: ModelReply, length: int) -> None:
         """The answer to what was seen is the last one of `length` messages."""
         used = reply.usage.input_tokens + reply.usage.output_tokens
         if reply.usage.input_tokens:
@@ -103,7 +103,7 @@ class Window:
         return self._fixed // BYTES + estimate(self.see(messages))
 
     async def fit(
-        self, scope: Scope, messages: tuple[Message, ...], asking: Asking
+        self, scope: Scope, messages: tuple[Message, ...], asking: SummaryRequest
     ) -> tuple[Message, ...]:
         """`messages` as the model sees them now; the older part is compressed where they are
         too many. Raises nothing that the summary's model call fails with."""
@@ -112,7 +112,7 @@ class Window:
         forced = bool(room.most) and tokens > room.most
         cut = border(messages, len(messages) - room.keep)
         older = self.see(messages[:cut])
-        least = (room.limit if wanted else room.most) // WORTH
+        least = (room.limit if wanted else room.most) // MIN_SAVED_MESSAGES
         if not (wanted or forced) or cut <= self._cut or estimate(older) < least:
             return self.see(messages)
         summary = await _summary(scope, older, room.by, asking) if wanted else ""
@@ -120,7 +120,7 @@ class Window:
             cut = turn_border(messages, cut, self._cut)
         left_out = LEFT_OUT.format(count=cut)
         text = SUMMARY.format(text=summary) if summary else left_out
-        if 0 <= self._asked(messages) < cut:
+        if 0 <= self._find_request(messages) < cut:
             text += ASKED.format(text=_short(self._request))
         parent = lineage(self.see(messages))
         head = Message(role="user", parts=(Text(text=text, condensed=True),))
@@ -130,7 +130,7 @@ class Window:
         scope.emit(done)
         return self.see(messages)
 
-    def _asked(self, messages: tuple[Message, ...]) -> int:
+    def _find_request(self, messages: tuple[Message, ...]) -> int:
         """Where the request stands, -1: it is not among them."""
         if not self._request:
             return -1
@@ -170,7 +170,7 @@ def turn_border(messages: tuple[Message, ...], cut: int, least: int) -> int:
     return next(spoken, cut)
 
 
-def joined(head: tuple[Message, ...], rest: tuple[Message, ...]) -> tuple[Message, ...]:
+def join_head(head: tuple[Message, ...], rest: tuple[Message, ...]) -> tuple[Message, ...]:
     """`rest` behind `head`, without two messages of a person in a row."""
     if head and rest and rest[0].role == "user" and head[-1].role == "user":
         parts = (*head[-1].parts, *rest[0].parts)
@@ -178,12 +178,14 @@ def joined(head: tuple[Message, ...], rest: tuple[Message, ...]) -> tuple[Messag
     return (*head, *rest)
 
 
-async def _summary(scope: Scope, older: tuple[Message, ...], name: str, asking: Asking) -> str:
+async def _summary(
+    scope: Scope, older: tuple[Message, ...], name: str, asking: SummaryRequest
+) -> str:
     """The summary of `older`, "" where there is none to be had."""
     if asking.flush is not None:
         await asking.flush(scope, older)
-    ask = user("\n\n".join(_told(message) for message in older))
-    request = Request(model=name, system=SYSTEM, messages=(ask,), max_tokens=MAX_TOKENS)
+    ask = user("\n\n".join(_describe_message(message) for message in older))
+    request = ModelRequest(model=name, system=SYSTEM, messages=(ask,), max_tokens=MAX_TOKENS)
     complete = partial(_quietly, asking.complete, name, request)
     try:
         reply = await scope.model(complete, f"{ASIDE}compress", asking.limit)
@@ -192,11 +194,13 @@ async def _summary(scope: Scope, older: tuple[Message, ...], name: str, asking: 
     return text_of(Message(role="assistant", parts=reply.parts)).strip()
 
 
-async def _quietly(complete: Complete, name: str, request: Request, on_delta: OnDelta) -> Reply:
+async def _quietly(
+    complete: Complete, name: str, request: ModelRequest, on_delta: OnDelta
+) -> ModelReply:
     return await complete(name, request, lambda delta: None)
 
 
-def _told(message: Message) -> str:
+def _describe_message(message: Message) -> str:
     return "\n".join(filter(None, (_line(message.role, part) for part in message.parts)))
 
 

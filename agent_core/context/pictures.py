@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from agent_core.messages import Message, Picture, ToolResult, pictures_of, text_of
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 
 MAX_BYTES = 3_750_000
 """Of one picture: Anthropic takes 5 MB of base64."""
@@ -38,12 +38,12 @@ def kind(head: bytes) -> str:
     return next((mime for sign, mime in _SIGNS if head.startswith(sign)), "")
 
 
-async def shown(request: Request, read: Read) -> Request:
+async def attach_pictures(request: ModelRequest, read: Read) -> ModelRequest:
     """`request` with the pictures of its messages."""
     wanted = _newest(request.messages)
     if not wanted:
         return request
-    return replace(request, pictures=await asyncio.to_thread(_encoded, wanted, read))
+    return replace(request, pictures=await asyncio.to_thread(_encode_pictures, wanted, read))
 
 
 def unseen(picture: Picture) -> str:
@@ -51,7 +51,9 @@ def unseen(picture: Picture) -> str:
     return UNSEEN.format(path=picture.path)
 
 
-def said(message: Message, shown: Mapping[str, str], form: Form) -> str | list[dict[str, object]]:
+def render_user_content(
+    message: Message, shown: Mapping[str, str], form: Form
+) -> str | list[dict[str, object]]:
     """What a person said, for protocols that take data URLs: plain words, or words and pictures."""
     pictures = pictures_of(message)
     if not pictures:
@@ -68,7 +70,7 @@ def said(message: Message, shown: Mapping[str, str], form: Form) -> str | list[d
     ]
 
 
-def parted(
+def split_result(
     result: ToolResult, shown: Mapping[str, str]
 ) -> tuple[str, tuple[tuple[Picture, str], ...]]:
     """A result in words, with a word for each picture that is not shown, and those that are, with
@@ -97,7 +99,7 @@ def _old(count: int) -> int:
     return -(-max(0, count - MAX_COUNTED) // leap) * leap
 
 
-def _encoded(refs: Iterable[str], read: Read) -> dict[str, str]:
+def _encode_pictures(refs: Iterable[str], read: Read) -> dict[str, str]:
     found: dict[str, str] = {}
     for ref in refs:
         try:

@@ -38,7 +38,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def attributed(name: str, text: str, group: bool) -> str:
+def attribute_text(name: str, text: str, group: bool) -> str:
     """`text` with its writer's name where several people write. A name cannot end its mark: people
     choose theirs, also to look like somebody else's words."""
     plain = " ".join(name.replace("[", "(").replace("]", ")").split())

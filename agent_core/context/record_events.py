@@ -24,10 +24,10 @@ from agent_core.events import (
 )
 from agent_core.journal import (
     Answered,
-    Asked,
     Emitted,
     Failed,
     Finished,
+    QuestionAsked,
     Record,
     Replied,
     Stopped,
@@ -74,8 +74,13 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
             told = ToolAnswered(
                 call_id=record.call_id, name=record.name, content=record.content, error=failed
             )
-            return (*_ended(record), *_browsed(record), *_left(record), told)
-        case Asked():
+            return (
+                *_command_events(record),
+                *_browser_events(record),
+                *_artifact_events(record),
+                told,
+            )
+        case QuestionAsked():
             return (Interrupted(key=record.id, text=question_text(record.question)),)
         case Answered():
             return (InterruptAnswered(key=record.asked, choice=record.answer.choice),)
@@ -101,7 +106,7 @@ def _began(call: ToolCall) -> tuple[AgentEvent, ...]:
     return (CommandBegan(call_id=call.id, command=words, background=asked.background),)
 
 
-def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
+def _command_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
     """How a command or a program ended; none for one that was denied or runs on."""
     if record.name not in COMMANDS | CODE or record.outcome == "denied":
         return ()
@@ -121,7 +126,7 @@ def _ended(record: ToolFinished) -> tuple[AgentEvent, ...]:
     return (*told, CommandEnded(call_id=record.call_id, exit_code=exit_code))
 
 
-def _browsed(record: ToolFinished) -> tuple[AgentEvent, ...]:
+def _browser_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
     """What was done in the browser, or where it can be watched."""
     browsed = record.browsed
     if record.outcome != "ok" or browsed is None:
@@ -131,7 +136,7 @@ def _browsed(record: ToolFinished) -> tuple[AgentEvent, ...]:
     return (BrowserMoved(call_id=record.call_id, action=browsed.action, url=browsed.url),)
 
 
-def _left(record: ToolFinished) -> tuple[AgentEvent, ...]:
+def _artifact_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
     """What a call left behind: changed files, and pictures for people."""
     images = (
         ImageGiven(call_id=record.call_id, ref=one.ref, name=one.name, mime=one.mime, size=one.size)

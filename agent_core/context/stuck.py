@@ -66,11 +66,11 @@ class Watch:
 
 def _digest(calls: Iterable[ToolCall]) -> str:
     """The batch, whatever the order of its arguments."""
-    rows = sorted(f"{call.name}\0{_sorted(call.arguments)}" for call in calls)
+    rows = sorted(f"{call.name}\0{_sort_arguments(call.arguments)}" for call in calls)
     return hashlib.sha256("\1".join(rows).encode()).hexdigest()
 
 
-def _sorted(arguments: str) -> str:
+def _sort_arguments(arguments: str) -> str:
     try:
         value = msgspec.json.decode(arguments or "{}")
     except msgspec.DecodeError:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from agent_core.errors import ToolFailed
-from agent_core.orchestration.plan import Plan, checklist, moved
+from agent_core.orchestration.plan import Plan, checklist, set_step_state
 from agent_core.tools import backups, paths
 
 PLACE = f"{paths.OWN}/todo.md"
@@ -28,11 +28,11 @@ def ticks(workspace: Path, turn: str) -> list[str]:
         return []
 
 
-def ticked(plan: Plan, ids: list[str]) -> Plan:
+def tick_steps(plan: Plan, ids: list[str]) -> Plan:
     """`plan` with the steps done that had not begun and are ticked."""
     for step in plan.of("pending"):
         if step.id in ids:
-            plan = moved(plan, step.id, "done", TICKED)
+            plan = set_step_state(plan, step.id, "done", TICKED)
     return plan
 
 

@@ -25,7 +25,7 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
                 continue
             reply = Message(role="assistant", parts=record.reply.parts)
             if messages and messages[-1].role == "assistant":  # steps of a plan, one after another
-                reply = _joined(messages.pop(), reply)
+                reply = _join_answers(messages.pop(), reply)
             messages.append(reply)
             if calls := calls_of(reply):
                 parts = tuple(_result(call, results, begun, started) for call in calls)
@@ -35,7 +35,7 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
     return tuple(messages)
 
 
-def _joined(first: Message, second: Message) -> Message:
+def _join_answers(first: Message, second: Message) -> Message:
     """Two answers with nothing between them as one, without their reasoning: a provider takes
     that back only as it gave it."""
     parts = (*without_thinking(first).parts, *without_thinking(second).parts)
@@ -53,7 +53,7 @@ def _result(
     return ToolResult(call_id=call.id, name=call.name, content=content, error=error, pictures=shown)
 
 
-def settled(messages: Iterable[Message]) -> tuple[Message, ...]:
+def settle_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """`messages` so that the next user message may follow: ends with words of the assistant."""
     known = tuple(messages)
     if known and known[-1].role != "assistant":

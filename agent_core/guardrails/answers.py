@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
-from agent_core.models.port import Delta, OnDelta, Reply, TextDelta, ThinkingDelta
+from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
 
 
 class ReplyRedactor:
@@ -29,20 +29,20 @@ class ReplyRedactor:
                 self._thinking.drop()
                 self._on_delta(delta)
 
-    def whole(self, reply: Reply) -> Reply:
+    def whole(self, reply: ModelReply) -> ModelReply:
         """The answer is complete. Its thinking stays as it is: the provider checks that."""
         self._thinking.end()
         self._text.end()
-        return hidden(reply, self._words)
+        return redact_reply(reply, self._words)
 
 
-def hidden(reply: Reply, words: Redactions) -> Reply:
+def redact_reply(reply: ModelReply, words: Redactions) -> ModelReply:
     """`reply` with names in place of the words in its text."""
-    parts = tuple(_hidden(part, words) for part in reply.parts)
+    parts = tuple(_redact_part(part, words) for part in reply.parts)
     return reply if parts == reply.parts else replace(reply, parts=parts)
 
 
-def _hidden(part: Part, words: Redactions) -> Part:
+def _redact_part(part: Part, words: Redactions) -> Part:
     if not isinstance(part, Text):
         return part
     text = words.hide(part.text)

@@ -36,18 +36,18 @@ class Redactions:
         if self._words is None:
             return text, ""
         shown: list[str] = []
-        at, end = 0, self._begun(text, 0)
+        at, end = 0, self._find_partial(text, 0)
         for found in self._words.finditer(text):
             if found.start() >= end:
                 break  # a longer word may begin before it
             shown += (text[at : found.start()], self._names[found[0]])
             at = found.end()
             if at > end:
-                end = self._begun(text, at)
+                end = self._find_partial(text, at)
         shown.append(text[at:end])
         return "".join(shown), text[end:]
 
-    def _begun(self, text: str, start: int) -> int:
+    def _find_partial(self, text: str, start: int) -> int:
         """Where the end of `text` begins that more text could make a word, at `start` at the
         earliest."""
         assert self._first is not None

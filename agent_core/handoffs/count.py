@@ -8,7 +8,7 @@ MAX_HANDOFFS = 3
 NAME = "handoff"
 
 
-async def counted(scope: Scope) -> None:
+async def count_handoff(scope: Scope) -> None:
     """Count one more; raises ToolFailed where the turn has had its share."""
     if await scope.nth(NAME) > MAX_HANDOFFS:
         raise ToolFailed(

@@ -102,7 +102,7 @@ class Account:
             case ErrorMet():
                 self._errors.append(event.text)
             case Completed():
-                self._ended(event)
+                self._record_end(event)
             case _:
                 pass
 
@@ -120,10 +120,10 @@ class Account:
         rows = [row for of, row in self._results if of == kind]
         return rows if self._end is None else [*rows, self._end]
 
-    def verified(self) -> Verification:
+    def verify(self) -> Verification:
         """The results counted."""
         answered = self._end is not None and self._end["success"]
-        return counted(self.results, answered and not self._given_up)
+        return summarize_results(self.results, answered and not self._given_up)
 
     def _over(
         self, of: Literal["step", "call"], tool: str, action: str, ok: bool, said: str
@@ -131,7 +131,7 @@ class Account:
         row = _row(tool, action, ok, said, self._since(f"{of}:{action}"))
         self._results.append((of, row))
 
-    def _ended(self, event: Completed) -> None:
+    def _record_end(self, event: Completed) -> None:
         ok = event.finish == "stop"
         why = LIMIT if event.finish == "limit" else "; ".join(dict.fromkeys(self._errors)) or FAILED
         whole = self._since("")
@@ -144,7 +144,7 @@ class Account:
         return now - self._began.get(key, now)
 
 
-def counted(results: Iterable[Done], overall: bool) -> Verification:
+def summarize_results(results: Iterable[Done], overall: bool) -> Verification:
     """What `results` come to."""
     rows = list(results)
     failed = [row for row in rows if not row["success"]]

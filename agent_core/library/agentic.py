@@ -16,9 +16,9 @@ from typing import NotRequired, TypedDict
 from agent_core import ambient
 from agent_core.agent import Agent
 from agent_core.errors import Misuse
-from agent_core.library.account import Account, Done, Planned, Verification, counted
+from agent_core.library.account import Account, Done, Planned, Verification, summarize_results
 from agent_core.library.entries import Entries, Entry
-from agent_core.library.registering import Function, registered
+from agent_core.library.registering import Function, make_tool
 from agent_core.messages import Access, Message, Text, text_of
 from agent_core.policy import Mode
 
@@ -32,7 +32,7 @@ Said = Message | Mapping[str, str]
 """A message, or `{"role": "user" | "assistant", "content": …}`."""
 
 
-class Context(TypedDict):
+class AgenticContext(TypedDict):
     """What was there before the turn. `timestamp` in seconds since 1970."""
 
     user_input: str
@@ -50,7 +50,7 @@ class Report(TypedDict):
     results: list[Done]
     verification: Verification
     error: NotRequired[str]
-    context: NotRequired[Context]
+    context: NotRequired[AgenticContext]
 
 
 class Stats(TypedDict):
@@ -104,7 +104,7 @@ class AgenticLoop:
     ) -> None:
         """Have the turns from now on use `func`; see `registering`. `access`: what it reaches;
         with the default a person is asked before each call. Raises Misuse."""
-        self.agent.add_tools(registered(name, func, description, parameters, access))
+        self.agent.add_tools(make_tool(name, func, description, parameters, access))
 
     @property
     def execution_history(self) -> list[Entry]:
@@ -133,11 +133,11 @@ class AgenticLoop:
     ) -> Report:
         """As `process_request`, inside a running loop."""
         if not self.active:
-            nothing = counted((), False)
+            nothing = summarize_results((), False)
             return Report(success=False, plan=[], results=[], verification=nothing, error=INACTIVE)
         if conversation_history is not None:
             self.agent.history = tuple(map(_message, conversation_history))
-        context = self._gathered(user_input)
+        context = self._gather_context(user_input)
         account, self.current_plan = Account(user_input), None
         self._tell("gather", context)
         async for event in self.agent.stream(user_input):
@@ -145,7 +145,7 @@ class AgenticLoop:
             if account.plan != self.current_plan:
                 self.current_plan = account.plan
                 self._tell("plan", account.plan)
-        verification = account.verified()
+        verification = account.verify()
         self._tell("verify", verification)
         report = Report(
             success=verification["overall_success"],
@@ -174,9 +174,9 @@ class AgenticLoop:
             tools={name: names.count(name) for name in dict.fromkeys(names)},
         )
 
-    def _gathered(self, text: str) -> Context:
+    def _gather_context(self, text: str) -> AgenticContext:
         last = self.agent.history[-GATHERED:]
-        return Context(
+        return AgenticContext(
             user_input=text,
             conversation_history=[{"role": m.role, "content": text_of(m)} for m in last],
             workspace=str(self.agent.workspace),

@@ -23,7 +23,7 @@ CALLBACKS: dict[str, tuple[str, ...]] = {
 """Keyword arguments of Agent, and the events that each of them gets."""
 
 
-def known(callbacks: Mapping[str, Callback]) -> None:
+def check_names(callbacks: Mapping[str, Callback]) -> None:
     """Raise Misuse for a name that there is not."""
     unknown = [name for name in callbacks if name not in CALLBACKS]
     if unknown:

@@ -51,13 +51,13 @@ class Entries:
             self._cut(self._path)
             return
         with self._path.open("ab") as file:
-            _written(file.fileno(), [entry])
+            _append_entries(file.fileno(), [entry])
         self._lines += 1
 
     def _cut(self, path: Path) -> None:
         whole = path.with_suffix(".new")
         with whole.open("wb") as file:
-            _written(file.fileno(), list(self._last))
+            _append_entries(file.fileno(), list(self._last))
         os.replace(whole, path)
         self._lines = len(self._last)
 
@@ -74,7 +74,7 @@ class Entries:
         return found
 
 
-def _written(file: int, entries: list[Entry]) -> None:
+def _append_entries(file: int, entries: list[Entry]) -> None:
     """Each line begins with a line break: one that a crash cut off spoils no other."""
     os.write(file, b"".join(b"\n" + msgspec.json.encode(entry) for entry in entries))
     os.fsync(file)

@@ -7,27 +7,27 @@ import msgspec
 from agent_core.journal import Began, Finished, Record, Replied
 from agent_core.messages import Message
 from agent_core.models.port import Usage
-from agent_core.orchestration.brief import Brief, Result
+from agent_core.orchestration.brief import Brief, TurnResult
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a task begins with, or ends with."""
 
     brief: Brief | None
     history: tuple[Message, ...]
 
 
-def ending_of(records: Iterable[Record]) -> Result | None:
+def read_ending(records: Iterable[Record]) -> TurnResult | None:
     """How a finished task ended."""
     finished = messages = None
     for record in records:
         if isinstance(record, Finished):
             finished = record
         elif isinstance(record, Began) and record.key == "ended":
-            messages = msgspec.json.decode(record.value, type=Start).history
+            messages = msgspec.json.decode(record.value, type=TaskRecord).history
     if finished is None or messages is None:
         return None
-    return Result(text=finished.text, messages=messages, finish=finished.finish)
+    return TurnResult(text=finished.text, messages=messages, finish=finished.finish)
 
 
 def usage_of(records: Iterable[Record]) -> Usage:

@@ -35,7 +35,7 @@ TYPES = {
 """Words for types, and JSON Schema's."""
 
 
-def registered(
+def make_tool(
     name: str,
     function: Function,
     description: str,
@@ -50,11 +50,11 @@ def registered(
     return Tool(
         name=name,
         description=description,
-        arguments=_shown_as(schema),
+        arguments=_make_arguments(schema),
         schema=schema,
         repetition="effect",
         access=access,
-        call=_calling(function),
+        call=_adapt_function(function),
     )
 
 
@@ -101,7 +101,7 @@ def _names(listed: object) -> tuple[str, ...]:
     return tuple(str(one) for one in listed) if isinstance(listed, Iterable) else ()
 
 
-def _shown_as(schema: Schema) -> type[BaseModel]:
+def _make_arguments(schema: Schema) -> type[BaseModel]:
     class Arguments(Given):
         """Taken as they are: `schema` has checked them."""
 
@@ -114,7 +114,7 @@ def _shown_as(schema: Schema) -> type[BaseModel]:
     return Arguments
 
 
-def _calling(function: Function) -> ToolCallable:
+def _adapt_function(function: Function) -> ToolCallable:
     """`function` as a tool is called: beside the loop unless it is async."""
 
     async def call(arguments: BaseModel, context: ToolContext) -> str:
@@ -128,12 +128,12 @@ def _calling(function: Function) -> ToolCallable:
             raise
         except Exception as error:
             raise ToolFailed(f"{type(error).__name__}: {error}") from error
-        return _told(value)
+        return _render_value(value)
 
     return call
 
 
-def _told(value: object) -> str:
+def _render_value(value: object) -> str:
     """What the model reads of a function's value. `{"success": False, "error": …}` is a failure,
     `{"success": True, "data": …}` is its data."""
     if isinstance(value, str):

@@ -11,7 +11,7 @@ from agent_core.models.port import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class AgentResult:
     """How a conversation's turn ended. `cost` is in US dollars, None where it is not known."""
 
     final_response: str

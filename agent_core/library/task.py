@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from agent_core.context.record_events import events_of, question_text
 from agent_core.errors import Parked
 from agent_core.events import AgentEvent
-from agent_core.journal import Answered, Asked, Began, Finished, Journal, Record
+from agent_core.journal import Answered, Began, Finished, Journal, QuestionAsked, Record
 from agent_core.journal_file import FileJournal
-from agent_core.library.records import Start, ending_of, usage_of
-from agent_core.library.result import Result
+from agent_core.library.records import TaskRecord, read_ending, usage_of
+from agent_core.library.result import AgentResult
 from agent_core.library.setup import Setup
 from agent_core.messages import Message
 from agent_core.orchestration.brief import Brief
-from agent_core.orchestration.brief import Result as Ending
+from agent_core.orchestration.brief import TurnResult as Ending
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
 from agent_core.scope import Scope, Turn
@@ -34,14 +34,14 @@ class Task:
         self._history = history
         self._file = FileJournal(setup.journal) if setup.journal is not None else None
 
-    async def work(self) -> Result:
+    async def work(self) -> AgentResult:
         """Run the turn to its end; what happens goes to `events`, None after the last."""
         try:
             records = self._file.load(self.id) if self._file is not None else ()
             journal = Journal(records, self._write)
             brief = self._brief(journal)
-            ending = ending_of(records) or await self._until_end(journal, brief)
-            return Result(
+            ending = read_ending(records) or await self._until_end(journal, brief)
+            return AgentResult(
                 final_response=ending.text,
                 messages=(*self._history, *ending.messages),
                 usage=usage_of(journal.records),
@@ -55,12 +55,12 @@ class Task:
         """What the task began with, which the journal knows if this is not its first run."""
         for record in journal.records:
             if isinstance(record, Began):
-                begun = msgspec.json.decode(record.value, type=Start)
+                begun = msgspec.json.decode(record.value, type=TaskRecord)
                 self._history = begun.history
                 assert begun.brief is not None
                 return begun.brief
         brief = self._setup.brief
-        start = Start(brief=brief, history=self._history)
+        start = TaskRecord(brief=brief, history=self._history)
         journal.defer(Began(key="began", value=msgspec.Raw(msgspec.json.encode(start))))
         return brief
 
@@ -68,7 +68,7 @@ class Task:
         hands = replace(
             self._setup.hands,
             live=self.live,
-            toolbox=self._setup.hands.toolbox.showing(brief.more),
+            toolbox=self._setup.hands.toolbox.show_more(brief.more),
         )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:
@@ -86,14 +86,14 @@ class Task:
             return ending
 
     async def _keep_messages(self, journal: Journal, ending: Ending) -> None:
-        start = Start(brief=None, history=ending.messages)
+        start = TaskRecord(brief=None, history=ending.messages)
         body = msgspec.Raw(msgspec.json.encode(start))
         await journal.barrier(Began(key="ended", value=body))
 
     async def _ask(self, journal: Journal) -> None:
         """Everything waits: have the questions answered, then go on from the journal."""
         for record in list(journal.records):
-            if not isinstance(record, Asked):
+            if not isinstance(record, QuestionAsked):
                 continue
             if journal.find(f"{record.key}#answer", Answered) is not None:
                 continue

@@ -64,7 +64,7 @@ class Connection:
             try:
                 await self._session()
             except Exception as error:  # noqa: BLE001  # the border: whatever a server does
-                self._lost(error)
+                self._report_loss(error)
             self._client = None
             lasted = ambient.monotonic() - began if self.state == "ready" else 0.0
             failures = 0 if lasted > STEADY else failures + 1
@@ -106,14 +106,14 @@ class Connection:
             if error.code == REQUEST_TIMEOUT:
                 raise ToolFailed(f"No answer in {limit:g} s; it may have taken effect.") from error
             if error.code != CONNECTION_CLOSED:
-                raise ToolFailed(self.hidden(str(error))[:2_000]) from error
+                raise ToolFailed(self.redact(str(error))[:2_000]) from error
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: no connection.")) from error
         except Exception as error:  # the border: the SDK's transports raise what they like
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
 
-    def hidden(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """`text` without the secrets that the server was given."""
         for secret in self.server.secrets:
             text = text.replace(secret, "***")
@@ -129,7 +129,7 @@ class Connection:
             client: Client = mcp.Client(
                 child(self.server, complaints) if own else address(self.server),
                 mode="legacy" if self.server.transport == "sse" else "auto",
-                message_handler=self._heard,
+                message_handler=self._handle_message,
                 elicitation_callback=_decline,
                 cache=None,
             )
@@ -140,7 +140,7 @@ class Connection:
             except Exception as error:
                 raise Unavailable(complaints.last or _words(error)) from error
             self._client = client
-            self._arrived()
+            self._settle()
             async with asyncio.TaskGroup() as group:
                 listening = group.create_task(self._listen(client), name="mcp:listen")
                 await self._follow(client)
@@ -188,7 +188,7 @@ class Connection:
             if self.server.command:
                 self._end()
 
-    async def _heard(self, message: "IncomingMessage") -> None:
+    async def _handle_message(self, message: "IncomingMessage") -> None:
         """Hear of changes by the older protocol."""
         from mcp_types import ToolListChangedNotification
 
@@ -200,15 +200,15 @@ class Connection:
         self._client = None
         self._changed.set()
 
-    def _arrived(self) -> None:
+    def _settle(self) -> None:
         if self._why:
             log.info("mcp_back", extra={"server": self.server.name})
         self._why, self.state = "", "ready"
         self._settled.set()
 
-    def _lost(self, error: Exception) -> None:
+    def _report_loss(self, error: Exception) -> None:
         """Say it once, not at each try to come back."""
-        why = self.hidden(_words(error))
+        why = self.redact(_words(error))
         if not self._why:
             log.warning("mcp_lost", extra={"server": self.server.name, "why": why})
         self._why = why or "it cannot be reached"

@@ -11,7 +11,7 @@ import msgspec
 
 from agent_core.context import pictures
 from agent_core.errors import ToolFailed
-from agent_core.messages import GivenFile, Output, Picture
+from agent_core.messages import GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ Keep = Callable[[Path, str], GivenFile]
 
 def output(
     result: "CallToolResult", server: str, workspace: Path, key: str, keep: Keep | None
-) -> Output:
+) -> ToolOutput:
     """The result; files are written into `workspace`, and given to people where `keep` is set."""
     files = _Files(workspace, key, keep)
     lines = [line for block in result.content if (line := _line(block, files))]
-    if result.structured_content is not None and not _said(lines):
+    if result.structured_content is not None and not _has_text(lines):
         lines.append(msgspec.json.encode(result.structured_content).decode())
     text = "\n".join((BEGINS.format(server=server), *(lines or ["(nothing)"]), ENDS))
-    return Output(text=text, files=tuple(files.given), pictures=tuple(files.pictures))
+    return ToolOutput(text=text, files=tuple(files.given), pictures=tuple(files.pictures))
 
 
 def words(result: "CallToolResult") -> str:
@@ -42,7 +42,7 @@ def words(result: "CallToolResult") -> str:
     return "\n".join(filter(None, texts)) or "it failed, and says no more"
 
 
-def _said(lines: Iterable[str]) -> bool:
+def _has_text(lines: Iterable[str]) -> bool:
     return any(line and not line.startswith("(file") for line in lines)
 
 

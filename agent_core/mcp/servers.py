@@ -24,10 +24,16 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp.connection import Connection, Unavailable
 from agent_core.mcp.results import Keep, output, words
 from agent_core.mcp.settings import McpServer
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.finding.mcp_tools import BETWEEN, GONE, Definition, NoRegistry, foreign_tool
+from agent_core.tools.finding.mcp_tools import (
+    GONE,
+    NAME_SEPARATOR,
+    Definition,
+    NoRegistry,
+    foreign_tool,
+)
 from agent_core.tools.finding.schema import objects
 from agent_core.tools.finding.toolsets import Reach, within
 
@@ -60,7 +66,8 @@ class Servers:
         self._known: dict[str, Definition] = {}
         self._there: dict[str, frozenset[str]] = {}
         self._connections = {
-            server.name: Connection(server, partial(self._listed, server)) for server in servers
+            server.name: Connection(server, partial(self._update_tools, server))
+            for server in servers
         }
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
@@ -91,7 +98,7 @@ class Servers:
         """Those of `names` that are known, without waiting."""
         return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
 
-    async def known(self, reach: Reach) -> tuple[Definition, ...]:
+    async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
         """All within `reach` that their servers still have; waits for servers never met."""
         for connection in self._connections.values():
             connection.want()
@@ -122,7 +129,7 @@ class Servers:
         for connection in self._connections.values():
             connection.refresh()
 
-    def offered(self, reach: Reach) -> tuple[ToolSpec, ...]:
+    def list_offered(self, reach: Reach) -> tuple[ToolSpec, ...]:
         """What is always shown: what the operator chose, as far as there is room. One that its
         server lost stays: the prompt begins as it did before."""
         shown: list[ToolSpec] = []
@@ -148,18 +155,18 @@ class Servers:
         definition: Definition,
         arguments: BaseModel,
         context: ToolContext,
-    ) -> Output:
+    ) -> ToolOutput:
         try:
             result = await connection.call(definition.tool, arguments.model_dump(mode="json"))
         except Unavailable as error:
             why = f"the server {definition.server} is not there ({error})"
             raise ToolFailed(GONE.format(name=definition.name, why=why)) from None
         if result.is_error:
-            raise ToolFailed(f"{definition.name} failed: {connection.hidden(words(result))}")
+            raise ToolFailed(f"{definition.name} failed: {connection.redact(words(result))}")
         make = partial(output, result, definition.server, context.workspace, context.key)
         return await asyncio.to_thread(make, self._keep)
 
-    def _listed(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
+    def _update_tools(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
         """Take over what the server says that it has: new tools behind those known."""
         taken = [tool for tool in tools if _fits(tool.name, server.tools)][:MAX_TOOLS]
         there = frozenset(tool.name for tool in taken)
@@ -211,7 +218,7 @@ def _definition(server: str, tool: "Listed") -> Definition:
 
 def _name(server: str, tool: str) -> str:
     """`server__tool` in the letters that providers take; cut names stay different."""
-    name = f"{server}{BETWEEN}{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
+    name = f"{server}{NAME_SEPARATOR}{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
     if len(name) <= MAX_NAME and name.endswith(tool):
         return name
     return f"{name[: MAX_NAME - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"

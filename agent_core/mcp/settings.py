@@ -75,7 +75,7 @@ class McpSettings(BaseModel):
             listed = msgspec.json.decode(text or "[]", type=list[dict[str, object]])
         except msgspec.DecodeError as error:
             raise SettingsError(SETTING, "", f"write JSON such as {EXAMPLE} ({error}).") from None
-        return cls(servers=parse_servers([_filled(one, env) for one in listed]))
+        return cls(servers=parse_servers([_fill_variables(one, env) for one in listed]))
 
 
 def parse_servers(given: Iterable[Given]) -> tuple[McpServer, ...]:
@@ -85,7 +85,9 @@ def parse_servers(given: Iterable[Given]) -> tuple[McpServer, ...]:
         try:
             server = one if isinstance(one, McpServer) else McpServer.model_validate(dict(one))
         except ValidationError as error:
-            said = "; ".join(_told(item["loc"], item["msg"]) for item in error.errors()[:3])
+            said = "; ".join(
+                _describe_error(item["loc"], item["msg"]) for item in error.errors()[:3]
+            )
             raise SettingsError(SETTING, "", f"server {n}: {said}.") from None
         if any(other.name == server.name for other in servers):
             raise SettingsError(SETTING, "", f"server {n}: the name {server.name} is taken.")
@@ -93,12 +95,12 @@ def parse_servers(given: Iterable[Given]) -> tuple[McpServer, ...]:
     return tuple(servers)
 
 
-def _told(where: tuple[int | str, ...], message: str) -> str:
+def _describe_error(where: tuple[int | str, ...], message: str) -> str:
     place = ".".join(map(str, where))
     return f"{place}: {message}" if place else message.removeprefix("Value error, ")
 
 
-def _filled(value: object, env: Mapping[str, str]) -> dict[str, object]:
+def _fill_variables(value: object, env: Mapping[str, str]) -> dict[str, object]:
     filled = _fill(value, env)
     return filled if isinstance(filled, dict) else {}
 

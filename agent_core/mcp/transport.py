@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.client._transport import TransportStreams
 
-KEPT = 2_000
+MAX_KEPT_TEXT = 2_000
 """Bytes of a server's newest complaints."""
 _WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; kill -KILL 0; }'
 """The command behind a `cat` that sees the end of our side. The gateway holds the other end of
@@ -29,7 +29,7 @@ class Complaints(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._tail += data
-        del self._tail[:-KEPT]
+        del self._tail[:-MAX_KEPT_TEXT]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed()

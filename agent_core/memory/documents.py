@@ -31,14 +31,14 @@ class Change(Struct, frozen=True, kw_only=True):
     old: str = ""
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class MemoryDocuments(Struct, frozen=True, kw_only=True):
     """All that is remembered in one place."""
 
     memory: tuple[str, ...] = ()
     user: tuple[str, ...] = ()
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class ChangeOutcome(Struct, frozen=True, kw_only=True):
     """What became of a change: `text` for the model; `shown`: the entry that people are told of,
     "" where nothing changed."""
 
@@ -46,14 +46,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     shown: str = ""
 
 
-class Edit(Struct, frozen=True, kw_only=True):
+class EntryEdit(Struct, frozen=True, kw_only=True):
     """Entry number `at` becomes `text`: a new one where `at` is None, none where `text` is ""."""
 
     at: int | None
     text: str
 
 
-def edit(entries: tuple[str, ...], change: Change, limit: int) -> Edit | None:
+def edit(entries: tuple[str, ...], change: Change, limit: int) -> EntryEdit | None:
     """What `change` means for a document of `entries` that may have `limit` characters, None if
     it holds that already. ToolFailed says to the model why it cannot be."""
     text = one_line(change.text) if change.action != "remove" else ""
@@ -64,16 +64,16 @@ def edit(entries: tuple[str, ...], change: Change, limit: int) -> Edit | None:
             raise ToolFailed(why)
         if text in entries:
             return None
-    at = None if change.action == "add" else found(entries, change)
+    at = None if change.action == "add" else find_entry(entries, change)
     after = (*entries, text) if at is None else (*entries[:at], text, *entries[at + 1 :])
-    size = len(written(after))
-    if size > limit and size > len(written(entries)):
-        file, known = FILES[change.target], written(entries)
+    size = len(write_document(after))
+    if size > limit and size > len(write_document(entries)):
+        file, known = FILES[change.target], write_document(entries)
         raise ToolFailed(FULL.format(file=file, size=size, limit=limit, text=known))
-    return Edit(at=at, text=text)
+    return EntryEdit(at=at, text=text)
 
 
-def found(entries: tuple[str, ...], change: Change) -> int:
+def find_entry(entries: tuple[str, ...], change: Change) -> int:
     """The number of the entry that `change.old` names: the one that is these words, else the only
     one that holds them. Raises ToolFailed."""
     old, file = one_line(change.old), FILES[change.target]
@@ -85,12 +85,12 @@ def found(entries: tuple[str, ...], change: Change) -> int:
     if len(numbers) == 1:
         return numbers[0]
     if numbers:
-        several = written(tuple(entries[n] for n in numbers))
+        several = write_document(tuple(entries[n] for n in numbers))
         raise ToolFailed(f"{old!r} is in several entries of {file}; say more of one:\n{several}")
-    raise ToolFailed(f"No entry of {file} holds {old!r}. It holds:\n{written(entries)}")
+    raise ToolFailed(f"No entry of {file} holds {old!r}. It holds:\n{write_document(entries)}")
 
 
-def written(entries: tuple[str, ...]) -> str:
+def write_document(entries: tuple[str, ...]) -> str:
     """The document's text; entries that are "" are left out."""
     return "\n".join(f"- {entry}" for entry in entries if entry) or "(nothing)"
 

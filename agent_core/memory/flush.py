@@ -11,12 +11,12 @@ from functools import partial
 from agent_core.context.compression import Complete, Flush
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
-from agent_core.memory.documents import Change, Remembered, Target, written
+from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
 from agent_core.memory.keeping import keep
 from agent_core.memory.port import Memory
 from agent_core.memory.recall import without
 from agent_core.messages import Message, text_of, user
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.scope import Scope
 
 MAX_ENTRIES = 5
@@ -52,8 +52,8 @@ def flusher(memory: Memory, complete: Complete, name: Callable[[], str]) -> Flus
         scope = scope.child("flush")
         if await scope.once("off", lambda: memory.off, kind=bool):
             return
-        now = await scope.once("remembered", memory.read, kind=Remembered)
-        request = asked(now, older, name(), memory.personal)
+        now = await scope.once("remembered", memory.read, kind=MemoryDocuments)
+        request = make_request(now, older, name(), memory.personal)
         try:
             call = partial(_quietly, complete, request)
             reply = await scope.model(call, f"{ASIDE}flush", LIMIT)
@@ -66,12 +66,14 @@ def flusher(memory: Memory, complete: Complete, name: Callable[[], str]) -> Flus
     return flush
 
 
-def asked(now: Remembered, older: tuple[Message, ...], name: str, personal: bool) -> Request:
+def make_request(
+    now: MemoryDocuments, older: tuple[Message, ...], name: str, personal: bool
+) -> ModelRequest:
     """The request for what is worth keeping of `older`."""
-    told = "\n\n".join(filter(None, map(_said, older)))[-MAX_TOLD:]
-    ask = ASK.format(memory=written(now.memory), user=written(now.user), told=told)
+    told = "\n\n".join(filter(None, map(_extract_words, older)))[-MAX_TOLD:]
+    ask = ASK.format(memory=write_document(now.memory), user=write_document(now.user), told=told)
     system = SYSTEM.format(most=MAX_ENTRIES, lines=LINES[personal])
-    return Request(model=name, system=system, messages=(user(ask),), max_tokens=600)
+    return ModelRequest(model=name, system=system, messages=(user(ask),), max_tokens=600)
 
 
 def read(text: str, personal: bool) -> tuple[Change, ...]:
@@ -85,11 +87,11 @@ def _change(target: str, text: str) -> Change:
     return Change(action="add", target=to, text=text)
 
 
-def _said(message: Message) -> str:
+def _extract_words(message: Message) -> str:
     """Its words; what a tool gave is none."""
     text = without(text_of(message)).strip()
     return f"{message.role}: {text[:MAX_EACH]}" if text else ""
 
 
-def _quietly(complete: Complete, request: Request, on_delta: OnDelta) -> Awaitable[Reply]:
+def _quietly(complete: Complete, request: ModelRequest, on_delta: OnDelta) -> Awaitable[ModelReply]:
     return complete(request.model, request, lambda delta: None)

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from agent_core.memory.documents import Change, Outcome, Remembered
+from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments
 
 
 class Memory(Protocol):
@@ -16,9 +16,9 @@ class Memory(Protocol):
     def personal(self) -> bool:
         """There is a USER.md: one person is here alone."""
 
-    async def read(self) -> Remembered:
+    async def read(self) -> MemoryDocuments:
         """All of it; nothing while it is off."""
 
-    async def change(self, change: Change, key: str) -> Outcome:
+    async def change(self, change: Change, key: str) -> ChangeOutcome:
         """Store `change`. A second time with the same `key` it changes nothing more. Raises
         nothing that the agent decides about."""

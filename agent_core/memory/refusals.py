@@ -52,7 +52,7 @@ _JOINERS = frozenset("\u200c\u200d\u00ad")
 
 def refusal(text: str) -> str:
     """Why `text` is not remembered, "" if it may be."""
-    if _hidden(text):
+    if _has_hidden_characters(text):
         return HIDDEN
     plain = unicodedata.normalize("NFKC", text)
     # compiled (and kept by `re`) with the first use: at import it would cost the start 4 ms
@@ -61,7 +61,7 @@ def refusal(text: str) -> str:
     return STEERING if re.search(_STEERING, plain, re.IGNORECASE) else ""
 
 
-def _hidden(text: str) -> bool:
+def _has_hidden_characters(text: str) -> bool:
     """There are control characters, invisible ones, or more than one variation in a row."""
     before = ""
     for char in text:

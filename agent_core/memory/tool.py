@@ -50,7 +50,7 @@ def memory_tool() -> Tool:
 
 async def _over(wanted: Remember, scope: Scope, brief: Brief, hands: Hands) -> str:
     memory = hands.memory
-    why = await scope.once("why-not", lambda: _closed(hands, wanted.target), kind=str)
+    why = await scope.once("why-not", lambda: _why_closed(hands, wanted.target), kind=str)
     if why or memory is None:
         raise ToolFailed(why)
     change = Change(
@@ -62,7 +62,7 @@ async def _over(wanted: Remember, scope: Scope, brief: Brief, hands: Hands) -> s
     return outcome.text
 
 
-def _closed(hands: Hands, target: Target) -> str:
+def _why_closed(hands: Hands, target: Target) -> str:
     """Why nothing may be stored, "" if it may."""
     if hands.memory is None or hands.memory.off:
         return OFF

@@ -11,11 +11,11 @@ import anthropic
 import httpx2
 import msgspec
 
-from agent_core.context.pictures import parted, unseen
+from agent_core.context.pictures import split_result, unseen
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
-from agent_core.models.answers.anthropic import REDACTED, Answer
-from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
+from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, raw
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -44,15 +44,17 @@ class AnthropicMessages:
             open_telemetry=False,
         )
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
-        return await self._line.ask(request, self._send, Answer, on_delta)
+        return await self._line.ask(request, self._send, AnthropicReader, on_delta)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _send(self, request: Request, retries: int, forget: bool = False) -> httpx2.Response:
+    async def _send(
+        self, request: ModelRequest, retries: int, forget: bool = False
+    ) -> httpx2.Response:
         try:
             response = await self._client.post(
                 "/v1/messages",
@@ -67,12 +69,12 @@ class AnthropicMessages:
                 return await self._send(request, retries, forget=True)
             if self._learn(request, error):
                 return await self._send(request, retries, forget)
-            raise self._line.refused(error.response) from None
+            raise self._line.read_refusal(error.response) from None
         except anthropic.APIConnectionError as error:
             raise self._line.unreachable(error) from None
         return raw(response)
 
-    def _learn(self, request: Request, error: anthropic.APIStatusError) -> bool:
+    def _learn(self, request: ModelRequest, error: anthropic.APIStatusError) -> bool:
         """True if the model turns out to be one that cannot be made to call a tool."""
         known = request.tool_choice != "required" or request.model in self._unforced
         if known or error.status_code != 400 or "tool_choice" not in error.message:
@@ -80,7 +82,7 @@ class AnthropicMessages:
         self._unforced.add(request.model)
         return True
 
-    def _body(self, request: Request, *, forget: bool) -> bytes:
+    def _body(self, request: ModelRequest, *, forget: bool) -> bytes:
         body: dict[str, object] = {
             "model": request.model,
             "stream": True,
@@ -106,7 +108,9 @@ class AnthropicMessages:
             raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
 
-def _is_about_thinking(error: anthropic.APIStatusError, request: Request, provider: str) -> bool:
+def _is_about_thinking(
+    error: anthropic.APIStatusError, request: ModelRequest, provider: str
+) -> bool:
     """True if thinking that went along is refused: it is bound to the account, and to what stood
     before it (the tools, the system text), which an upgrade or a new key may have changed."""
     about = error.message.lower()
@@ -125,7 +129,7 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _messages(request: Request, provider: str) -> list[dict[str, object]]:
+def _messages(request: ModelRequest, provider: str) -> list[dict[str, object]]:
     """The history in Anthropic's form: a user begins and ends it, roles alternate, every call is
     answered in the next message."""
     pages: list[_Page] = []
@@ -140,7 +144,7 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
     for message in request.messages:
         role = "assistant" if message.role == "assistant" else "user"
         if waiting and message.role != "tool":
-            page("user").extend(_unanswered(waiting))
+            page("user").extend(_answer_waiting(waiting))
         if role == "assistant" and not pages:
             page("user").append(_text(CONTINUED))
         blocks = page(role)
@@ -151,7 +155,7 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
         if not blocks:
             blocks.append(_text(_NO_TEXT))
     if waiting:
-        page("user").extend(_unanswered(waiting))
+        page("user").extend(_answer_waiting(waiting))
     elif pages and pages[-1].role == "assistant":
         page("user").append(_text(GO_ON))
     return [{"role": one.role, "content": one.content} for one in pages]
@@ -177,7 +181,7 @@ def _text(text: str) -> dict[str, object]:
     return {"type": "text", "text": text}
 
 
-def _unanswered(waiting: dict[str, None]) -> list[dict[str, object]]:
+def _answer_waiting(waiting: dict[str, None]) -> list[dict[str, object]]:
     """Results for the calls that got none; empties `waiting`."""
     blocks: list[dict[str, object]] = [
         {"type": "tool_result", "tool_use_id": call_id, "content": UNANSWERED, "is_error": True}
@@ -194,7 +198,7 @@ def _block(part: Part, provider: str, shown: Mapping[str, str]) -> dict[str, obj
         case Text(text=text):
             return {"type": "text", "text": text} if text.strip() else None
         case Thinking():
-            return _thinking(part) if part.provider == provider else None
+            return _render_thinking(part) if part.provider == provider else None
         case ToolCall():
             return {
                 "type": "tool_use",
@@ -220,14 +224,14 @@ def _picture(picture: Picture, data: str | None) -> dict[str, object]:
 
 def _gave(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
     """A result as it is told: plain words, or words and pictures."""
-    content, seen = parted(result, shown)
+    content, seen = split_result(result, shown)
     if not seen:
         return content
     words = [_text(content)] if content.strip() else []
     return [*words, *(_picture(one, data) for one, data in seen)]
 
 
-def _thinking(part: Thinking) -> dict[str, object] | None:
+def _render_thinking(part: Thinking) -> dict[str, object] | None:
     signature = part.signature
     if not signature:
         return None

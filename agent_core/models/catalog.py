@@ -40,14 +40,14 @@ class Price(Struct, frozen=True, kw_only=True):
             raise ValueError("a price is never below 0")
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class CatalogEntry(Struct, frozen=True, kw_only=True):
     """A model of the catalogue."""
 
     window: int
     price: Price | None = None
 
 
-def _openai(read: float, cached: float, said: float) -> Known:
+def _openai(read: float, cached: float, said: float) -> CatalogEntry:
     """OpenAI's: a write to the cache costs a quarter more; long requests cost more as a whole."""
     price = Price(
         input=read,
@@ -58,13 +58,13 @@ def _openai(read: float, cached: float, said: float) -> Known:
         input_times=2.0,
         output_times=1.5,
     )
-    return Known(window=1_050_000, price=price)
+    return CatalogEntry(window=1_050_000, price=price)
 
 
-def _claude(read: float, cached: float, said: float) -> Known:
+def _claude(read: float, cached: float, said: float) -> CatalogEntry:
     """Anthropic's: a write for five minutes costs a quarter more."""
     price = Price(input=read, cached=cached, written=read * 1.25, output=said)
-    return Known(window=MILLION, price=price)
+    return CatalogEntry(window=MILLION, price=price)
 
 
 _HAIKU = Price(
@@ -80,7 +80,7 @@ _GEMINI_PRO = Price(
     input=2.00, output=12.00, beyond=200_000, input_times=2.0, output_times=1.5
 )  # no figure for its cached input was found
 
-MODELS: dict[str, Known] = {
+MODELS: dict[str, CatalogEntry] = {
     "openai/gpt-5.6-sol": _openai(4.00, 0.40, 20.00),
     "openai/gpt-5.6-terra": _openai(2.00, 0.20, 12.00),
     "openai/gpt-5.6-luna": _openai(0.20, 0.02, 1.20),
@@ -90,18 +90,20 @@ MODELS: dict[str, Known] = {
     "openai/gpt-6.1-sol": _openai(2.00, 0.10, 10.00),
     "anthropic/claude-opus-5-5": _claude(4.00, 0.20, 20.00),
     "anthropic/claude-sonnet-5-5": _claude(2.00, 0.10, 10.00),
-    "anthropic/claude-haiku-5-5": Known(window=MILLION, price=_HAIKU),
+    "anthropic/claude-haiku-5-5": CatalogEntry(window=MILLION, price=_HAIKU),
     "anthropic/claude-fable-5-1": _claude(10.00, 0.25, 50.00),
     "anthropic/claude-opus-5": _claude(5.00, 0.50, 25.00),
-    "anthropic/claude-haiku-4-5": Known(window=200_000, price=Price(input=1.00, output=5.00)),
-    "gemini/gemini-3.1-pro-preview": Known(window=1_048_576, price=_GEMINI_PRO),
-    "gemini/gemini-3.8-flash": Known(
+    "anthropic/claude-haiku-4-5": CatalogEntry(
+        window=200_000, price=Price(input=1.00, output=5.00)
+    ),
+    "gemini/gemini-3.1-pro-preview": CatalogEntry(window=1_048_576, price=_GEMINI_PRO),
+    "gemini/gemini-3.8-flash": CatalogEntry(
         window=1_048_576, price=Price(input=0.75, cached=0.075, output=3.75)
     ),
-    "gemini/gemini-3.5-flash": Known(
+    "gemini/gemini-3.5-flash": CatalogEntry(
         window=1_048_576, price=Price(input=1.50, cached=0.15, output=9.00)
     ),
-    "gemini/gemini-3.5-flash-lite": Known(
+    "gemini/gemini-3.5-flash-lite": CatalogEntry(
         window=1_048_576, price=Price(input=0.30, cached=0.03, output=2.50)
     ),
 }
@@ -150,20 +152,20 @@ def cost(usage: Usage, price: Price) -> float:
 def parse_prices(setting: str, text: str) -> dict[str, Price]:
     """The JSON object `text` of prices by provider/model; raises SettingsError."""
     example = '{"provider/model": {"input": 1.0, "cached": 0.1, "output": 5.0}}'
-    return _parsed(setting, text, dict[str, Price], example)
+    return _parse_entries(setting, text, dict[str, Price], example)
 
 
 def parse_windows(setting: str, text: str) -> dict[str, int]:
     """The JSON object `text` of windows by provider/model; raises SettingsError."""
     example = '{"provider/model": 128000}'
-    found = _parsed(setting, text, dict[str, int], example)
+    found = _parse_entries(setting, text, dict[str, int], example)
     for name, window in found.items():
         if window < 1:
             raise SettingsError(setting, f"{name}: {window}", "a window has at least one token.")
     return found
 
 
-def _parsed(setting: str, text: str, kind: type[dict[str, T]], example: str) -> dict[str, T]:
+def _parse_entries(setting: str, text: str, kind: type[dict[str, T]], example: str) -> dict[str, T]:
     try:
         found = msgspec.convert(json.loads(text or "{}"), kind)
     except (ValueError, msgspec.ValidationError) as error:

@@ -12,7 +12,7 @@ from agent_core.messages import (
     calls_of,
     text_of,
 )
-from agent_core.models.port import OnDelta, Reply, Request, TextDelta, Usage
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta, Usage
 
 LABEL = "(demo model: scripted, no key set)"
 HELP = """I am a script, not a language model: I show what the gateway does and answer nothing else.
@@ -70,7 +70,7 @@ SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
     (("every", "daily", "job"), "schedule_job", "I propose a job.", JOB),
 )
 """Words that start it, the tool, what is said, the arguments. The first row that fits counts."""
-QUOTED = 1000
+MAX_QUOTED = 1000
 STEP = "Now do this step and nothing else:\n"
 """How a step of a plan is given out."""
 
@@ -83,7 +83,7 @@ class DemoModel:
     def __init__(self, delay: float = 0.02) -> None:
         self._delay = delay
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The scripted answer, streamed word by word."""
         parts = _answer(request)
         words = 0
@@ -95,7 +95,7 @@ class DemoModel:
                     words += 1
                     await ambient.wait(self._delay)
         calls = any(isinstance(part, ToolCall) for part in parts)
-        return Reply(
+        return ModelReply(
             parts=parts,
             model="demo",
             provider=self.provider,
@@ -107,7 +107,7 @@ class DemoModel:
         """Nothing to close."""
 
 
-def _answer(request: Request) -> tuple[Part, ...]:
+def _answer(request: ModelRequest) -> tuple[Part, ...]:
     last = request.messages[-1] if request.messages else None
     if last and last.role == "tool":
         return _say(_quote(last))
@@ -127,7 +127,7 @@ def _answer(request: Request) -> tuple[Part, ...]:
     return _say(HELP)
 
 
-def _call(request: Request, tool: str, arguments: dict[str, object]) -> ToolCall:
+def _call(request: ModelRequest, tool: str, arguments: dict[str, object]) -> ToolCall:
     number = sum(len(calls_of(message)) for message in request.messages)
     text = msgspec.json.encode(arguments).decode()
     return ToolCall(id=f"demo_{number + 1}", name=tool, arguments=text)
@@ -140,12 +140,12 @@ def _quote(message: Message) -> str:
         if isinstance(part, ToolResult):
             what = "failed" if part.error else "gave"
             text = part.content.strip() or "(nothing)"
-            text = text if len(text) <= QUOTED else text[:QUOTED] + "…"
-            lines.append(f"`{part.name}` {what}:\n\n{_fenced(text)}")
+            text = text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…"
+            lines.append(f"`{part.name}` {what}:\n\n{_fence(text)}")
     return "\n\n".join(lines)
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"

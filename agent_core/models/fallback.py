@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed
-from agent_core.models.port import Delta, Model, OnDelta, Reply, Request, Restarted
+from agent_core.models.port import Delta, Model, ModelReply, ModelRequest, OnDelta, Restarted
 from agent_core.models.providers import Endpoint, SettingsError
 
 log = logging.getLogger("turnkeeper.models")
@@ -52,7 +52,7 @@ class Keys:
                 self._clients[endpoint.api_key] = self._connect(endpoint)
             return self._clients[endpoint.api_key]
 
-    def made(self, endpoint: Endpoint) -> bool:
+    def has_client(self, endpoint: Endpoint) -> bool:
         """True if the client with this key is there."""
         return endpoint.api_key in self._clients
 
@@ -104,7 +104,7 @@ class Chain:
         self.provider = routes[0].keys.provider
         self._routes = routes
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
         shown = False
 
@@ -146,11 +146,13 @@ class Chain:
             return every
         return [place for place in every if not place.route.keys.rests(place.endpoint)] or every
 
-    async def _ask(self, place: _Place, request: Request, show: OnDelta, more: bool) -> Reply:
+    async def _ask(
+        self, place: _Place, request: ModelRequest, show: OnDelta, more: bool
+    ) -> ModelReply:
         route, endpoint = place
         client = (
             route.keys.client(endpoint)
-            if route.keys.made(endpoint)
+            if route.keys.has_client(endpoint)
             else await asyncio.to_thread(route.keys.client, endpoint)
         )
         if more or route.model:
@@ -182,7 +184,7 @@ class Chain:
                 return elsewhere or ([] if failed.fault == "timeout" else left)
 
 
-def _name(place: _Place, request: Request) -> str:
+def _name(place: _Place, request: ModelRequest) -> str:
     return f"{place.route.keys.provider}/{place.route.model or request.model}"
 
 

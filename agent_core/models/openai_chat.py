@@ -12,7 +12,7 @@ import httpx2
 import msgspec
 import openai
 
-from agent_core.context.pictures import parted, said
+from agent_core.context.pictures import render_user_content, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
     Message,
@@ -22,9 +22,9 @@ from agent_core.messages import (
     ToolResult,
     text_of,
 )
-from agent_core.models.answers.openai_chat import FIELDS, Answer
+from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
-from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.wire import CONTINUED, UNANSWERED, UNSIGNED, Line, ToolSheet, raw
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -57,12 +57,12 @@ class _Client(openai.DefaultAioHttpClient):
             )
         extensions = {"timeout": timeout.as_dict()}
         return httpx2.Request(
-            method, _parsed(str(url)), content=content, headers=headers, extensions=extensions
+            method, _parse_url(str(url)), content=content, headers=headers, extensions=extensions
         )
 
 
 @lru_cache(maxsize=64)
-def _parsed(url: str) -> httpx2.URL:
+def _parse_url(url: str) -> httpx2.URL:
     return httpx2.URL(url)
 
 
@@ -75,7 +75,7 @@ class _Sdk(openai.AsyncOpenAI):
         self._heads: dict[int, httpx2.Headers] = {}
 
     def _prepare_url(self, url: str) -> httpx2.URL:
-        return _parsed(url) if "://" in url else super()._prepare_url(url)
+        return _parse_url(url) if "://" in url else super()._prepare_url(url)
 
     def _build_headers(
         self, options: "FinalRequestOptions", *, retries_taken: int = 0
@@ -88,7 +88,7 @@ class _Sdk(openai.AsyncOpenAI):
         return known.copy()
 
 
-class Calls:
+class ChatClient:
     """OpenAI's client, called below its typed layer; what all calls share is made once."""
 
     def __init__(self, endpoint: Endpoint, line: Line, path: str) -> None:
@@ -116,7 +116,7 @@ class Calls:
         except openai.APIStatusError as error:
             if error.status_code == 400:
                 raise
-            raise self._line.refused(error.response) from None
+            raise self._line.read_refusal(error.response) from None
         except openai.APIConnectionError as error:
             raise self._line.unreachable(error) from None
         return raw(response)
@@ -135,26 +135,26 @@ class OpenAIChat:
         self._line = Line(endpoint)
         self._signed = httpx2.URL(endpoint.base_url).host == GOOGLE or self.provider == "gemini"
         self._tools = ToolSheet(_tool)
-        self._calls = Calls(endpoint, self._line, "chat/completions")
+        self._calls = ChatClient(endpoint, self._line, "chat/completions")
         self._without_effort: set[str] = set()
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
-        return await self._line.ask(request, self._send, Answer, on_delta)
+        return await self._line.ask(request, self._send, ChatCompletionsReader, on_delta)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._calls.close()
 
-    async def _send(self, request: Request, retries: int) -> httpx2.Response:
+    async def _send(self, request: ModelRequest, retries: int) -> httpx2.Response:
         try:
             return await self._calls.post(self._body(request), retries)
         except openai.APIStatusError as error:
             if self._learn(request, error):
                 return await self._send(request, retries)
-            raise self._line.refused(error.response) from None
+            raise self._line.read_refusal(error.response) from None
 
-    def _learn(self, request: Request, error: openai.APIStatusError) -> bool:
+    def _learn(self, request: ModelRequest, error: openai.APIStatusError) -> bool:
         """True if the model takes tools here only without reasoning (gpt-5.6 and later)."""
         known = request.model in self._without_effort
         if known or error.param != "reasoning_effort":
@@ -162,7 +162,7 @@ class OpenAIChat:
         self._without_effort.add(request.model)
         return True
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: ModelRequest) -> bytes:
         endpoint = self._endpoint
         body: dict[str, object] = {
             "model": request.model,
@@ -189,16 +189,16 @@ class OpenAIChat:
         except UnicodeEncodeError:
             raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
-    def _messages(self, request: Request) -> list[dict[str, object]]:
+    def _messages(self, request: ModelRequest) -> list[dict[str, object]]:
         messages = _messages(request, self.provider)
         if not self._calls.own:
-            messages = _alternating(messages)
+            messages = _alternate_roles(messages)
         if self._signed and not request.model.startswith("gemini-2"):
             _sign(messages)
         return messages
 
 
-def _alternating(messages: list[dict[str, object]]) -> list[dict[str, object]]:
+def _alternate_roles(messages: list[dict[str, object]]) -> list[dict[str, object]]:
     """As the templates of many servers want it: user and assistant take turns, users begin."""
     out: list[dict[str, object]] = []
     for message in messages:
@@ -242,7 +242,7 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
     return {"type": "function", "function": function}
 
 
-def _messages(request: Request, provider: str) -> list[dict[str, object]]:
+def _messages(request: ModelRequest, provider: str) -> list[dict[str, object]]:
     """The history in OpenAI's form: every call is answered right behind its message."""
     out: list[dict[str, object]] = []
     if request.system:
@@ -254,14 +254,17 @@ def _messages(request: Request, provider: str) -> list[dict[str, object]]:
             for part in message.parts:
                 if isinstance(part, ToolResult):
                     waiting.pop(part.call_id, None)
-                    content, pictures = parted(part, request.pictures)
+                    content, pictures = split_result(part, request.pictures)
                     seen += pictures
                     out.append(_result(part.call_id, content))
             continue
         out.extend(_behind(waiting, seen))
         if message.role == "user":
             out.append(
-                {"role": "user", "content": said(message, request.pictures, (_words, _picture))}
+                {
+                    "role": "user",
+                    "content": render_user_content(message, request.pictures, (_words, _picture)),
+                }
             )
         else:
             out.append(_assistant(message, provider, waiting))

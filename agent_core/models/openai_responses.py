@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import openai
 
-from agent_core.context.pictures import parted, said
+from agent_core.context.pictures import render_user_content, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
     Part,
@@ -19,9 +19,9 @@ from agent_core.messages import (
     ToolCall,
     ToolResult,
 )
-from agent_core.models.answers.openai_responses import MARK, Answer
-from agent_core.models.openai_chat import Calls
-from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
+from agent_core.models.answers.openai_responses import MARK, ResponsesReader
+from agent_core.models.openai_chat import ChatClient
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.wire import CONTINUED, UNANSWERED, Line, ToolSheet
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -36,27 +36,27 @@ class OpenAIResponses:
         self.provider = endpoint.provider
         self._endpoint = endpoint
         self._line = Line(endpoint)
-        self._calls = Calls(endpoint, self._line, "responses")
+        self._calls = ChatClient(endpoint, self._line, "responses")
         self._tools = ToolSheet(_tool)
         self._without_reasoning: set[str] = set()
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
-        return await self._line.ask(request, self._send, Answer, on_delta)
+        return await self._line.ask(request, self._send, ResponsesReader, on_delta)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._calls.close()
 
-    async def _send(self, request: Request, retries: int) -> httpx2.Response:
+    async def _send(self, request: ModelRequest, retries: int) -> httpx2.Response:
         try:
             return await self._calls.post(self._body(request), retries)
         except openai.APIStatusError as error:
             if self._learn(request, error):
                 return await self._send(request, retries)
-            raise self._line.refused(error.response) from None
+            raise self._line.read_refusal(error.response) from None
 
-    def _learn(self, request: Request, error: openai.APIStatusError) -> bool:
+    def _learn(self, request: ModelRequest, error: openai.APIStatusError) -> bool:
         """True if the model turns out to be one that does not reason: it refuses `include`."""
         about = (error.param or "").partition(".")[0]
         if request.model in self._without_reasoning or about not in ("include", "reasoning"):
@@ -64,7 +64,7 @@ class OpenAIResponses:
         self._without_reasoning.add(request.model)
         return True
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: ModelRequest) -> bytes:
         endpoint = self._endpoint
         body: dict[str, object] = {"model": request.model, "stream": True, "store": False}
         if request.model not in self._without_reasoning:
@@ -100,7 +100,7 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
     }
 
 
-def _items(request: Request, provider: str) -> list[dict[str, object]]:
+def _items(request: ModelRequest, provider: str) -> list[dict[str, object]]:
     """The history as items: every call is answered before the next message begins."""
     out: list[dict[str, object]] = []
     waiting: dict[str, None] = {}
@@ -115,7 +115,10 @@ def _items(request: Request, provider: str) -> list[dict[str, object]]:
         waiting.clear()
         if message.role == "user":
             out.append(
-                {"role": "user", "content": said(message, request.pictures, (_words, _picture))}
+                {
+                    "role": "user",
+                    "content": render_user_content(message, request.pictures, (_words, _picture)),
+                }
             )
             continue
         for index, part in enumerate(message.parts):
@@ -138,7 +141,7 @@ def _picture(url: str) -> dict[str, object]:
 
 def _gave(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
     """A result as it is told: plain words, or words and pictures."""
-    content, seen = parted(result, shown)
+    content, seen = split_result(result, shown)
     if not seen:
         return content
     pictures = (_picture(f"data:{one.mime};base64,{data}") for one, data in seen)
@@ -156,7 +159,7 @@ def _item(part: Part, behind: tuple[Part, ...], provider: str) -> dict[str, obje
             return {"role": "assistant", "content": text}
         case Thinking(provider=maker) if maker == provider:
             led = any(_item(other, (), "") for other in behind)
-            return _reasoning(part) if led else None
+            return _render_reasoning(part) if led else None
         case ToolCall():
             return {
                 "type": "function_call",
@@ -168,7 +171,7 @@ def _item(part: Part, behind: tuple[Part, ...], provider: str) -> dict[str, obje
             return None
 
 
-def _reasoning(part: Thinking) -> dict[str, object] | None:
+def _render_reasoning(part: Thinking) -> dict[str, object] | None:
     """A reasoning item as it came; one without its encrypted content is known to nobody."""
     mark, _, rest = (part.signature or "").partition(":")
     name, _, encrypted = rest.partition(":")

@@ -19,7 +19,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     parameters: dict[str, object]
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ModelRequest(Struct, frozen=True, kw_only=True):
     """One model call. Each request of a conversation begins with the whole of the one before it."""
 
     model: str
@@ -49,7 +49,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     written_tokens: int = 0
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class ModelReply(Struct, frozen=True, kw_only=True):
     """A complete answer: thinking, text and tool calls in the order they came."""
 
     parts: tuple[Part, ...]
@@ -94,6 +94,6 @@ class Model(Protocol):
 
     provider: str
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply: ...
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply: ...
 
     async def close(self) -> None: ...

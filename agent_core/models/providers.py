@@ -103,7 +103,7 @@ class CompatibleProvider(BaseModel):
     @property
     def mode(self) -> ApiMode:
         """What was set, else what its address speaks."""
-        return cast(ApiMode, self.api_mode) if self.api_mode else spoken_at(self.base_url)
+        return cast(ApiMode, self.api_mode) if self.api_mode else detect_api_mode(self.base_url)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class CompatibleProvider(BaseModel):
         return value
 
 
-def spoken_at(base_url: str) -> ApiMode:
+def detect_api_mode(base_url: str) -> ApiMode:
     """What an address speaks: Anthropic's messages at Anthropic or where a path ends in
     /anthropic, as other providers offer it; responses where it ends in /responses or /codex."""
     parts = urlsplit(base_url)
@@ -150,7 +150,7 @@ def spoken_at(base_url: str) -> ApiMode:
     return "chat_completions"
 
 
-def reached_at(base_url: str, mode: ApiMode) -> str:
+def normalize_base_url(base_url: str, mode: ApiMode) -> str:
     """`base_url` as the client of `mode` wants it: each adds the rest of the path by itself."""
     if mode == "anthropic_messages":
         return base_url.rstrip("/").removesuffix("/v1")

@@ -20,7 +20,7 @@ from agent_core.settings import (
 )
 
 DEMO = "demo"
-BESIDE = "auxiliary."
+AUXILIARY_PREFIX = "auxiliary."
 """Begins the names of work that may have a chain of its own: `auxiliary.compression`."""
 
 
@@ -85,8 +85,8 @@ class Models:
         if self.demo:
             return DEMO, DEMO, ()
         rest = self._settings.fallbacks
-        if name.startswith(BESIDE):
-            work = name.removeprefix(BESIDE)
+        if name.startswith(AUXILIARY_PREFIX):
+            work = name.removeprefix(AUXILIARY_PREFIX)
             if work not in AUXILIARY:
                 raise SettingsError("model", name, f"name one of: {', '.join(AUXILIARY)}.")
             own = self._settings.auxiliary.get(work)

@@ -38,7 +38,7 @@ class Transcriber:
                 file=(name, data), model=self._model, response_format="json"
             )
         except openai.APIStatusError as error:
-            raise self._line.refused(error.response) from None
+            raise self._line.read_refusal(error.response) from None
         except openai.APIConnectionError as error:
             raise self._line.unreachable(error) from None
         except (openai.OpenAIError, ValueError) as error:

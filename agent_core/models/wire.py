@@ -16,21 +16,21 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
-from agent_core.models.port import Delta, OnDelta, Reply, Request, Restarted, ToolSpec
+from agent_core.models.port import Delta, ModelReply, ModelRequest, OnDelta, Restarted, ToolSpec
 from agent_core.phrases import Phrase, phrase
 from agent_core.settings import Endpoint
 
 log = logging.getLogger("turnkeeper.models")
 
-Send: TypeAlias = Callable[[Request, int], Awaitable[httpx2.Response]]
+Send: TypeAlias = Callable[[ModelRequest, int], Awaitable[httpx2.Response]]
 """Starts the call; the number is how many tries the SDK may add."""
 
-Attempt: TypeAlias = Callable[[int, OnDelta], Awaitable[Reply]]
+Attempt: TypeAlias = Callable[[int, OnDelta], Awaitable[ModelReply]]
 """One try; the number is how many may follow it."""
 
 T = TypeVar("T")
 
-Make: TypeAlias = "Callable[[Request, str, OnDelta], Fold]"
+Make: TypeAlias = "Callable[[ModelRequest, str, OnDelta], StreamFold]"
 """What takes in the answer to a request of a provider."""
 
 UNANSWERED = "No result: this call was not run."
@@ -79,11 +79,15 @@ class Line:
         whole."""
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
-    async def ask(self, request: Request, send: Send, make: Make, on_delta: OnDelta) -> Reply:
+    async def ask(
+        self, request: ModelRequest, send: Send, make: Make, on_delta: OnDelta
+    ) -> ModelReply:
         """The answer, after as many tries as are allowed; raises ModelFailed."""
 
-        async def attempt(left: int, show: OnDelta) -> Reply:
-            response = await self.seeing(request, lambda seen: self._begin(seen, send, left))
+        async def attempt(left: int, show: OnDelta) -> ModelReply:
+            response = await self.begin_with_pictures(
+                request, lambda seen: self._begin(seen, send, left)
+            )
             try:
                 return await self._read(response, make(request, self._endpoint.provider, show))
             except Broken as broken:
@@ -92,7 +96,9 @@ class Line:
 
         return await self.try_again(request, attempt, on_delta)
 
-    async def try_again(self, request: Request, attempt: Attempt, on_delta: OnDelta) -> Reply:
+    async def try_again(
+        self, request: ModelRequest, attempt: Attempt, on_delta: OnDelta
+    ) -> ModelReply:
         """What an `attempt` gave that did not break; raises ModelFailed."""
         left = self._endpoint.retries if request.retries is None else request.retries
         senseless = False
@@ -117,7 +123,9 @@ class Line:
                     on_delta(Restarted())
                 await ambient.wait(broken.pause)
 
-    async def seeing(self, request: Request, begin: Callable[[Request], Awaitable[T]]) -> T:
+    async def begin_with_pictures(
+        self, request: ModelRequest, begin: Callable[[ModelRequest], Awaitable[T]]
+    ) -> T:
         """What `begin` gives. A request that is refused with its pictures is begun once more
         without them."""
         if not request.pictures:
@@ -139,7 +147,7 @@ class Line:
         self._unseen.update(dict.fromkeys((request.model, ref) for ref in seen))
         return begun
 
-    async def _begin(self, request: Request, send: Send, retries: int) -> httpx2.Response:
+    async def _begin(self, request: ModelRequest, send: Send, retries: int) -> httpx2.Response:
         began = ambient.monotonic()
         try:
             try:
@@ -152,7 +160,7 @@ class Line:
         except (OSError, ValueError) as error:
             raise self.uncallable(error) from None
 
-    async def _read(self, response: httpx2.Response, fold: "Fold") -> Reply:
+    async def _read(self, response: httpx2.Response, fold: "StreamFold") -> ModelReply:
         try:
             await feed(response, fold)
             return fold.reply()
@@ -163,7 +171,7 @@ class Line:
         finally:
             await response.aclose()
 
-    def refused(self, response: httpx2.Response) -> ModelFailed:
+    def read_refusal(self, response: httpx2.Response) -> ModelFailed:
         """What an answer with an error status means."""
         name, status = self._endpoint.provider, response.status_code
         match status:
@@ -219,18 +227,18 @@ class Line:
         return ModelFailed(named, broken.fault)
 
 
-class Fold(Protocol):
+class StreamFold(Protocol):
     """What takes in the events of an answer; `ended` when no more are to come."""
 
     ended: bool
 
     def add(self, data: bytes) -> None: ...
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The whole answer; raises Broken."""
 
 
-async def feed(response: httpx2.Response, fold: Fold) -> None:
+async def feed(response: httpx2.Response, fold: StreamFold) -> None:
     """Give `fold` all events; a provider may answer in one piece although a stream was asked
     for."""
     if str(response.headers.get("content-type", "")).startswith("application/json"):
@@ -277,7 +285,7 @@ def raw(response: object) -> httpx2.Response:
     return response
 
 
-def said(error: object) -> str:
+def read_error_message(error: object) -> str:
     """The message of a provider's error object, whatever its form."""
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
@@ -289,7 +297,7 @@ def _detail(response: httpx2.Response) -> str:
     except ValueError:
         return response.text
     error = body.get("error", body) if isinstance(body, dict) else body
-    return said(error)
+    return read_error_message(error)
 
 
 def _retry_after(response: httpx2.Response) -> float | None:

@@ -12,8 +12,8 @@ from agent_core.events import OutputAdded
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.journal import Outcome
 from agent_core.messages import (
-    Output,
     ToolCall,
+    ToolOutput,
     ToolResult,
 )
 from agent_core.orchestration.brief import Brief, Hands
@@ -24,8 +24,8 @@ from agent_core.scope import Scope
 from agent_core.text import clean
 from agent_core.tools import planning
 from agent_core.tools.contract import Tool, ToolContext
-from agent_core.tools.finding.mcp_tools import looked_up
-from agent_core.tools.toolbox import Prepared, Unfit, bound, run
+from agent_core.tools.finding.mcp_tools import look_up
+from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
 
@@ -34,19 +34,21 @@ async def act(
 ) -> tuple[ToolResult, ...]:
     """Run the calls of one answer: at once where the policy allows, together where it can be,
     after a person's word where it must be. Results in call order."""
-    foreign = await looked_up(scope, hands.toolbox.shelf, brief.reach, calls)
-    ready = tuple(_prepared(brief, hands, call, foreign) for call in calls)
+    foreign = await look_up(scope, hands.toolbox.shelf, brief.reach, calls)
+    ready = tuple(_prepare_call(brief, hands, call, foreign) for call in calls)
     fit = [item for item in ready if isinstance(item, Prepared)]
     verdicts = dict(
         zip(
             (item.call.id for item in fit),
-            await scope.once("policy", partial(_judged, brief, hands, fit), kind=list[Verdict]),
+            await scope.once(
+                "policy", partial(_judge_calls, brief, hands, fit), kind=list[Verdict]
+            ),
             strict=True,
         )
     )
     worker = _Worker(scope, brief, hands, verdicts)
-    results = {item.call.id: worker.refuse(item) for item in ready if isinstance(item, Unfit)}
-    asked = [item for item in fit if _ruling(item, verdicts) == "ask"]
+    results = {item.call.id: worker.refuse(item) for item in ready if isinstance(item, UnfitCall)}
+    asked = [item for item in fit if _rule_item(item, verdicts) == "ask"]
     branches: dict[str, Callable[[Scope], Awaitable[dict[str, ToolResult]]]] = {}
     for item in fit:
         if item not in asked:
@@ -62,20 +64,20 @@ async def act(
     return tuple(results[call.id] for call in calls)
 
 
-def _prepared(
+def _prepare_call(
     brief: Brief, hands: Hands, call: ToolCall, foreign: dict[str, Tool]
-) -> Prepared | Unfit:
+) -> Prepared | UnfitCall:
     if call.name == planning.NAME and not brief.plans:
-        return Unfit(call=call, text=planning.WITHIN)
+        return UnfitCall(call=call, text=planning.WITHIN)
     return hands.toolbox.prepare(call, brief.tools, brief.reach, foreign)
 
 
-async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:
+async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:
     """The hooks' word on each call, the policy's where they have none, and what a person who is
     asked has to see besides."""
     workspace, verdicts = Path(brief.workspace), []
     for call in items:
-        item = await bound(call, workspace)
+        item = await bind_digest(call, workspace)
         if why := await hands.hooks.veto(item, workspace):
             verdicts.append(Verdict(ruling="deny", rule="hook", reason=why))
             continue
@@ -88,7 +90,7 @@ async def _judged(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Ver
     return verdicts
 
 
-def _ruling(item: Prepared, verdicts: dict[str, Verdict]) -> str:
+def _rule_item(item: Prepared, verdicts: dict[str, Verdict]) -> str:
     ruling = verdicts[item.call.id].ruling
     return "allow" if item.tool.question is not None and ruling == "ask" else ruling
 
@@ -104,19 +106,19 @@ class _Worker:
         self._hands = hands
         self._verdicts = verdicts
 
-    def refuse(self, item: Unfit) -> ToolResult:
+    def refuse(self, item: UnfitCall) -> ToolResult:
         """The result of a call that cannot run."""
-        return self._scope.settle(item.call, Output(text=item.text, shown=item.shown))
+        return self._scope.settle(item.call, ToolOutput(text=item.text, shown=item.shown))
 
     async def one(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
         """A call that needs no approval: a question, a refusal, or a run."""
         verdict = self._verdicts[item.call.id]
         if verdict.ruling == "deny":
             shown = phrase("why_denied", why=verdict.why or verdict.reason)
-            result = scope.settle(item.call, Output(text=str(shown), shown=shown), "denied")
+            result = scope.settle(item.call, ToolOutput(text=str(shown), shown=shown), "denied")
         elif item.tool.question is not None:
             answer = await scope.ask(item.tool.question(item.arguments))
-            content, outcome = _heard(answer)
+            content, outcome = _read_answer(answer)
             result = scope.settle(item.call, content, outcome)
         else:
             result = await self._run(item, scope, "")
@@ -128,15 +130,18 @@ class _Worker:
         if answer.allowed:
             branches = {
                 f"call-{item.call.id}": partial(
-                    self._approved, item, self._verdicts[item.call.id].digest
+                    self._run_approved, item, self._verdicts[item.call.id].digest
                 )
                 for item in items
             }
             done = await scope.parallel(branches)
             return {item.call.id: done[f"call-{item.call.id}"] for item in items}
-        return {item.call.id: scope.settle(item.call, _denied(answer), "denied") for item in items}
+        return {
+            item.call.id: scope.settle(item.call, _describe_denial(answer), "denied")
+            for item in items
+        }
 
-    async def _approved(self, item: Prepared, digest: str, scope: Scope) -> ToolResult:
+    async def _run_approved(self, item: Prepared, digest: str, scope: Scope) -> ToolResult:
         return await self._run(item, scope, digest)
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
@@ -152,7 +157,7 @@ class _Worker:
         def live(text: str) -> None:
             self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
 
-        async def work(token: str) -> str | Output:
+        async def work(token: str) -> str | ToolOutput:
             veil = StreamRedactor(hides(), live) if hides is not None else None
             shown = veil.add if veil is not None else live
             context = ToolContext(workspace=workspace, key=token, limit=limit, output=shown)
@@ -193,14 +198,14 @@ class _Worker:
         )
 
 
-def _hide_page(gave: str | Output, words: Redactions) -> str | Output:
+def _hide_page(gave: str | ToolOutput, words: Redactions) -> str | ToolOutput:
     """`gave` without secrets in the address of a page; its text has none by now."""
-    if not isinstance(gave, Output) or gave.browsed is None:
+    if not isinstance(gave, ToolOutput) or gave.browsed is None:
         return gave
     return replace(gave, browsed=replace(gave.browsed, url=words.hide(gave.browsed.url)))
 
 
-def _denied(answer: Answer) -> str:
+def _describe_denial(answer: Answer) -> str:
     match answer.choice:
         case "expired":
             return "Denied: nobody answered in time. Say what you would need."
@@ -211,7 +216,7 @@ def _denied(answer: Answer) -> str:
             return f"Denied by {answer.name or answer.by}{why}"
 
 
-def _heard(answer: Answer) -> tuple[str, Outcome]:
+def _read_answer(answer: Answer) -> tuple[str, Outcome]:
     match answer.choice:
         case "expired":
             return "Nobody answered in time.", "failed"

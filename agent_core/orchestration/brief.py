@@ -11,15 +11,15 @@ from agent_core.events import OutputAdded
 from agent_core.guardrails.redaction import Hides
 from agent_core.memory.port import Memory
 from agent_core.messages import Message, Picture, ToolCall, user
-from agent_core.models.port import OnDelta, Reply, Request, ToolSpec
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.orchestration.plan import Plan
 from agent_core.policy import Verdict
 from agent_core.research.means import ResearchDeps
 from agent_core.tools.finding.toolsets import Reach
-from agent_core.tools.hooks import Hooks
+from agent_core.tools.hooks import ToolHooks
 from agent_core.tools.toolbox import Prepared, Toolbox
 
-Complete: TypeAlias = Callable[[str, Request, OnDelta], Awaitable[Reply]]
+Complete: TypeAlias = Callable[[str, ModelRequest, OnDelta], Awaitable[ModelReply]]
 Judge: TypeAlias = Callable[[Prepared], Verdict]
 Live: TypeAlias = Callable[[OutputAdded], None]
 
@@ -68,12 +68,12 @@ class Brief(Struct, frozen=True, kw_only=True):
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
 
-    def asked_alone(self) -> str:
+    def request_text(self) -> str:
         """`text` without what is remembered, which is its last part."""
         spoken = len(self.text) - len(self.recalled)
         return self.text[:spoken].rstrip() if self.recalled else self.text
 
-    def asked(self) -> Message:
+    def make_request(self) -> Message:
         """What the model is asked first."""
         return user(self.text, self.pictures)
 
@@ -85,7 +85,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     toolbox: Toolbox
     judge: Judge
     live: Live
-    hooks: Hooks = Hooks()
+    hooks: ToolHooks = ToolHooks()
     flush: Flush | None = None
     """Is called before older messages are summarised."""
     research: ResearchDeps | None = None
@@ -95,7 +95,7 @@ class Hands(Struct, frozen=True, kw_only=True):
     """Takes secrets out of what tools gave and the model says."""
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class TurnResult(Struct, frozen=True, kw_only=True):
     """What a turn ends with: the answer, and what it adds to the transcript. `seen`: what the
     model saw in all, where its history was compressed."""
 

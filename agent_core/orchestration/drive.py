@@ -9,16 +9,16 @@ from agent_core.errors import Diverged
 from agent_core.events import ReplayDiverged
 from agent_core.journal import Broke, Record
 from agent_core.messages import Message
-from agent_core.orchestration.brief import Result
+from agent_core.orchestration.brief import TurnResult
 from agent_core.scope import UNKNOWN, Scope, Turn
 
-Code: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[Result]]
+Code: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[TurnResult]]
 """Turn code: gets its scope and, where it goes on from records, what it did already."""
 
 MAX_BREAKS = 3
 
 
-async def drive(turn: Turn, code: Code) -> Result:
+async def drive(turn: Turn, code: Code) -> TurnResult:
     """Run `code` to its end in this task. Raises Suspend when the turn stops without an end."""
     task = asyncio.current_task()
     turn.tasks.add(task)

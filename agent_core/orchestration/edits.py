@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, moved, problem
+from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, problem, set_step_state
 from agent_core.plan_edit import PlanEdit
 
 Why = Literal["no_step", "begun", "not_over", "circle", "too_many"]
@@ -13,29 +13,29 @@ wait for each other; the plan is long enough."""
 _OVER = ("done", "failed", "skipped")
 
 
-def edited(plan: Plan, edit: PlanEdit) -> Plan | Why:
+def apply_edit(plan: Plan, edit: PlanEdit) -> Plan | Why:
     """`plan` after `edit`, or why that cannot be."""
     known = {step.id: step for step in plan.steps}
     if edit.action == "add":
-        return _added(plan, edit)
+        return _add_step(plan, edit)
     step = known.get(edit.step)
     if step is None or (edit.before and edit.before not in known):
         return "no_step"
     match edit.action:
         case "skip":
-            return "begun" if step.state in _OVER else moved(plan, step.id, "skipped")
+            return "begun" if step.state in _OVER else set_step_state(plan, step.id, "skipped")
         case "retry":
             return _again(plan, step) if step.state in ("failed", "skipped") else "not_over"
         case "drop":
-            return "begun" if step.state != "pending" else _dropped(plan, step)
+            return "begun" if step.state != "pending" else _drop_step(plan, step)
         case "move":
-            return _moved(plan, step, edit.before)
+            return _move_step(plan, step, edit.before)
 
 
 def apply(plan: Plan, edits: tuple[PlanEdit, ...]) -> Plan:
     """`plan` after those of `edits` that can still be made."""
     for edit in edits:
-        after = edited(plan, edit)
+        after = apply_edit(plan, edit)
         plan = after if isinstance(after, Plan) else plan
     return plan
 
@@ -49,7 +49,7 @@ def _swap(plan: Plan, new: Step) -> Plan:
     return replace(plan, steps=tuple(new if one.id == new.id else one for one in plan.steps))
 
 
-def _added(plan: Plan, edit: PlanEdit) -> Plan | Why:
+def _add_step(plan: Plan, edit: PlanEdit) -> Plan | Why:
     if len(plan.steps) >= MAX_STEPS:
         return "too_many"
     names = {step.id for step in plan.steps}
@@ -69,7 +69,7 @@ def _added(plan: Plan, edit: PlanEdit) -> Plan | Why:
     return replace(plan, steps=(*plan.steps[:at], new, *plan.steps[at:]))
 
 
-def _dropped(plan: Plan, gone: Step) -> Plan:
+def _drop_step(plan: Plan, gone: Step) -> Plan:
     """Who needed it needs what it needed."""
     steps = tuple(
         replace(step, needs=_instead(step.needs, gone)) for step in plan.steps if step.id != gone.id
@@ -82,7 +82,7 @@ def _instead(needs: tuple[str, ...], gone: Step) -> tuple[str, ...]:
     return tuple(dict.fromkeys(need for need in (*needs, *more) if need != gone.id))
 
 
-def _moved(plan: Plan, step: Step, before: str) -> Plan | Why:
+def _move_step(plan: Plan, step: Step, before: str) -> Plan | Why:
     """The order is kept: what comes later waits for what was put before it."""
     if step.state != "pending" or step.id == before:
         return "begun"

@@ -5,22 +5,22 @@ loop, where it may turn out that it takes one.
 from msgspec.structs import replace
 
 from agent_core.context.compression import Window
-from agent_core.context.transcript import settled
+from agent_core.context.transcript import settle_messages
 from agent_core.events import (
     ErrorMet,
     Routed,
     StatusShown,
 )
 from agent_core.messages import Message, user
-from agent_core.orchestration.brief import Brief, Hands, Result
-from agent_core.orchestration.executor import asking, looking, react, sum_up
-from agent_core.orchestration.planned import Planned, ended
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.orchestration.executor import make_summary_request, make_window, react, sum_up
+from agent_core.orchestration.planned import PlannedTurn, make_result
 from agent_core.orchestration.planner import draft
-from agent_core.orchestration.routes.routing import routed
+from agent_core.orchestration.routes.routing import choose_route
 from agent_core.phrases import phrase
 from agent_core.scope import Scope
 
-FEWEST = 2
+MIN_STEPS = 2
 """Steps that make a plan."""
 
 GO_ON = "[Going on]\nThe turn was cut off here. Go on with the request from what is done already."
@@ -32,13 +32,13 @@ async def work(
     hands: Hands,
     history: tuple[Message, ...],
     past: tuple[Message, ...] = (),
-) -> Result:
+) -> TurnResult:
     """Answer `brief.text` after `history`, the way that `brief.route` says. `past`: what the
     turn did already, where it goes on from its records: then without a plan."""
     if past and past[-1].role == "assistant":
         past = (*past, user(GO_ON))
     if brief.routing == "llm" and brief.route != "research" and not past:
-        brief = replace(brief, route=await routed(scope, brief, hands))
+        brief = replace(brief, route=await choose_route(scope, brief, hands))
     if brief.debug:
         told = f"{len(history)} messages, {len(brief.tools)} tools shown, {brief.model}"
         scope.emit(StatusShown(text=told, phase="gather"), "gather")
@@ -49,15 +49,15 @@ async def work(
         return await research(scope, brief, hands, history, hands.research)
     if brief.route != "planned" or past:
         return await _direct(scope, brief, hands, history, past)
-    window = looking(brief, hands)
-    seen = await window.fit(scope.child("plan-fit"), history, asking(brief, hands))
+    window = make_window(brief, hands)
+    seen = await window.fit(scope.child("plan-fit"), history, make_summary_request(brief, hands))
     drafted = await draft(scope.child("plan"), brief, hands, seen)
-    if drafted.plan is None or len(drafted.plan.steps) < FEWEST:
+    if drafted.plan is None or len(drafted.plan.steps) < MIN_STEPS:
         scope.emit(Routed(route="simple", why="No plan was made for it."))
         return await _direct(scope.child("direct"), replace(brief, plans=False), hands, history)
     scope.emit(Routed(route="planned"))
-    planned = Planned(scope, brief, hands, (history, drafted.messages), window)
-    return kept(await planned.run(drafted.plan), history, window)
+    planned = PlannedTurn(scope, brief, hands, (history, drafted.messages), window)
+    return keep_view(await planned.run(drafted.plan), history, window)
 
 
 async def _direct(
@@ -66,37 +66,37 @@ async def _direct(
     hands: Hands,
     history: tuple[Message, ...],
     past: tuple[Message, ...] = (),
-) -> Result:
+) -> TurnResult:
     """The loop alone; it may turn out that it takes a plan, or get stuck and need one."""
-    window = looking(brief, hands)
+    window = make_window(brief, hands)
     spell = await react(scope, brief, hands, history, past, window)
     brief = replace(brief, direct=None)  # a plan that comes of it begins with its own steps
     if spell.finish == "planned" and spell.plan is not None:
         scope.emit(Routed(route="planned", why="The model made a plan."))
         told = (history, spell.messages)
-        planned = Planned(scope.child("planned"), brief, hands, told, window)
-        return kept(await planned.run(spell.plan), history, window)
+        planned = PlannedTurn(scope.child("planned"), brief, hands, told, window)
+        return keep_view(await planned.run(spell.plan), history, window)
     if spell.finish == "spent":
         done = spell.messages
         seen = window.see((*history, *done))
         spell = await sum_up(scope.child("spent"), brief, hands, seen, list(done))
     if spell.finish != "stuck":
-        return kept(ended(spell), history, window)
+        return keep_view(make_result(spell), history, window)
     scope.emit(StatusShown(text=f"Stuck: {spell.why}."), "stuck")
-    thread = settled(spell.messages)
+    thread = settle_messages(spell.messages)
     seen = window.see((*history, *thread))
     drafted = await draft(scope.child("rescue"), brief, hands, seen, spell.why)
     if drafted.plan is None:
         stuck = phrase("fault_stuck", detail=spell.why)
         scope.emit(ErrorMet(text=str(stuck), phrases=(stuck,)), "stuck")
-        return Result(text="", messages=thread, finish="error")
+        return TurnResult(text="", messages=thread, finish="error")
     scope.emit(Routed(route="planned", why=spell.why))
     thread = (*thread, *drafted.messages)
-    planned = Planned(scope.child("planned"), brief, hands, (history, thread), window)
-    return kept(await planned.run(drafted.plan), history, window)
+    planned = PlannedTurn(scope.child("planned"), brief, hands, (history, thread), window)
+    return keep_view(await planned.run(drafted.plan), history, window)
 
 
-def kept(result: Result, history: tuple[Message, ...], window: Window) -> Result:
+def keep_view(result: TurnResult, history: tuple[Message, ...], window: Window) -> TurnResult:
     """`result` with what the model saw, where that is not all of it any more."""
     if not window.compressed:
         return result

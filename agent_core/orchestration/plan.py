@@ -88,7 +88,7 @@ def alongside(plan: Plan) -> dict[str, frozenset[str]]:
     return {step.id: behind[step.id] for step in plan.steps if step.id in behind}
 
 
-def moved(plan: Plan, step_id: str, state: StepState, note: str = "") -> Plan:
+def set_step_state(plan: Plan, step_id: str, state: StepState, note: str = "") -> Plan:
     """`plan` with one step in another state."""
     steps = tuple(
         replace(step, state=state, note=note) if step.id == step_id else step for step in plan.steps
@@ -96,7 +96,7 @@ def moved(plan: Plan, step_id: str, state: StepState, note: str = "") -> Plan:
     return replace(plan, steps=steps)
 
 
-def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
+def revise_plan(plan: Plan, steps: Iterable[Step]) -> Plan:
     """`plan` with what had not begun replaced by `steps`.
 
     What was done or failed stays. Of what had not begun, a step named again is replaced, the others
@@ -119,7 +119,7 @@ def revised(plan: Plan, steps: Iterable[Step]) -> Plan:
         for step in plan.steps
         if begun and step not in own and (step.state != "pending" or step.id in gone)
     )
-    own = tuple(_rebased(step, plan, own, new) for step in own)
+    own = tuple(_rebase_step(step, plan, own, new) for step in own)
     return replace(plan, steps=(*kept, *new, *own), revision=plan.revision + 1)
 
 
@@ -134,7 +134,7 @@ def _words(step: Step) -> str:
     return " ".join(step.description.casefold().split())
 
 
-def _rebased(step: Step, plan: Plan, own: tuple[Step, ...], new: tuple[Step, ...]) -> Step:
+def _rebase_step(step: Step, plan: Plan, own: tuple[Step, ...], new: tuple[Step, ...]) -> Step:
     """A person's step after a re-plan: it comes after the new steps where what it waited for will
     not be done any more, unless they wait for it."""
     there = {one.id for one in (*plan.of("done"), *own, *new)}

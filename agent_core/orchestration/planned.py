@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agent_core.context import todo
 from agent_core.context.compression import Window
-from agent_core.context.transcript import settled
+from agent_core.context.transcript import settle_messages
 from agent_core.errors import BudgetExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import (
     ErrorMet,
@@ -29,20 +29,20 @@ from agent_core.events import (
     TodoChanged,
 )
 from agent_core.messages import Message, text_of, user
-from agent_core.orchestration.brief import Brief, Hands, LoopResult, Result
+from agent_core.orchestration.brief import Brief, Hands, LoopResult, TurnResult
 from agent_core.orchestration.edits import apply
-from agent_core.orchestration.executor import asking, react, think
+from agent_core.orchestration.executor import make_summary_request, react, think
 from agent_core.orchestration.plan import (
     Plan,
     Step,
     active_context,
     alongside,
     checklist,
-    moved,
+    set_step_state,
 )
 from agent_core.orchestration.planner import after_failure, after_wish, redraft
-from agent_core.orchestration.side_calls import silent, spoken
-from agent_core.orchestration.verify import Finding, verify
+from agent_core.orchestration.side_calls import silent, strip_calls
+from agent_core.orchestration.verify import StepVerdict, verify
 from agent_core.questions import PlanReview
 from agent_core.scope import Scope
 
@@ -69,7 +69,7 @@ class _Done(Struct, frozen=True, kw_only=True):
     """A step that is over. `finding` None: a person skipped it."""
 
     spell: LoopResult
-    finding: Finding | None
+    finding: StepVerdict | None
 
     @property
     def state(self) -> Literal["done", "failed", "skipped"]:
@@ -92,7 +92,7 @@ class _Wave(Struct, frozen=True, kw_only=True):
     among: bool
 
 
-class Planned:
+class PlannedTurn:
     """A planned turn under way. `told`: what was said before it, and the thread, which is what
     it adds to the transcript."""
 
@@ -112,32 +112,32 @@ class Planned:
         self._window = window
         self._looks = self._taken = self._replans = 0
 
-    async def run(self, plan: Plan) -> Result:
+    async def run(self, plan: Plan) -> TurnResult:
         """Work `plan` off, with re-plans where a step fails, and write the answer."""
         self._tell(plan)
         if self._brief.review:
-            reviewed = await self._reviewed(plan)
+            reviewed = await self._review_plan(plan)
             if reviewed is None:
-                return Result(text="", messages=self._thread)
+                return TurnResult(text="", messages=self._thread)
             plan = reviewed
-        plan = await self._amended(plan)
+        plan = await self._apply_amendments(plan)
         while plan.ready:
             name = "+".join(step.branch for step in plan.ready)
             done = await self._wave(plan, name)
             for step_id, one in done.items():
-                self._thread = (*self._thread, *settled(one.spell.messages))
-                plan = moved(plan, step_id, one.state, one.note)
+                self._thread = (*self._thread, *settle_messages(one.spell.messages))
+                plan = set_step_state(plan, step_id, one.state, one.note)
             self._scope.emit(TodoChanged(text=checklist(plan)), f"todo:{name}")
             if any(one.spell.finish == "spent" for one in done.values()):
-                return await self._finish(self._given_up(plan))
+                return await self._finish(self._give_up_rest(plan))
             if any(one.spell.finish == "error" for one in done.values()):
-                return Result(text="", messages=self._thread, finish="error")
-            plan = await self._amended(plan)
+                return TurnResult(text="", messages=self._thread, finish="error")
+            plan = await self._apply_amendments(plan)
             if {s.id for s in plan.of("failed")} & done.keys():
                 made = await self._again(plan)
                 if made is None:
-                    return await self._finish(self._given_up(plan))
-                plan = await self._amended(made)
+                    return await self._finish(self._give_up_rest(plan))
+                plan = await self._apply_amendments(made)
         self._scope.emit(StageEntered(name="finalizing"), "finalizing")
         return await self._finish(plan)
 
@@ -149,14 +149,16 @@ class Planned:
     async def _fit(self, name: str) -> None:
         """Summarise the older part of it where it is too long."""
         said = (*self._history, *self._thread)
-        await self._window.fit(self._scope.child(name), said, asking(self._brief, self._hands))
+        await self._window.fit(
+            self._scope.child(name), said, make_summary_request(self._brief, self._hands)
+        )
 
-    async def _reviewed(self, plan: Plan) -> Plan | None:
+    async def _review_plan(self, plan: Plan) -> Plan | None:
         """The plan as a person wants it, None if they do not."""
         for n in range(1, MAX_REVIEWS + 1):
             steps = tuple(step.description for step in plan.steps)
             answer = await self._scope.ask(PlanReview(title=plan.title, steps=steps), f"review-{n}")
-            plan = await self._amended(plan)
+            plan = await self._apply_amendments(plan)
             if answer.allowed:
                 return plan
             if answer.choice != "edit":
@@ -170,7 +172,7 @@ class Planned:
             self._tell(plan, name)
         return None
 
-    async def _amended(self, plan: Plan) -> Plan:
+    async def _apply_amendments(self, plan: Plan) -> Plan:
         """`plan` with what people changed of it since the last look."""
         self._looks += 1
         edits = await self._scope.amendments(f"edits-{self._looks}")
@@ -178,7 +180,7 @@ class Planned:
         workspace, turn = Path(self._brief.workspace), self._scope.turn_id
         read = partial(asyncio.to_thread, todo.ticks, workspace, turn)
         ids = await self._scope.once(f"todo-read-{self._looks}", read, kind=list[str])
-        after = todo.ticked(apply(plan, fresh), ids)
+        after = todo.tick_steps(apply(plan, fresh), ids)
         if after != plan:
             self._tell(after, f"edited-{self._looks}")
         put = partial(asyncio.to_thread, todo.write, workspace, turn, after)
@@ -192,7 +194,7 @@ class Planned:
         steps = {step.id: step for step in plan.steps if step.id in behind}
         ready = tuple(step.id for step in plan.ready)
         for step_id in ready:
-            plan = self._begun(plan, steps[step_id], self._scope)
+            plan = self._begin_step(plan, steps[step_id], self._scope)
         await self._fit(f"fit-{name}")
         if len(ready) > 1:
             self._scope.emit(ParallelBegan(steps=ready), f"parallel:{name}")
@@ -206,9 +208,9 @@ class Planned:
             self._scope.emit(ParallelEnded(steps=ended), f"parallel-end:{name}")
         return {step_id: done[step_id] for step_id in ended}
 
-    def _begun(self, plan: Plan, step: Step, scope: Scope) -> Plan:
+    def _begin_step(self, plan: Plan, step: Step, scope: Scope) -> Plan:
         scope.emit(StepBegan(id=step.id, description=step.description), f"step:{step.branch}")
-        return moved(plan, step.id, "running")
+        return set_step_state(plan, step.id, "running")
 
     async def _in_turn(self, wave: "_Wave", step: Step, scope: Scope) -> None:
         """Do a step of a wave, where it still is to be done when all it needs is over. What it
@@ -220,10 +222,10 @@ class Planned:
                 return
             known = [(n, wave.done[n]) for n in wave.behind if n in behind]
             for step_id, one in known:
-                plan = moved(plan, step_id, one.state, one.note)
-            told = (m for _, one in known for m in settled(one.spell.messages))
+                plan = set_step_state(plan, step_id, one.state, one.note)
+            told = (m for _, one in known for m in settle_messages(one.spell.messages))
             seen = self._window.see((*self._history, *self._thread, *told))
-            plan = self._begun(plan, step, scope)
+            plan = self._begin_step(plan, step, scope)
             await scope.show()
         wave.done[step.id] = await self._step(step, plan, seen, scope)
         if wave.among:
@@ -233,7 +235,7 @@ class Planned:
     def _goes_on(self, wave: "_Wave", behind: frozenset[str]) -> bool:
         """Nothing has happened that the plan has to be looked at for: no failure, no wish."""
         well = all(one.state != "failed" for one in wave.done.values())
-        return well and behind <= wave.done.keys() and not self._scope.amended(self._taken)
+        return well and behind <= wave.done.keys() and not self._scope.was_amended(self._taken)
 
     async def _step(self, step: Step, plan: Plan, seen: tuple[Message, ...], scope: Scope) -> _Done:
         """Do one step and check it."""
@@ -245,27 +247,27 @@ class Planned:
         brief = replace(self._brief, text=text, pictures=(), plans=False, max_rounds=rounds)
         spell = await react(scope, brief, self._quiet, seen)
         await scope.show()  # what it found stands before it is judged
-        done = _Done(spell=spell, finding=await self._found(step, spell, brief, scope))
+        done = _Done(spell=spell, finding=await self._judge_step(step, spell, brief, scope))
         scope.emit(StepEnded(id=step.id, state=done.state, note=done.note))
         if self._brief.debug:
             judged = f"{step.id}: {done.state}, {len(spell.messages)} messages, {spell.finish}"
             scope.emit(StatusShown(text=judged, phase="verify"))
         return done
 
-    async def _found(
+    async def _judge_step(
         self, step: Step, spell: LoopResult, brief: Brief, scope: Scope
-    ) -> Finding | None:
+    ) -> StepVerdict | None:
         match spell.finish:
             case "cut":
                 return None
             case "error":
-                return Finding(ok=False)
+                return StepVerdict(ok=False)
             case "stuck" | "spent":
-                return Finding(ok=False, why=spell.why)
+                return StepVerdict(ok=False, why=spell.why)
             case _:
                 try:
                     check = scope.child("check")
-                    return await verify(check, step, ended(spell), brief, self._hands)
+                    return await verify(check, step, make_result(spell), brief, self._hands)
                 except Cut:
                     return None
 
@@ -285,11 +287,11 @@ class Planned:
             self._tell(drafted.plan)
         return drafted.plan
 
-    def _given_up(self, plan: Plan) -> Plan:
+    def _give_up_rest(self, plan: Plan) -> Plan:
         """`plan` without what has not begun."""
         for step in plan.of("pending"):
             self._scope.emit(StepEnded(id=step.id, state="skipped"), f"dropped:{step.id}")
-            plan = moved(plan, step.id, "skipped")
+            plan = set_step_state(plan, step.id, "skipped")
         self._scope.emit(StageEntered(name="giving_up"), "giving_up")
         return plan
 
@@ -299,7 +301,7 @@ class Planned:
         self._scope.emit(made, f"plan-{name or n}")
         self._scope.emit(TodoChanged(text=checklist(plan)), f"todo-{name or n}")
 
-    async def _finish(self, plan: Plan) -> Result:
+    async def _finish(self, plan: Plan) -> TurnResult:
         """Write the answer: the only words of the turn that stream into it."""
         await self._scope.show()
         await self._fit("fit-final")
@@ -310,14 +312,14 @@ class Planned:
             reply = await think(scope, self._brief, self._hands, (*self._seen, ask), "none")
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
-            return Result(text="", messages=messages, finish="error")
+            return TurnResult(text="", messages=messages, finish="error")
         text = text_of(Message(role="assistant", parts=reply.parts))
-        return Result(text=text, messages=(*messages, spoken(reply)))
+        return TurnResult(text=text, messages=(*messages, strip_calls(reply)))
 
 
-def ended(spell: LoopResult) -> Result:
+def make_result(spell: LoopResult) -> TurnResult:
     """What a turn ends with whose loop went so."""
     finish: Literal["stop", "limit", "error"] = "stop"
     if spell.finish in ("limit", "spent", "error"):
         finish = "error" if spell.finish == "error" else "limit"
-    return Result(text=spell.text, messages=spell.messages, finish=finish)
+    return TurnResult(text=spell.text, messages=spell.messages, finish=finish)

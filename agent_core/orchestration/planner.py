@@ -7,9 +7,17 @@ from msgspec import Struct
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.plan import Plan, Step, checklist, problem, revised, still_open, title
+from agent_core.orchestration.plan import (
+    Plan,
+    Step,
+    checklist,
+    problem,
+    revise_plan,
+    still_open,
+    title,
+)
 from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
 
@@ -86,10 +94,12 @@ def after_wish(plan: Plan, wish: str) -> Message:
     return user(REVISE.format(checklist=checklist(plan), why=why))
 
 
-async def _ask(scope: Scope, request: Request, hands: Hands, before: Plan, limit: float) -> Drafted:
+async def _ask(
+    scope: Scope, request: ModelRequest, hands: Hands, before: Plan, limit: float
+) -> Drafted:
     def read(text: str) -> Plan | None:
         steps = still_open(before, read_steps(text))
-        new = revised(before, steps) if before.steps else Plan(title=before.title, steps=steps)
+        new = revise_plan(before, steps) if before.steps else Plan(title=before.title, steps=steps)
         if why := problem(new):
             raise Unusable(why)
         return new if steps else None
@@ -101,9 +111,9 @@ async def _ask(scope: Scope, request: Request, hands: Hands, before: Plan, limit
     return Drafted(plan=plan, messages=(request.messages[-1], *said))
 
 
-def _request(brief: Brief, hands: Hands, messages: tuple[Message, ...]) -> Request:
+def _request(brief: Brief, hands: Hands, messages: tuple[Message, ...]) -> ModelRequest:
     """As any other call of the turn, so that it begins with the same words; no call is allowed."""
-    return Request(
+    return ModelRequest(
         model=tier(brief.model, "pro"),
         system=brief.system,
         messages=messages,
@@ -132,8 +142,8 @@ def _step(row: object, n: int) -> Step:
         id=_id(row.get("id"), n),
         description=_line(_field(row, "description")),
         outcome=_line(_field(row, "outcome")),
-        needs=tuple(_id(need, 0) for need in _listed(_field(row, "needs"))),
-        files=tuple(str(path) for path in _listed(row.get("files"))),
+        needs=tuple(_id(need, 0) for need in _list_values(_field(row, "needs"))),
+        files=tuple(str(path) for path in _list_values(row.get("files"))),
         command=row.get("command") is True,
     )
 
@@ -147,7 +157,7 @@ def _field(row: dict[str, object], name: str) -> object:
     return next((row[alias] for alias in _ALIASES[name] if alias in row), None)
 
 
-def _listed(value: object) -> tuple[object, ...]:
+def _list_values(value: object) -> tuple[object, ...]:
     """The texts and numbers of a list, or the only one; of objects their id."""
     rows = value if isinstance(value, list) else [value]
     plain = (row.get("id") if isinstance(row, dict) else row for row in rows)

@@ -11,9 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_core.context.transcript import ASIDE
-from agent_core.guardrails.answers import hidden
+from agent_core.guardrails.answers import redact_reply
 from agent_core.messages import Message, Text, Thinking, text_of, user
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Hands
 from agent_core.scope import Scope
 
@@ -46,16 +46,16 @@ def words(text: str) -> str:
 
 
 async def ask_json(
-    scope: Scope, hands: Hands, request: Request, read: Callable[[str], T], limit: float
+    scope: Scope, hands: Hands, request: ModelRequest, read: Callable[[str], T], limit: float
 ) -> tuple[T | None, tuple[Message, ...]]:
     """What `read` makes of the answer, None if it raised Unusable each time; and the messages
     that came after the request's. Raises what `scope.model` raises."""
     said: tuple[Message, ...] = ()
     for n in range(1, TRIES + 1):
         asked = replace(request, messages=(*request.messages, *said))
-        call = partial(heard, hands, asked)
+        call = partial(ask_aside, hands, asked)
         reply = await scope.model(call, f"{ASIDE}{n}", limit)
-        answer = spoken(reply)
+        answer = strip_calls(reply)
         said = (*said, answer)
         try:
             return read(text_of(answer)), said
@@ -65,23 +65,23 @@ async def ask_json(
     return None, said
 
 
-async def heard(hands: Hands, request: Request, on_delta: OnDelta) -> Reply:
+async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
     """The answer to a question aside: not shown while it comes, and without what has to be hidden,
     for it may be what people read in the end."""
     reply = await hands.complete(request.model, request, lambda delta: None)
-    return reply if hands.hides is None else hidden(reply, hands.hides())
+    return reply if hands.hides is None else redact_reply(reply, hands.hides())
 
 
 def silent(hands: Hands) -> Hands:
     """`hands` whose model's words are not shown while they come."""
 
-    async def complete(name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         return await hands.complete(name, request, lambda delta: None)
 
     return replace(hands, complete=complete)
 
 
-def spoken(reply: Reply) -> Message:
+def strip_calls(reply: ModelReply) -> Message:
     """What was said and thought, without calls: none may be made here."""
     parts = tuple(part for part in reply.parts if isinstance(part, Text | Thinking))
     return Message(role="assistant", parts=parts or (Text(text=EMPTY),))

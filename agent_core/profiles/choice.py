@@ -27,20 +27,20 @@ def profile_of(name: str) -> Profile:
     return PROFILES.get(name, PLAIN)
 
 
-def missing(kit: Kit, name: str) -> tuple[str, ...]:
+def list_missing(kit: Kit, name: str) -> tuple[str, ...]:
     """What the profile is made for that is not here, or not for everybody."""
     there = [*kit.names, *(f"{server}__" for server in kit.servers.names)]
-    return profile_of(name).missing(there)
+    return profile_of(name).list_missing(there)
 
 
-def chosen(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
+def apply_choice(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
     """`brief` with what the profile and the sets of `places` allow."""
     profile = profile_of(name)
     own = kit.sets.flat(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
-    shown = _shown(kit.names, profile.name, reach)
-    more: tuple[ToolSpec, ...] = kit.servers.offered(reach)
+    shown = _list_shown(kit.names, profile.name, reach)
+    more: tuple[ToolSpec, ...] = kit.servers.list_offered(reach)
     return replace(
         brief,
         system=f"{brief.system}\n\n{profile.prompt}" if profile.prompt else brief.system,
@@ -53,7 +53,7 @@ def chosen(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
 
 
 @lru_cache(maxsize=256)
-def _shown(names: tuple[str, ...], profile: str, reach: Reach) -> tuple[str, ...]:
+def _list_shown(names: tuple[str, ...], profile: str, reach: Reach) -> tuple[str, ...]:
     """Asked for each turn, and nearly always the same."""
     own = profile_of(profile)
     return tuple(name for name in names if own.shows(name) and within(name, reach))

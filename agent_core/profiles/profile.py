@@ -21,7 +21,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     max_steps: int = 0
     max_messages: int = 100
 
-    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+    def list_missing(self, names: Iterable[str]) -> tuple[str, ...]:
         """What it needs that is not among `names`."""
         known = tuple(names)
         return tuple(

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import user
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.research.means import FOCUS, Kind
-from agent_core.research.sources import Source
+from agent_core.research.sources import SourcePage
 from agent_core.scope import Scope
 from agent_core.tools.web.tools import BEGINS, ENDS
 
@@ -62,12 +62,12 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 async def analyze(
-    scope: Scope, brief: Brief, hands: Hands, kind: Kind, sources: tuple[Source, ...]
+    scope: Scope, brief: Brief, hands: Hands, kind: Kind, sources: tuple[SourcePage, ...]
 ) -> tuple[Finding, ...]:
     """The findings of all sources, numbered through. Raises what a model call raises if no
     source at all could be looked at."""
 
-    async def one(source: Source, branch: Scope) -> tuple[Claim, ...] | Exception:
+    async def one(source: SourcePage, branch: Scope) -> tuple[Claim, ...] | Exception:
         try:
             return await _look(branch, brief, hands, kind, source)
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
@@ -91,7 +91,7 @@ async def analyze(
 
 
 async def _look(
-    scope: Scope, brief: Brief, hands: Hands, kind: Kind, source: Source
+    scope: Scope, brief: Brief, hands: Hands, kind: Kind, source: SourcePage
 ) -> tuple[Claim, ...]:
     text = source.text.replace(ENDS, "[…]")
     asked = SOURCE.format(
@@ -102,7 +102,7 @@ async def _look(
         text=text,
         ends=ENDS,
     )
-    request = Request(
+    request = ModelRequest(
         model=tier(brief.model, "flash"),
         system=ANALYZE.format(focus=FOCUS[kind], most=MAX_FINDINGS),
         messages=(user(asked),),
@@ -112,7 +112,7 @@ async def _look(
     return claims or ()
 
 
-def read_claims(text: str, source: Source) -> tuple[Claim, ...]:
+def read_claims(text: str, source: SourcePage) -> tuple[Claim, ...]:
     """The claims that a model wrote down whose quotes stand in `source`. Raises Unusable."""
     found = find_json(text)
     rows = found.get("findings") if isinstance(found, dict) else found

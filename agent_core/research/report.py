@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent_core.messages import GivenFile, Output, ToolCall
+from agent_core.messages import GivenFile, ToolCall, ToolOutput
 from agent_core.orchestration.brief import Brief
 from agent_core.scope import Scope
 from agent_core.tools import backups, paths
@@ -28,9 +28,9 @@ async def give(
     arguments = msgspec.json.encode({"path": path}).decode()
     call = ToolCall(id=f"give_report-{path[-11:-3]}", name="give_report", arguments=arguments)
 
-    async def run(_: str) -> Output:
-        file = await asyncio.to_thread(_written, Path(brief.workspace), kept, path, report)
-        return Output(text=msgspec.json.encode(file).decode(), files=(file,))
+    async def run(_: str) -> ToolOutput:
+        file = await asyncio.to_thread(_write_report, Path(brief.workspace), kept, path, report)
+        return ToolOutput(text=msgspec.json.encode(file).decode(), files=(file,))
 
     result = await scope.tool(call, "idempotent", run, LIMIT)
     if result.error:
@@ -38,13 +38,13 @@ async def give(
     return path, msgspec.json.decode(result.content, type=GivenFile)
 
 
-def _written(workspace: Path, kept: FileStore, path: str, report: str) -> GivenFile:
+def _write_report(workspace: Path, kept: FileStore, path: str, report: str) -> GivenFile:
     try:
         paths.make(workspace)
         real = paths.resolve(workspace, path, write=True)
         backups.store(workspace, real, report.encode("utf-8", "replace"), 0o644)
     except OSError as error:
-        raise paths.failed(path, error) from None
+        raise paths.as_tool_failure(path, error) from None
     return kept.keep(workspace, path)
 
 

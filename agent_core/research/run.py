@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, Text, user
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.plan import title
 from agent_core.orchestration.side_calls import ask_json, tier, words
@@ -23,7 +23,7 @@ from agent_core.research.report import give
 from agent_core.research.sources import (
     AT_ONCE,
     Skipped,
-    Source,
+    SourcePage,
     Sources,
     digest_of,
     read,
@@ -38,7 +38,7 @@ from agent_core.research.stages import (
     read_queries,
     read_themes,
 )
-from agent_core.research.writing import Gathered, Written, check, written
+from agent_core.research.writing import Gathered, Written, check, write_report
 from agent_core.scope import Scope
 
 LIMIT = 300.0
@@ -130,9 +130,9 @@ class Research:
                 self._take(scope, hit.url, got)
             await self._scope.show()
 
-    def _take(self, scope: Scope, url: str, got: Source | Skipped) -> None:
+    def _take(self, scope: Scope, url: str, got: SourcePage | Skipped) -> None:
         """Count a page as a source, unless it cannot be or another says the same."""
-        if isinstance(got, Source):
+        if isinstance(got, SourcePage):
             twin = self._shelf.take(got)
             if twin is None:
                 scope.emit(SourceFound(url=got.url, title=got.title), f"source:{digest_of(url)}")
@@ -187,14 +187,14 @@ class Research:
             labels=frame.labels,
             thin=len(self._shelf) < depth.least,
         )
-        made = written(draft or _listed(findings, frame.title), gathered)
+        made = write_report(draft or _list_findings(findings, frame.title), gathered)
         path, file = await give(
             self._scope.child("report"), self._brief, self._means.kept, frame.title, made.report
         )
         self._leave("write_report", made.cited)
-        return self._ended(made, frame, path, file)
+        return self._finish(made, frame, path, file)
 
-    def _ended(self, made: Written, frame: Frame, path: str, file: GivenFile | None) -> Researched:
+    def _finish(self, made: Written, frame: Frame, path: str, file: GivenFile | None) -> Researched:
         where = f"\n\n{frame.labels.whole}: {file.name}" if file is not None else ""
         answer = f"{made.summary}{where}"
         kept = Message(role="assistant", parts=user(f"{answer}\n({path})").parts)
@@ -219,7 +219,7 @@ class Research:
     async def _consult(self, name: str, ask: str, use: Callable[[str], T]) -> T | None:
         """One more turn of the thread: what `use` makes of the answer, None if it is no use."""
         thread = (*self._thread, user(ask))
-        request = Request(
+        request = ModelRequest(
             model=tier(self._brief.model, "pro"),
             system=self._brief.system,
             messages=(*self._history, *thread),
@@ -243,6 +243,6 @@ class Research:
         self._scope.emit(moved, f"{stage}:ended")
 
 
-def _listed(findings: tuple[Finding, ...], name: str) -> str:
+def _list_findings(findings: tuple[Finding, ...], name: str) -> str:
     """A report that needs no model: the findings one after another."""
     return "\n".join((f"## {name}", *(f"- {one.claim} [{one.id}]" for one in findings)))

@@ -30,7 +30,7 @@ WORDS = 1_000
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|mc_[ce]id|ref|ref_src|igshid")
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class SourcePage(Struct, frozen=True, kw_only=True):
     """A page that was read."""
 
     url: str
@@ -64,21 +64,21 @@ async def search(scope: Scope, web: Web, queries: Iterable[str]) -> tuple[list[H
     return list(ranked), [failed for _, failures in done for failed in failures]
 
 
-async def read(scope: Scope, web: Web, hits: Iterable[Hit]) -> list[Source | Skipped]:
+async def read(scope: Scope, web: Web, hits: Iterable[Hit]) -> list[SourcePage | Skipped]:
     """Read the pages, at once; in the order of `hits`. Each is fetched once in the turn's life."""
 
-    async def one(hit: Hit, branch: Scope) -> Source | Skipped:
+    async def one(hit: Hit, branch: Scope) -> SourcePage | Skipped:
         async def run(_: str) -> str:
             page = await pages.read(web.fetch, hit.url, links=False)
             if len(page.text.split()) < 20:
                 raise ToolFailed("The page holds next to no text.")
-            source = Source(url=page.url, title=hit.title or page.title, text=page.text[:TEXT])
+            source = SourcePage(url=page.url, title=hit.title or page.title, text=page.text[:TEXT])
             return msgspec.json.encode(source).decode()
 
         result = await branch.tool(_call("read_page", "url", hit.url), "pure", run, LIMIT)
         if result.error:
             return Skipped(what=hit.url, why=result.content)
-        return msgspec.json.decode(result.content, type=Source)
+        return msgspec.json.decode(result.content, type=SourcePage)
 
     branches = {f"read-{digest_of(hit.url)}": partial(one, hit) for hit in hits}
     return list((await scope.parallel(branches)).values())
@@ -111,17 +111,17 @@ class Sources:
     """The sources taken so far, none of them twice."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Source, frozenset[str]]] = []
+        self._rows: list[tuple[SourcePage, frozenset[str]]] = []
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[SourcePage, ...]:
         """In the order in which they were taken."""
         return tuple(source for source, _ in self._rows)
 
-    def take(self, source: Source) -> Source | None:
+    def take(self, source: SourcePage) -> SourcePage | None:
         """Take it in; not if it is there already, or another says nearly the same: that one."""
         page, groups = canonical(source.url), _groups(source.text)
         for known, said in self._rows:

@@ -16,12 +16,12 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.events import ErrorMet, HandedOff, Routed
-from agent_core.handoffs.artifacts import Artifact, collect, told
-from agent_core.handoffs.count import counted
+from agent_core.handoffs.artifacts import Artifact, collect, describe_artifacts
+from agent_core.handoffs.count import count_handoff
 from agent_core.messages import Message, ToolCall, user
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.orchestration.acting import act
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.phrases import phrase
 from agent_core.policy import Verdict
@@ -58,26 +58,26 @@ class Delegate(BaseModel):
 
 async def research(
     scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], means: ResearchDeps
-) -> Result:
+) -> TurnResult:
     """Answer `brief.text` with a research. The person asked for it by the mode, so only a rule
     against it, a hook or PERMISSION_ASK_ALL stands in between."""
     scope.emit(Routed(route="research"))
     try:
         if why := await _refusal(scope.child("may"), brief, hands):
-            return await _told(scope.child("refused"), brief, hands, history, why)
+            return await _report_failure(scope.child("refused"), brief, hands, history, why)
         work = Research(scope.child("research"), brief, hands, means, steers=True)
         made = await work.run(history)
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
-        return Result(text="", messages=(brief.asked(),), finish="error")
-    return Result(text=made.answer, messages=made.messages)
+        return TurnResult(text="", messages=(brief.make_request(),), finish="error")
+    return TurnResult(text=made.answer, messages=made.messages)
 
 
 def research_tool(means: ResearchDeps) -> Tool:
     """delegate_to_research over `means`."""
 
     async def over(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
-        own = replace(brief, text=await _handed(wanted, scope, brief), said="")
+        own = replace(brief, text=await _hand_over(wanted, scope, brief), said="")
         wish = ResearchRequest(kind=wanted.kind, depth=wanted.depth)
         made = await Research(scope.child("research"), own, hands, means).run(wish=wish)
         if not made.report:
@@ -99,22 +99,22 @@ def research_tool(means: ResearchDeps) -> Tool:
     )
 
 
-async def _handed(wanted: Delegate, scope: Scope, brief: Brief) -> str:
+async def _hand_over(wanted: Delegate, scope: Scope, brief: Brief) -> str:
     """The question with the files that go along."""
-    await counted(scope)
+    await count_handoff(scope)
     files: tuple[Artifact, ...] = ()
     if wanted.artifacts:
-        look = partial(asyncio.to_thread, _found, Path(brief.workspace), wanted.artifacts)
+        look = partial(asyncio.to_thread, _collect_files, Path(brief.workspace), wanted.artifacts)
         found = await scope.once("artifacts", look, kind=Handed)
         if found.why:
             raise ToolFailed(found.why)
         files = found.files
     names = tuple(one.path for one in files)
     scope.emit(HandedOff(to="research", task=wanted.question[:200], files=names))
-    return f"{wanted.question}\n\n{told(files)}" if files else wanted.question
+    return f"{wanted.question}\n\n{describe_artifacts(files)}" if files else wanted.question
 
 
-def _found(workspace: Path, patterns: list[str]) -> Handed:
+def _collect_files(workspace: Path, patterns: list[str]) -> Handed:
     try:
         return Handed(files=tuple(collect(workspace, patterns)))
     except ToolFailed as error:
@@ -143,11 +143,11 @@ async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:
     return result.content if result.error else ""
 
 
-async def _told(
+async def _report_failure(
     scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], why: str
-) -> Result:
+) -> TurnResult:
     ask = user(f"{brief.text}\n\n{REFUSED.format(why=why)}")
-    request = Request(
+    request = ModelRequest(
         model=tier(brief.model, "pro"),
         system=brief.system,
         messages=(*history, ask),
@@ -156,7 +156,7 @@ async def _told(
         cache_key=brief.cache_key,
     )
     text, said = await ask_json(scope, hands, request, words, brief.limit)
-    return Result(text=text or why, messages=(ask, *said))
+    return TurnResult(text=text or why, messages=(ask, *said))
 
 
 async def _may(arguments: BaseModel, context: ToolContext) -> str:

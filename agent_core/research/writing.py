@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from agent_core.orchestration.side_calls import Unworded
 from agent_core.research.evidence import Finding
-from agent_core.research.sources import Skipped, Source
+from agent_core.research.sources import Skipped, SourcePage
 
 TITLE = 120
 _MARK = re.compile(r"\[\s*(f\d+(?:\s*[,;]\s*f\d+)*)\s*\]", re.IGNORECASE)
@@ -45,7 +45,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
     """What a report is made of. `thin`: fewer sources than its depth asks for."""
 
     title: str
-    sources: tuple[Source, ...]
+    sources: tuple[SourcePage, ...]
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
     labels: Labels = Labels()
@@ -64,9 +64,9 @@ def check(text: str, findings: Iterable[Finding]) -> str:
     return text.strip()
 
 
-def written(draft: str, gathered: Gathered) -> Written:
+def write_report(draft: str, gathered: Gathered) -> Written:
     """The report and its summary out of a draft with marks."""
-    draft, code = _lifted(draft)
+    draft, code = _lift_code(draft)
     body = _own_words(draft)
     by_id = {finding.id: finding for finding in gathered.findings}
     cited = [by_id[mark] for found in _MARK.findall(body) for mark in _ids(found) if mark in by_id]
@@ -97,7 +97,7 @@ def written(draft: str, gathered: Gathered) -> Written:
     return Written(report="\n\n".join(parts) + "\n", summary=summary, cited=len(order))
 
 
-def _lifted(draft: str) -> tuple[str, Callable[[re.Match[str]], str]]:
+def _lift_code(draft: str) -> tuple[str, Callable[[re.Match[str]], str]]:
     """The draft with its blocks of code out of the way, in which `[0]` is no citation and `#` no
     heading; and what puts each back. Links are taken out of code too."""
     lifted, blocks = _apart(draft.replace("\0", ""))
@@ -125,13 +125,13 @@ def _apart(text: str) -> tuple[str, list[str]]:
     return "\n".join(kept), blocks
 
 
-def _reference(n: int, source: Source, findings: Iterable[Finding]) -> str:
+def _reference(n: int, source: SourcePage, findings: Iterable[Finding]) -> str:
     """A numbered source with the words of it that bear what was said."""
     quotes = dict.fromkeys(finding.quote for finding in findings)
     return "\n".join((f"{n}. {_link(source)}", *(f"   - “{quote}”" for quote in quotes)))
 
 
-def _link(source: Source) -> str:
+def _link(source: SourcePage) -> str:
     title = re.sub(r"[\[\]<>`*_|\\]", " ", source.title)
     url = source.url.replace("(", "%28").replace(")", "%29")
     return f"[{_line(title)[:TITLE] or url}]({url})"

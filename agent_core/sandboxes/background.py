@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes.port import NOTHING, Done, Running, Sandbox
+from agent_core.sandboxes.port import NOTHING, ProcessResult, Running, Sandbox
 from agent_core.sandboxes.shells import Shells
 
 MAX_COMMANDS = 4
@@ -24,7 +24,7 @@ KEEP = 3_600.0
 """Seconds that an ended command's output is kept at least, unless others take its place."""
 
 
-class Command:
+class BackgroundCommand:
     """One command that was started. `limit` in seconds."""
 
     def __init__(self, words: str, limit: float, env: Mapping[str, str] = NOTHING) -> None:
@@ -53,7 +53,7 @@ class Command:
         return ambient.monotonic() - self._began
 
     @property
-    def done(self) -> Done | None:
+    def done(self) -> ProcessResult | None:
         """How it ended."""
         return self._running.done if self._running is not None else None
 
@@ -78,7 +78,7 @@ class Background:
     """All commands of this process that nobody waits for."""
 
     def __init__(self) -> None:
-        self._commands: dict[Path, dict[str, Command]] = {}
+        self._commands: dict[Path, dict[str, BackgroundCommand]] = {}
         self.shells = Shells()
 
     async def start(
@@ -100,7 +100,7 @@ class Background:
             )
         for ended in [name for name in own if name not in alive][: len(own) - MAX_KEPT + 1]:
             del own[ended]
-        handle, command = f"command-{ambient.token(5)}", Command(words, limit, env)
+        handle, command = f"command-{ambient.token(5)}", BackgroundCommand(words, limit, env)
         own[handle] = command
         try:
             await command.begin(sandbox, workspace)
@@ -110,7 +110,7 @@ class Background:
         asyncio.get_running_loop().call_later(limit + KEEP, self._forget, workspace, handle)
         return handle
 
-    def find(self, workspace: Path, handle: str) -> Command | None:
+    def find(self, workspace: Path, handle: str) -> BackgroundCommand | None:
         """The command `handle` of this workspace and no other."""
         return self._commands.get(workspace, {}).get(handle)
 
@@ -130,7 +130,7 @@ class Background:
         for command in list(self._in(None)):
             await command.wait(DEATH)
 
-    def _in(self, workspace: Path | None) -> Iterator[Command]:
+    def _in(self, workspace: Path | None) -> Iterator[BackgroundCommand]:
         for place, commands in self._commands.items():
             if workspace is None or place == workspace:
                 yield from commands.values()

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import process, session
-from agent_core.sandboxes.languages import found
-from agent_core.sandboxes.port import NOTHING, Done, Language, Running, Sandbox
+from agent_core.sandboxes.languages import find_languages
+from agent_core.sandboxes.port import NOTHING, Language, ProcessResult, Running, Sandbox
 from agent_core.tools.paths import OWN
 
 NOBODY = 65534
@@ -67,7 +67,7 @@ class BwrapSandbox:
         limit: float,
         output: Callable[[str], None],
         env: Mapping[str, str] = NOTHING,
-    ) -> Done:
+    ) -> ProcessResult:
         """As the port says; the workspace is /workspace inside."""
         return await process.run(await self._enter(command, cwd, limit, env), limit, output)
 
@@ -80,22 +80,22 @@ class BwrapSandbox:
     @property
     def programs(self) -> Mapping[Language, str]:
         """Those of this machine: /usr is the same inside."""
-        return found(_ENV["PATH"])
+        return find_languages(_ENV["PATH"])
 
-    async def open_shell(self, cwd: Path, limit: float) -> session.Session:
+    async def open_shell(self, cwd: Path, limit: float) -> session.ShellSession:
         """As the port says."""
         return await session.begin(lambda line: self._enter(line, cwd, limit, NOTHING))
 
     async def _enter(
         self, command: str, cwd: Path, limit: float, env: Mapping[str, str]
-    ) -> process.Start:
+    ) -> process.ProcessSpec:
         root = os.geteuid() == 0
         place = Path(os.path.realpath(cwd))
         await asyncio.to_thread(prepare, place, root)
         argv = (*_namespaces(root), *_files(place), "--", *(_drop() if root else ()))
         inside = shell(command, limit, MAX_PROCESSES, _ALL)
         # by the environment, never by bwrap's own words: those anybody on this machine can read
-        return process.Start(argv=(*argv, *inside), env=_ENV | dict(env), cwd=place)
+        return process.ProcessSpec(argv=(*argv, *inside), env=_ENV | dict(env), cwd=place)
 
 
 class PlainSubprocess:
@@ -112,7 +112,7 @@ class PlainSubprocess:
         limit: float,
         output: Callable[[str], None],
         env: Mapping[str, str] = NOTHING,
-    ) -> Done:
+    ) -> ProcessResult:
         """As the port says; a process that leaves its group can outlive the call."""
         return await process.run(self._enter(command, cwd, limit, env), limit, output)
 
@@ -125,21 +125,21 @@ class PlainSubprocess:
     @property
     def programs(self) -> Mapping[Language, str]:
         """Those of this machine."""
-        return found(_ENV["PATH"])
+        return find_languages(_ENV["PATH"])
 
-    async def open_shell(self, cwd: Path, limit: float) -> session.Session:
+    async def open_shell(self, cwd: Path, limit: float) -> session.ShellSession:
         """As the port says."""
 
-        async def enter(line: str) -> process.Start:
+        async def enter(line: str) -> process.ProcessSpec:
             return self._enter(line, cwd, limit, NOTHING)
 
         return await session.begin(enter)
 
     def _enter(
         self, command: str, cwd: Path, limit: float, more: Mapping[str, str]
-    ) -> process.Start:
+    ) -> process.ProcessSpec:
         env = _ENV | dict(more) | {"PATH": f"{_ENV['PATH']}:/usr/sbin:/sbin"}
-        return process.Start(argv=shell(command, limit, 4096, _GROUP), env=env, cwd=cwd)
+        return process.ProcessSpec(argv=shell(command, limit, 4096, _GROUP), env=env, cwd=cwd)
 
 
 async def detect() -> Sandbox:

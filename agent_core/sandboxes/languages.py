@@ -15,7 +15,7 @@ _OTHERS = ("tsx", "bun", "ts-node")
 
 
 @lru_cache(maxsize=8)
-def found(path: str) -> Mapping[Language, str]:
+def find_languages(path: str) -> Mapping[Language, str]:
     """The languages whose programs are on `path`, with the words before a file's path."""
     programs: dict[Language, str] = {}
     if shutil.which("python3", path=path):

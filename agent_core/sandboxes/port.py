@@ -10,7 +10,7 @@ NOTHING: Mapping[str, str] = {}
 Language = Literal["python", "javascript", "typescript", "bash"]
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class ProcessResult(Struct, frozen=True, kw_only=True):
     """A command that has ended. `exit_code` is 128 + the signal's number where one killed it.
 
     `output` is what it wrote, errors in between; where it wrote too much, its beginning and end,
@@ -26,13 +26,13 @@ class Running(Protocol):
     """A command under way."""
 
     @property
-    def done(self) -> Done | None:
+    def done(self) -> ProcessResult | None:
         """How it ended, None while it runs."""
 
     def output(self) -> str:
         """What it wrote so far, bounded like Done's."""
 
-    async def wait(self, seconds: float) -> Done | None:
+    async def wait(self, seconds: float) -> ProcessResult | None:
         """Wait at most `seconds` for its end."""
 
     def kill(self) -> None:
@@ -43,7 +43,7 @@ class Ran(Struct, frozen=True, kw_only=True):
     """How a command went in a shell that stays. `folder`: where the shell is now, as it calls it;
     "" if it ended with the command."""
 
-    done: Done
+    done: ProcessResult
     folder: str
 
 
@@ -97,7 +97,7 @@ class Sandbox(Protocol):
         limit: float,
         output: Callable[[str], None],
         env: Mapping[str, str] = NOTHING,
-    ) -> Done:
+    ) -> ProcessResult:
         """Run `command` by a shell in the workspace `cwd` for at most `limit` seconds; `output`
         gets what it writes while it runs. Nothing that it started outlives the call. `env`: what
         it finds in its environment besides."""

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 from msgspec import Struct
 
 from agent_core import ambient
-from agent_core.sandboxes.port import Done
+from agent_core.sandboxes.port import ProcessResult
 
 HALF = 500_000
 """Bytes that are kept of the output's beginning, and of its end."""
@@ -26,7 +26,7 @@ DRAIN = 1.0
 """Seconds to wait for output that is still under way when the process has ended."""
 
 
-class Start(Struct, frozen=True, kw_only=True):
+class ProcessSpec(Struct, frozen=True, kw_only=True):
     """What to start. `env` is all of its environment. Its standard input stays open as long as
     this process lives: it has to end itself when that closes."""
 
@@ -48,11 +48,11 @@ class Sink(Protocol):
     def text(self) -> str:
         """What was kept of it."""
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """The process is dead; a little may still come."""
 
 
-class Output:
+class OutputBuffer:
     """What a process writes: a head, a tail, and a count of the rest. `half`: bytes of each."""
 
     def __init__(self, half: int, live: Callable[[str], None] | None = None) -> None:
@@ -81,7 +81,7 @@ class Output:
         """What comes from now on is shown to `live` too."""
         self._live = live
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """Nothing depends on it."""
 
     def text(self) -> str:
@@ -126,27 +126,27 @@ class Child(asyncio.SubprocessProtocol):
         if self._transport is not None and (held := self._transport.get_pipe_transport(0)):
             held.close()
         _settle(self._exited)
-        self._output.ended()
+        self._output.end()
         self._after(DRAIN, self.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         _settle(self._drained)
 
     @property
-    def done(self) -> Done | None:
+    def done(self) -> ProcessResult | None:
         """How it ended, None while it runs."""
-        return self.ending() if self._exited.done() else None
+        return self.read_end() if self._exited.done() else None
 
-    def ending(self) -> Done:
+    def read_end(self) -> ProcessResult:
         """What there is to say of it now; a process that cannot even be killed counts as dead."""
         code = self._transport.get_returncode() if self._transport is not None else None
-        return Done(exit_code=_code(code), output=self.output(), timed_out=self.timed_out)
+        return ProcessResult(exit_code=_code(code), output=self.output(), timed_out=self.timed_out)
 
     def output(self) -> str:
         """What it wrote so far."""
         return self._output.text()
 
-    async def wait(self, seconds: float) -> Done | None:
+    async def wait(self, seconds: float) -> ProcessResult | None:
         """Wait at most `seconds` for its end, and for what it wrote last."""
         try:
             async with ambient.limit(seconds):
@@ -158,7 +158,7 @@ class Child(asyncio.SubprocessProtocol):
                 await asyncio.shield(self._drained)
         except TimeoutError:
             pass
-        return self.ending()
+        return self.read_end()
 
     def kill(self) -> None:
         """SIGKILL to the process and to all that it started in its group."""
@@ -193,12 +193,14 @@ class Child(asyncio.SubprocessProtocol):
         self.kill()
 
 
-async def begin(start: Start, limit: float, live: Callable[[str], None] | None = None) -> Child:
+async def begin(
+    start: ProcessSpec, limit: float, live: Callable[[str], None] | None = None
+) -> Child:
     """Start it; it runs to its end or to `limit` seconds, then its group is dead."""
-    return await attach(start, limit, Output(HALF if live else HALF_BEHIND, live))
+    return await attach(start, limit, OutputBuffer(HALF if live else HALF_BEHIND, live))
 
 
-async def attach(start: Start, limit: float, sink: Sink, *inherited: int) -> Child:
+async def attach(start: ProcessSpec, limit: float, sink: Sink, *inherited: int) -> Child:
     """As `begin`, with a sink of its own, and with these open files besides."""
     child = Child(sink, limit)
     starting = asyncio.ensure_future(  # noqa: TID251  # half-way it could not be seen to its end
@@ -223,11 +225,11 @@ async def attach(start: Start, limit: float, sink: Sink, *inherited: int) -> Chi
     return child
 
 
-async def run(start: Start, limit: float, live: Callable[[str], None]) -> Done:
+async def run(start: ProcessSpec, limit: float, live: Callable[[str], None]) -> ProcessResult:
     """Run to the end, to `limit` seconds or to cancellation; then its group is dead."""
     child = await begin(start, limit, live)
     try:
-        return await child.wait(limit + DRAIN) or child.ending()
+        return await child.wait(limit + DRAIN) or child.read_end()
     finally:
         await child.end()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-def named(command: str, names: Iterable[str]) -> tuple[str, ...]:
+def find_named(command: str, names: Iterable[str]) -> tuple[str, ...]:
     """Those of `names` that `command` holds: what it is asked about, and what it is given."""
     return tuple(name for name in names if re.search(rf"\b{re.escape(name)}\b", command))
 
@@ -14,7 +14,7 @@ def named(command: str, names: Iterable[str]) -> tuple[str, ...]:
 class Secrets(Protocol):
     """Who keeps them. A secret is given to a command whose words hold its name, and to no other."""
 
-    def given(self, workspace: Path, command: str) -> dict[str, str]:
+    def lend(self, workspace: Path, command: str) -> dict[str, str]:
         """Names and values for `command` in this workspace."""
 
     def hide(self, text: str) -> str:
@@ -24,7 +24,7 @@ class Secrets(Protocol):
 class NoSecrets:
     """Nobody keeps any."""
 
-    def given(self, workspace: Path, command: str) -> dict[str, str]:
+    def lend(self, workspace: Path, command: str) -> dict[str, str]:
         return {}
 
     def hide(self, text: str) -> str:

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import process
-from agent_core.sandboxes.port import NOTHING, Done, Ran
-from agent_core.sandboxes.process import DRAIN, HALF, Child, Output
+from agent_core.sandboxes.port import NOTHING, ProcessResult, Ran
+from agent_core.sandboxes.process import DRAIN, HALF, Child, OutputBuffer
 
 MAX_COMMAND_BYTES = 60_000
 """Bytes of a command, quoted: less than a pipe takes at once, so that to write never waits."""
@@ -26,7 +26,7 @@ LIFE = 86_400.0
 _CLEAR = 64
 """Above all numbers of open files that shells use by themselves."""
 
-Opener = Callable[[str], Awaitable[process.Start]]
+Opener = Callable[[str], Awaitable[process.ProcessSpec]]
 """From the shell's command line to what is started."""
 
 
@@ -34,7 +34,7 @@ class _Stream:
     """What a shell writes, parted by the mark of the command under way."""
 
     def __init__(self) -> None:
-        self._output = Output(HALF)
+        self._output = OutputBuffer(HALF)
         self._mark = b""
         self._held = b""
         self._over: asyncio.Future[Ran | None] | None = None
@@ -63,7 +63,7 @@ class _Stream:
             self._pass(rest)
             return
         held = bool(mark) and len(after) < MAX_SAID
-        safe = len(before) if held else self._unmarked()
+        safe = len(before) if held else self._count_unmarked()
         self._pass(self._held[:safe])
         self._held = self._held[safe:]
 
@@ -71,7 +71,7 @@ class _Stream:
         if data:
             self._output.add(data)
 
-    def _unmarked(self) -> int:
+    def _count_unmarked(self) -> int:
         """How many bytes surely belong to no mark."""
         at = self._held.rfind(b"\0")
         return at if at >= 0 and self._mark.startswith(self._held[at:]) else len(self._held)
@@ -80,8 +80,8 @@ class _Stream:
         """The command is over; what comes from now on belongs to the next one."""
         code, _, folder = said.decode("utf-8", "replace").partition(" ")
         exit_code = int(code) if code.isdigit() else 1
-        done = Done(exit_code=exit_code, output=self.text(), timed_out=False)
-        self._mark, self._output = b"", Output(HALF)
+        done = ProcessResult(exit_code=exit_code, output=self.text(), timed_out=False)
+        self._mark, self._output = b"", OutputBuffer(HALF)
         if self._over is not None and not self._over.done():
             self._over.set_result(Ran(done=done, folder=folder))
 
@@ -89,13 +89,13 @@ class _Stream:
         """What was kept."""
         return self._output.text()
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """The shell is dead."""
         if self._over is not None and not self._over.done():
             self._over.set_result(None)
 
 
-class Session:
+class ShellSession:
     """A shell under way. One command at a time: callers take turns."""
 
     def __init__(self, child: Child, stream: _Stream, pipe: int) -> None:
@@ -123,7 +123,7 @@ class Session:
         mark = ambient.token(16)
         words = _words(command, mark, env)
         if not self.alive:
-            return await self._gone()
+            return await self._report_gone()
         over = self._stream.begin(b"\0%s " % mark.encode(), live)
         try:
             os.write(self._pipe, words)
@@ -138,11 +138,11 @@ class Session:
         except BaseException:
             self.close()
             raise
-        return await self._gone() if ran is None else ran
+        return await self._report_gone() if ran is None else ran
 
-    async def _gone(self) -> Ran:
+    async def _report_gone(self) -> Ran:
         self._child.kill()
-        done = await self._child.wait(DRAIN) or self._child.ending()
+        done = await self._child.wait(DRAIN) or self._child.read_end()
         self.close()
         return Ran(done=done, folder="")
 
@@ -158,7 +158,7 @@ class Session:
         await self._child.wait(seconds)
 
 
-async def begin(enter: Opener) -> Session:
+async def begin(enter: Opener) -> ShellSession:
     """Start a shell in what `enter` makes of its command line."""
     reading, writing = os.pipe()
     try:
@@ -174,7 +174,7 @@ async def begin(enter: Opener) -> Session:
         raise
     finally:
         os.close(high)
-    return Session(child, stream, writing)
+    return ShellSession(child, stream, writing)
 
 
 def _words(command: str, mark: str, env: Mapping[str, str]) -> bytes:

@@ -16,7 +16,7 @@ from agent_core.skills.contract import CALLS, Wanted
 COUNTED = "skill-call"
 
 
-async def called(
+async def call_tools(
     scope: Scope, brief: Brief, hands: Hands, wanted: Sequence[Wanted]
 ) -> tuple[ToolResult, ...]:
     """What the calls gave, in their order; those that need a person stand on one card. `scope` is

@@ -82,7 +82,7 @@ class Skill(Protocol):
     def tools(self) -> tuple[str, ...]:
         """Tools that it cannot do without."""
 
-    def missing(self) -> str:
+    def why_unusable(self) -> str:
         """Why it cannot be used here and what to do, "" if it can. Cheap."""
 
     async def execute(self, context: SkillContext, params: Values) -> Values:
@@ -100,7 +100,7 @@ class ToolSkill(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
     why_not: Callable[[], str] | None = None
 
-    def missing(self) -> str:
+    def why_unusable(self) -> str:
         """Why it cannot be used here, "" if it can."""
         return self.why_not() if self.why_not is not None else ""
 

@@ -6,7 +6,7 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.messages import ToolCall
-from agent_core.models.port import OnDelta, Reply, Usage
+from agent_core.models.port import ModelReply, OnDelta, Usage
 from agent_core.skills.tools import INVOKE
 
 SKILLS: dict[str, tuple[str, str]] = {
@@ -40,7 +40,7 @@ def direct(mode: str, said: str, group: bool = False) -> ToolCall | None:
     )
 
 
-async def unasked(call: ToolCall, on_delta: OnDelta) -> Reply:
+async def make_reply(call: ToolCall, on_delta: OnDelta) -> ModelReply:
     """An answer that holds `call` and that no model was asked for: it costs nothing."""
     usage = Usage(cost=0.0)
-    return Reply(parts=(call,), model="", provider="", finish="tool_calls", usage=usage)
+    return ModelReply(parts=(call,), model="", provider="", finish="tool_calls", usage=usage)

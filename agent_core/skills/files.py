@@ -27,7 +27,7 @@ def add(workspace: Path, stem: str, end: str, content: bytes) -> str:
         except FileExistsError:
             continue
         except OSError as error:
-            raise paths.failed(name, error) from None
+            raise paths.as_tool_failure(name, error) from None
         return name
     raise ToolFailed(f"There are too many files like {stem}{end}. Choose another name.")
 
@@ -41,4 +41,4 @@ def store(workspace: Path, path: str, content: bytes) -> None:
         backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
         backups.store(workspace, real, content, 0o644)
     except OSError as error:
-        raise paths.failed(path, error) from None
+        raise paths.as_tool_failure(path, error) from None

@@ -61,7 +61,7 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
         """None: it calls nothing by itself."""
         return ()
 
-    def missing(self) -> str:
+    def why_unusable(self) -> str:
         """What is wrong with its folder."""
         return self.why
 
@@ -76,7 +76,7 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
         return {"text": await context.read(lambda: _content(Path(self.folder), str(name)))}
 
 
-def found(folder: Path) -> tuple[FolderSkill, ...]:
+def find_skills(folder: Path) -> tuple[FolderSkill, ...]:
     """The skills below `folder`, by name. Blocks."""
     try:
         inner = sorted(one for one in folder.iterdir() if _legible(one) and (one / FILE).is_file())
@@ -90,16 +90,18 @@ def _read(folder: Path) -> FolderSkill:
         with (folder / FILE).open(encoding="utf-8") as file:
             text = file.read(MAX_READ)
     except (OSError, UnicodeDecodeError) as error:
-        return _broken(folder, f"its {FILE} cannot be read ({error})")
+        return _make_broken(folder, f"its {FILE} cannot be read ({error})")
     head = _HEAD.match(text.lstrip("\ufeff"))
     if head is None:
-        return _broken(folder, f"its {FILE} does not begin with name and description between ---")
+        return _make_broken(
+            folder, f"its {FILE} does not begin with name and description between ---"
+        )
     said = _fields(head[1])
     name, about = said.get("name", folder.name), said.get("description", "")
     if not _NAME.fullmatch(name):
-        return _broken(folder, "its name may have small letters, digits, - and _ only")
+        return _make_broken(folder, "its name may have small letters, digits, - and _ only")
     if not about:
-        return _broken(folder, f"its {FILE} has no description")
+        return _make_broken(folder, f"its {FILE} has no description")
     return FolderSkill(
         name=name,
         description=about[:1_000],
@@ -110,7 +112,7 @@ def _read(folder: Path) -> FolderSkill:
     )
 
 
-def _broken(folder: Path, why: str) -> FolderSkill:
+def _make_broken(folder: Path, why: str) -> FolderSkill:
     mend = f"The folder {folder.name} is no skill: {why}. An operator has to mend it."
     return FolderSkill(name=folder.name, folder=str(folder), why=mend)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent_core.errors import ToolFailed
 from agent_core.scope import Scope
 from agent_core.skills.contract import Skill
-from agent_core.skills.folders import FolderSkill, found
+from agent_core.skills.folders import FolderSkill, find_skills
 
 
 class FoundSkill(Struct, frozen=True, kw_only=True):
@@ -30,14 +30,14 @@ class Skills:
         self._skills = {skill.metadata.id: skill for skill in skills}
         self._folder = folder
 
-    def listed(self) -> tuple[Skill, ...]:
+    def list_all(self) -> tuple[Skill, ...]:
         """All of them. Blocks."""
         return (*self._skills.values(), *self._folders())
 
-    def missing(self, skill_id: str) -> str:
+    def why_unusable(self, skill_id: str) -> str:
         """Why the skill with code cannot be used here, "" if it can."""
         skill = self._skills.get(skill_id)
-        return skill.missing() if skill is not None else f"There is no skill {skill_id}."
+        return skill.why_unusable() if skill is not None else f"There is no skill {skill_id}."
 
     async def look_up(self, scope: Scope, skill_id: str) -> Skill:
         """The skill, a folder as it was when the turn met it first; ToolFailed if it is not
@@ -59,10 +59,10 @@ class Skills:
         return FoundSkill(known=(*self._skills, *sorted(folders)))
 
     def _folders(self) -> tuple[FolderSkill, ...]:
-        inner = found(self._folder) if self._folder is not None else ()
-        return tuple(self._named(skill) for skill in inner)
+        inner = find_skills(self._folder) if self._folder is not None else ()
+        return tuple(self._mark_name_taken(skill) for skill in inner)
 
-    def _named(self, skill: FolderSkill) -> FolderSkill:
+    def _mark_name_taken(self, skill: FolderSkill) -> FolderSkill:
         if skill.why or skill.name not in self._skills:
             return skill
         return replace(skill, why=f"The name {skill.name} is taken. An operator has to change it.")

@@ -28,7 +28,7 @@ class Invoke(BaseModel):
     params: dict[str, JsonValue] = {}
 
 
-class Nothing(BaseModel):
+class NoSkillArguments(BaseModel):
     """list_skills has no arguments."""
 
 
@@ -41,8 +41,8 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         output = await context.invoke_skill(wanted.skill_id, params)
         return msgspec.json.encode(output).decode()
 
-    async def listed(arguments: BaseModel, context: ToolContext) -> str:
-        return "\n\n".join(map(_line, await asyncio.to_thread(skills.listed)))
+    async def list_skills(arguments: BaseModel, context: ToolContext) -> str:
+        return "\n\n".join(map(_line, await asyncio.to_thread(skills.list_all)))
 
     return (
         TurnTool(
@@ -58,17 +58,17 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         Tool(
             name=LIST,
             description="The skills that invoke_skill can carry out, with their params.",
-            arguments=Nothing,
+            arguments=NoSkillArguments,
             repetition="pure",
             access="read",
-            call=listed,
+            call=list_skills,
         ),
     )
 
 
 def _line(skill: Skill) -> str:
     about = skill.metadata
-    if why := skill.missing():
+    if why := skill.why_unusable():
         return f"{about.id}: cannot be used here. {why}"
     params = msgspec.json.encode(about.parameters).decode()
     return f"{about.id} ({about.category}, {about.version}): {about.description}\nparams: {params}"

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -48,9 +48,9 @@ class _Step(Struct, frozen=True, kw_only=True):
 def rollback_tool() -> Tool:
     """rollback, over what write_file kept."""
 
-    async def call(wanted: Back, context: ToolContext) -> Output:
+    async def call(wanted: Back, context: ToolContext) -> ToolOutput:
         said = await asyncio.to_thread(roll_back, wanted, context.workspace)
-        return Output(text=said, changed=(wanted.path,))
+        return ToolOutput(text=said, changed=(wanted.path,))
 
     return Tool(
         name="rollback",
@@ -67,7 +67,7 @@ def rollback_tool() -> Tool:
 def roll_back(wanted: Back, workspace: Path) -> str:
     """Take the file one step back; what was done, with the diff."""
     real, relative = _place(workspace, wanted.path)
-    named = paths.shown(relative)
+    named = paths.display_path(relative)
     step = _newest(workspace, relative)
     if step is None:
         raise ToolFailed(
@@ -87,9 +87,9 @@ def roll_back(wanted: Back, workspace: Path) -> str:
             store(workspace, real, step.content, mode)
         paths.remove(workspace, place / step.name)
     except OSError as error:
-        raise paths.failed(wanted.path, error) from None
+        raise paths.as_tool_failure(wanted.path, error) from None
     verb = "Removed" if step.content is None else "Restored"
-    undone = f" What it replaced is in {paths.shown(kept)}." if kept else ""
+    undone = f" What it replaced is in {paths.display_path(kept)}." if kept else ""
     shown = diff(old or b"", step.content or b"", named)
     return f"{verb} {named}.{undone}\n{shown}"
 
@@ -117,7 +117,7 @@ def preview(wanted: Back, workspace: Path) -> str:
         old = content(workspace, wanted.path)[0] if there else b""
     except ToolFailed:
         return ""
-    return diff(old, step.content or b"", paths.shown(relative)) if step is not None else ""
+    return diff(old, step.content or b"", paths.display_path(relative)) if step is not None else ""
 
 
 def bind(wanted: Back, workspace: Path) -> str:
@@ -134,7 +134,7 @@ def keep(workspace: Path, relative: Path, old: bytes | None, kind: str = "") -> 
     place."""
     place = _folder(workspace, relative)
     stamp = ambient.utc(ambient.now()).strftime(_TIME)
-    known = _kept(paths.list_names(workspace, place), relative.name)
+    known = _list_states(paths.list_names(workspace, place), relative.name)
     newest = max((at for at, _, _ in known), default="")
     if stamp <= newest:
         stamp = _next(newest)
@@ -200,7 +200,7 @@ def _folder(workspace: Path, relative: Path) -> Path:
     return Path(os.path.realpath(workspace)) / paths.OWN / "backups" / relative.parent
 
 
-def _kept(names: list[str], name: str) -> list[tuple[str, str, str]]:
+def _list_states(names: list[str], name: str) -> list[tuple[str, str, str]]:
     """(time, kind, name) of the states of the file `name` that are kept, in any order."""
     return [
         (mark[1], mark[2] or "", one)
@@ -211,7 +211,7 @@ def _kept(names: list[str], name: str) -> list[tuple[str, str, str]]:
 
 def _steps(workspace: Path, relative: Path) -> list[str]:
     """Names of the states that a rollback may go back to, the newest last."""
-    known = _kept(paths.list_names(workspace, _folder(workspace, relative)), relative.name)
+    known = _list_states(paths.list_names(workspace, _folder(workspace, relative)), relative.name)
     return [name for _, kind, name in sorted(known) if kind != ".undone"]
 
 
@@ -226,7 +226,7 @@ def _newest(workspace: Path, relative: Path) -> _Step | None:
         try:
             descriptor = os.open(names[-1], flags, dir_fd=folder)
         except OSError as error:
-            raise paths.failed(names[-1], error) from None
+            raise paths.as_tool_failure(names[-1], error) from None
     with open(descriptor, "rb") as file:
         paths.check(os.fstat(file.fileno()), names[-1])
         return _Step(name=names[-1], content=file.read(MAX_BYTES))

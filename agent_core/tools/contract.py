@@ -8,7 +8,7 @@ from msgspec import Struct
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from agent_core.messages import Access, Output, Repetition
+from agent_core.messages import Access, Repetition, ToolOutput
 from agent_core.phrases import Phrase
 from agent_core.questions import Question
 
@@ -30,7 +30,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     output: Callable[[str], None]
 
 
-ToolCallable: TypeAlias = Callable[[Args, ToolContext], Awaitable[str | Output]]
+ToolCallable: TypeAlias = Callable[[Args, ToolContext], Awaitable[str | ToolOutput]]
 
 
 class Tool(Struct, Generic[Args], frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from agent_core.phrases import Phrase, phrase
 from agent_core.policy import CallFacts, Situation, Verdict, decide
 from agent_core.tools import paths
-from agent_core.tools.code.readonly import looking
+from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.contract import Tool
 from agent_core.tools.shell_words import NotUnderstood, understand
 
@@ -55,7 +55,7 @@ def _refusal(tool: Tool, arguments: BaseModel, *, write: bool) -> Phrase | None:
     if tool.access not in ("read", "write") or tool.schema is not None:
         return None
     fields = arguments.model_dump(include={"path", "pattern"})
-    refusals = (paths.refused(str(path), write=write) for path in fields.values())
+    refusals = (paths.why_refused(str(path), write=write) for path in fields.values())
     return next(filter(None, refusals), None)
 
 
@@ -65,7 +65,7 @@ def _doubt(arguments: BaseModel, command: str) -> Phrase | None:
     fields = type(arguments).model_fields
     if "code" in fields:
         return phrase("odd_program")
-    if "restart" in fields and not looking(command):
+    if "restart" in fields and not readonly_verbs(command):
         return phrase("odd_goes_on")
     known = understand(command)
     return known.reason if isinstance(known, NotUnderstood) else None

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.tools import backups, paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.globs import Glob
@@ -25,7 +25,7 @@ MAX_ENTRIES = 1_000
 _MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"%PDF": "PDF", b"PK\3\4": "zip"}
 
 
-class Read(BaseModel):
+class ReadFileArguments(BaseModel):
     """Arguments of read_file."""
 
     path: str
@@ -53,7 +53,7 @@ def file_tools() -> tuple[Tool, ...]:
         Tool(
             name="read_file",
             description="Read a text file of the workspace.",
-            arguments=Read,
+            arguments=ReadFileArguments,
             repetition="pure",
             access="read",
             call=_call_read,
@@ -78,20 +78,20 @@ def file_tools() -> tuple[Tool, ...]:
     )
 
 
-async def _call_read(wanted: Read, context: ToolContext) -> str:
+async def _call_read(wanted: ReadFileArguments, context: ToolContext) -> str:
     return await asyncio.to_thread(read, wanted, context.workspace)
 
 
-async def _call_write(wanted: Write, context: ToolContext) -> Output:
+async def _call_write(wanted: Write, context: ToolContext) -> ToolOutput:
     said = await asyncio.to_thread(write, wanted, context.workspace)
-    return Output(text=said, changed=(wanted.path,))
+    return ToolOutput(text=said, changed=(wanted.path,))
 
 
 async def _call_list(wanted: List, context: ToolContext) -> str:
     return await asyncio.to_thread(entries, wanted, context.workspace)
 
 
-def read(wanted: Read, workspace: Path) -> str:
+def read(wanted: ReadFileArguments, workspace: Path) -> str:
     """A page of the file, and how to go on; a binary file is described."""
     with paths.open_read(workspace, wanted.path) as file:
         info = os.fstat(file.fileno())
@@ -105,7 +105,7 @@ def read(wanted: Read, workspace: Path) -> str:
         return _page(file, wanted, info.st_size)
 
 
-def _page(file: BinaryIO, wanted: Read, size: int) -> str:
+def _page(file: BinaryIO, wanted: ReadFileArguments, size: int) -> str:
     shown: list[str] = []
     used = number = scanned = 0
     more = False
@@ -139,7 +139,7 @@ def write(wanted: Write, workspace: Path) -> str:
     """Write the file as a whole or not at all; keeps the old one. What was done, with the diff."""
     real = paths.resolve(workspace, wanted.path, write=True)
     relative = real.relative_to(os.path.realpath(workspace))
-    named = paths.shown(relative)
+    named = paths.display_path(relative)
     try:
         new = wanted.content.encode()
     except UnicodeEncodeError:
@@ -152,7 +152,7 @@ def write(wanted: Write, workspace: Path) -> str:
         backups.keep(workspace, relative, old)
         backups.store(workspace, real, new, mode)
     except OSError as error:
-        raise paths.failed(wanted.path, error) from None
+        raise paths.as_tool_failure(wanted.path, error) from None
     verb = "Created" if old is None else "Changed"
     shown = backups.diff(old or b"", new, named)
     return f"{verb} {named} ({len(new):,} bytes).\n{shown}"
@@ -167,13 +167,13 @@ def preview(wanted: Write, workspace: Path) -> str:
         relative = real.relative_to(os.path.realpath(workspace))
     except ToolFailed:
         return ""
-    return backups.diff(old, wanted.content.encode(errors="replace"), paths.shown(relative))
+    return backups.diff(old, wanted.content.encode(errors="replace"), paths.display_path(relative))
 
 
 def entries(wanted: List, workspace: Path) -> str:
     """One line for each entry that fits; links are shown and not followed. Names are shown so that
     they can be opened, whatever bytes they are made of."""
-    why = paths.refused(wanted.pattern)
+    why = paths.why_refused(wanted.pattern)
     if why:
         raise ToolFailed(why)
     fitting = Glob(wanted.pattern)
@@ -185,7 +185,7 @@ def entries(wanted: List, workspace: Path) -> str:
     seen = 0
     for entry in paths.walk(workspace, start, fitting.depth):
         seen += 1
-        shown = paths.shown(entry.path)
+        shown = paths.display_path(entry.path)
         if not fitting.fits(entry.path) and not fitting.fits(shown):
             continue
         if len(lines) == MAX_ENTRIES:
@@ -194,7 +194,7 @@ def entries(wanted: List, workspace: Path) -> str:
         path = (start / entry.path).relative_to(root)
         kind = _kind(entry.info.st_mode)
         size = entry.info.st_size if kind == "file" else 0
-        lines.append(f"{paths.shown(path.name)}\t{paths.shown(path)}\t{kind}\t{size}")
+        lines.append(f"{paths.display_path(path.name)}\t{paths.display_path(path)}\t{kind}\t{size}")
     if seen >= paths.MAX_ENTRIES:
         lines.append(f"[only the first {seen:,} entries were looked at; name a folder]")
     return "\n".join(["name\tpath\ttype\tsize", *lines]) if lines else "Nothing found."

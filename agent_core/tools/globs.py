@@ -30,9 +30,9 @@ class Glob:
                 if not self._parts or self._parts[-1] is not None:
                     self._parts.append(None)
             else:
-                self._parts.append(_compiled(word, classes))
+                self._parts.append(_compile(word, classes))
         if self._parts and self._parts[-1] is None:
-            self._parts.append(_compiled("*", classes))
+            self._parts.append(_compile("*", classes))
         deep = any(part is None for part in self._parts)
         self.depth = MAX_DEPTH if deep else max(0, len(self._parts) - 1)
         """How many folders below its start a path that fits may lie."""
@@ -59,6 +59,6 @@ class Glob:
         return all(rest is None for rest in parts[part:])
 
 
-def _compiled(word: str, classes: bool) -> re.Pattern[str]:
+def _compile(word: str, classes: bool) -> re.Pattern[str]:
     """fnmatch's expression: its groups are atomic, so it goes over the name once a star."""
     return re.compile(fnmatch.translate(word if classes else word.replace("[", "[[]")))

@@ -60,7 +60,7 @@ PostHook: TypeAlias = Callable[[HookedCall, str], Word | Awaitable[Word]]
 VerifyHook: TypeAlias = Callable[[DoneStep], Word | Awaitable[Word]]
 
 
-class Hooks(Struct, frozen=True, kw_only=True):
+class ToolHooks(Struct, frozen=True, kw_only=True):
     """All hooks, in the order in which they are asked."""
 
     pre: tuple[PreHook, ...] = ()
@@ -75,7 +75,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     async def veto(self, item: Prepared, workspace: Path) -> str:
         """Why the call is refused, "" if it is not. The first hook that refuses decides."""
         for hook in self.pre:
-            call = _hooked(item, workspace)
+            call = _describe_call(item, workspace)
             try:
                 said = await _ask(lambda hook=hook, call=call: hook(call))  # type: ignore[misc]
             except Exception:  # the border: whatever a hook does, the call is not run
@@ -89,7 +89,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     async def rewrite(self, item: Prepared, workspace: Path, text: str) -> str:
         """The call's result as the hooks want it, each after the one before."""
         for hook in self.post:
-            call = _hooked(item, workspace)
+            call = _describe_call(item, workspace)
             try:
                 said = await _ask(
                     lambda hook=hook, call=call, text=text: hook(call, text)  # type: ignore[misc]
@@ -101,7 +101,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
         return text
 
 
-async def verdict(hooks: Hooks, step: DoneStep) -> str | None:
+async def verdict(hooks: ToolHooks, step: DoneStep) -> str | None:
     """Why the step failed, "" if it did not, None if no hook says; the first that does decides."""
     for hook in hooks.verify:
         try:
@@ -114,7 +114,7 @@ async def verdict(hooks: Hooks, step: DoneStep) -> str | None:
     return None
 
 
-def load(entries: Iterable[str]) -> Hooks:
+def load(entries: Iterable[str]) -> ToolHooks:
     """The hooks that `package.module:function` name; the function's name says which of the kinds
     it is. Raises SettingsError."""
     found: dict[str, list[Callable[..., object]]] = {PRE: [], POST: [], VERIFY: []}
@@ -126,15 +126,15 @@ def load(entries: Iterable[str]) -> Hooks:
                 f"write package.module:{PRE}, :{POST} or :{VERIFY} (more may follow in the name)."
             )
             raise SettingsError(SETTING, entry, mend)
-        found[kind].append(_imported(entry, module, name))
-    return Hooks(
+        found[kind].append(_import_hook(entry, module, name))
+    return ToolHooks(
         pre=cast(tuple[PreHook, ...], tuple(found[PRE])),
         post=cast(tuple[PostHook, ...], tuple(found[POST])),
         verify=cast(tuple[VerifyHook, ...], tuple(found[VERIFY])),
     )
 
 
-def _imported(entry: str, module: str, name: str) -> Callable[..., object]:
+def _import_hook(entry: str, module: str, name: str) -> Callable[..., object]:
     try:
         hook = getattr(importlib.import_module(module), name, None)
     except Exception as error:  # the border: somebody else's code
@@ -151,7 +151,7 @@ def _imported(entry: str, module: str, name: str) -> Callable[..., object]:
     return cast(Callable[..., object], hook)
 
 
-def _hooked(item: Prepared, workspace: Path) -> HookedCall:
+def _describe_call(item: Prepared, workspace: Path) -> HookedCall:
     arguments = item.arguments.model_dump(mode="json")
     return HookedCall(
         call_id=item.call.id, name=item.tool.name, arguments=arguments, workspace=workspace

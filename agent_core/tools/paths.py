@@ -59,7 +59,7 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
 
 
-def refused(path: str, write: bool = False) -> Phrase | None:
+def why_refused(path: str, write: bool = False) -> Phrase | None:
     """Why the words of `path` forbid it, None if they do not. Reads no disk."""
     why = leaves(path)
     parts = [part for part in unescape_name(inside(path)).split("/") if part not in ("", ".")]
@@ -95,14 +95,14 @@ def inside(path: str) -> str:
 def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     """Where `path` leads, links followed. ToolFailed if that is outside of the workspace, a
     secret, no file or folder, or a file with a second name (a hard link may lead outside)."""
-    why = refused(path, write)
+    why = why_refused(path, write)
     if why:
         raise ToolFailed(str(why))
     root = Path(os.path.realpath(workspace))
     real = Path(os.path.realpath(root / unescape_name(inside(path))))
     if not real.is_relative_to(root):
         raise ToolFailed(f"{path} is a link that leaves the workspace.")
-    why = refused(shown(real.relative_to(root)), write)
+    why = why_refused(display_path(real.relative_to(root)), write)
     if why:
         raise ToolFailed(str(why))
     try:
@@ -110,7 +110,7 @@ def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise failed(path, error) from None
+        raise as_tool_failure(path, error) from None
     return real
 
 
@@ -126,7 +126,7 @@ def check(info: os.stat_result, path: str) -> None:
         )
 
 
-def shown(path: Path | str) -> str:
+def display_path(path: Path | str) -> str:
     """`path` as it is shown; `resolve` takes it so."""
     return escape_name(str(path))
 
@@ -184,14 +184,14 @@ def list_names(workspace: Path, real: Path) -> list[str]:
         return []
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class FolderEntry(Struct, frozen=True, kw_only=True):
     """Something below a folder: its `path` from there, and what it is."""
 
     path: str
     info: os.stat_result
 
 
-def walk(workspace: Path, start: Path, depth: int) -> Iterator[Entry]:
+def walk(workspace: Path, start: Path, depth: int) -> Iterator[FolderEntry]:
     """What is below the resolved folder `start`, by name, folder by folder; no link is followed.
     Ends without a word where the budget of entries or seconds is used up."""
     waiting = deque([("", 0)])
@@ -201,12 +201,12 @@ def walk(workspace: Path, start: Path, depth: int) -> Iterator[Entry]:
         prefix, level = waiting.popleft()
         try:
             with folder(workspace, start / prefix) as descriptor:
-                found = _listed(descriptor, left, OWN if top and not prefix else "")
+                found = _scan_folder(descriptor, left, OWN if top and not prefix else "")
         except (ToolFailed, OSError):
             continue
         left -= len(found)
         for name, info in found:
-            yield Entry(path=prefix + name, info=info)
+            yield FolderEntry(path=prefix + name, info=info)
             if stat.S_ISDIR(info.st_mode) and level < depth:
                 waiting.append((f"{prefix}{name}/", level + 1))
         if left <= 0 or ambient.monotonic() > until:
@@ -225,7 +225,7 @@ def digest(workspace: Path, path: str, most: int) -> str:
     except (OSError, ValueError):
         return ""
     if not real.is_relative_to(root):
-        return f"leads to {shown(real)}"
+        return f"leads to {display_path(real)}"
     try:
         with folder(workspace, real.parent) as parent:
             descriptor = os.open(real.name, _READ, dir_fd=parent)
@@ -246,7 +246,7 @@ def temporary_name() -> str:
     return f".{ambient.new_id()}.tmp"
 
 
-def _listed(descriptor: int, most: int, without: str) -> list[tuple[str, os.stat_result]]:
+def _scan_folder(descriptor: int, most: int, without: str) -> list[tuple[str, os.stat_result]]:
     names: list[str] = []
     with os.scandir(descriptor) as entries:
         for entry in entries:
@@ -273,7 +273,7 @@ def folder(workspace: Path, real: Path, create: bool = False) -> Iterator[int]:
     try:
         descriptor = _descend(root, relative.parts, create)
     except OSError as error:
-        raise failed(str(relative), error) from None
+        raise as_tool_failure(str(relative), error) from None
     try:
         yield descriptor
     finally:
@@ -293,7 +293,7 @@ def put_output(workspace: Path, name: str, data: bytes) -> str:
             with os.fdopen(os.open(name, _NEW, 0o600, dir_fd=parent), "wb") as file:
                 file.write(data)
         except OSError as error:
-            raise failed(path, error) from None
+            raise as_tool_failure(path, error) from None
     return path
 
 
@@ -313,9 +313,9 @@ def add(workspace: Path, place: str, suggested: str, source: BinaryIO) -> str:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise failed(f"{place}/{name}", error) from None
+                raise as_tool_failure(f"{place}/{name}", error) from None
             _fill(descriptor, source, root, parent, name)
-            return shown((real / name).relative_to(root))
+            return display_path((real / name).relative_to(root))
     raise ToolFailed(f"There are too many files of the name {stem}{suffix} in {place}.")
 
 
@@ -328,7 +328,7 @@ def _fill(descriptor: int, source: BinaryIO, root: Path, parent: int, name: str)
     except OSError as error:
         with suppress(OSError):
             os.unlink(name, dir_fd=parent)
-        raise failed(name, error) from None
+        raise as_tool_failure(name, error) from None
 
 
 def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
@@ -337,7 +337,7 @@ def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
     try:
         owner = os.fstat(current)
         for part in parts:
-            made = create and _made(part, current)
+            made = create and _make_folder(part, current)
             parent, current = current, os.open(part, flags, dir_fd=current)
             os.close(parent)
             if made:
@@ -348,7 +348,7 @@ def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
     return current
 
 
-def _made(name: str, parent: int) -> bool:
+def _make_folder(name: str, parent: int) -> bool:
     """Make the folder; False if it is there, perhaps since this moment: calls run at once."""
     try:
         os.mkdir(name, 0o755, dir_fd=parent)
@@ -372,7 +372,7 @@ def open_read(workspace: Path, path: str) -> BufferedReader:
         try:
             descriptor = os.open(real.name, _READ, dir_fd=parent)
         except OSError as error:
-            raise failed(path, error) from None
+            raise as_tool_failure(path, error) from None
     try:
         info = os.fstat(descriptor)
         check(info, path)
@@ -384,7 +384,7 @@ def open_read(workspace: Path, path: str) -> BufferedReader:
     return open(descriptor, "rb")
 
 
-def failed(path: str, error: OSError) -> ToolFailed:
+def as_tool_failure(path: str, error: OSError) -> ToolFailed:
     """What the operating system said of `path`, for the model."""
     match error.errno:
         case errno.ENOENT:

@@ -50,7 +50,7 @@ def planning_tool() -> Tool:
     )
 
 
-def planned(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
+def read_steps(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
     """The steps of a plan that was made in this round, () if none was."""
     went = {result.call_id for result in results if not result.error}
     for call in calls:

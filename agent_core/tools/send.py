@@ -15,7 +15,7 @@ from typing import BinaryIO
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import GivenFile, Output
+from agent_core.messages import GivenFile, ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -83,13 +83,13 @@ class FileStore:
 def send_tool(kept: FileStore) -> Tool:
     """send_file over the copies `kept`."""
 
-    async def call(wanted: Send, context: ToolContext) -> Output:
+    async def call(wanted: Send, context: ToolContext) -> ToolOutput:
         files = [
             await asyncio.to_thread(kept.keep, context.workspace, path)
             for path in dict.fromkeys(wanted.paths)
         ]
         said = ", ".join(f"{file.name} ({file.size:,} bytes)" for file in files)
-        return Output(
+        return ToolOutput(
             text=f"Given to the person: {said}.",
             files=tuple(files),
             caption=wanted.caption,

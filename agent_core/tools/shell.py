@@ -11,9 +11,9 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import NO_OUTPUT, CommandResult, Output
-from agent_core.sandboxes.background import DEATH, Background, Command
-from agent_core.sandboxes.port import Done, Sandbox
+from agent_core.messages import NO_OUTPUT, CommandResult, ToolOutput
+from agent_core.sandboxes.background import DEATH, Background, BackgroundCommand
+from agent_core.sandboxes.port import ProcessResult, Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
@@ -34,7 +34,7 @@ _MAX_HASHED = 32_000_000
 """Bytes; of a larger file the approval is bound to size and time of change."""
 
 
-class Run(BaseModel):
+class RunCommandArguments(BaseModel):
     """Arguments of run_command."""
 
     command: str = Field(min_length=1, max_length=MAX_COMMAND)
@@ -68,9 +68,9 @@ def shell_tool(
 ) -> Tool:
     """run_command in `sandbox`; what it says of isolation is what the sandbox says."""
 
-    async def call(wanted: Run, context: ToolContext) -> Output:
+    async def call(wanted: RunCommandArguments, context: ToolContext) -> ToolOutput:
         said = "timeout" in wanted.model_fields_set
-        env = (secrets or NoSecrets()).given(context.workspace, wanted.command)
+        env = (secrets or NoSecrets()).lend(context.workspace, wanted.command)
         if wanted.background:
             most = min(wanted.timeout, limit) if said else limit
             handle = await background.start(sandbox, wanted.command, context.workspace, most, env)
@@ -78,7 +78,7 @@ def shell_tool(
                 f"Started in the background as {handle}, for at most {most} s. "
                 "See to it by check_command; it ends with the gateway."
             )
-            return Output(text=text, command=CommandResult(handle=handle))
+            return ToolOutput(text=text, command=CommandResult(handle=handle))
         most = min(wanted.timeout, limit)
         done = await sandbox.run(wanted.command, context.workspace, most, context.output, env)
         return report(done, most)
@@ -87,7 +87,7 @@ def shell_tool(
         name="run_command",
         description=f"Run a shell command in the workspace. At most {limit} s; in the background "
         f"for what goes on, such as a server. {sandbox.about}",
-        arguments=Run,
+        arguments=RunCommandArguments,
         repetition="effect",
         access="shell",
         call=call,
@@ -103,7 +103,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     Pure, though it may end a command: cut off by a crash, it meets a gateway without commands.
     """
 
-    async def call(wanted: Check, context: ToolContext) -> Output:
+    async def call(wanted: Check, context: ToolContext) -> ToolOutput:
         command = background.find(context.workspace, wanted.handle)
         if command is None:
             raise ToolFailed(
@@ -129,16 +129,16 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
     )
 
 
-def bind(wanted: Run, workspace: Path) -> str:
+def bind(wanted: RunCommandArguments, workspace: Path) -> str:
     """The working folder, the names in the environment, and the content of each file of the
     workspace that the command names, so that an approved script cannot be swapped."""
     command = wanted.command
-    files = dict(islice(_named(command, workspace), _MAX_FILES))
+    files = dict(islice(_digest_named_files(command, workspace), _MAX_FILES))
     lines = (f"{digest} {name}" for name, digest in sorted(files.items()))
     return "\n".join((os.path.realpath(workspace), "PATH HOME LANG", *lines))
 
 
-def _named(command: str, workspace: Path) -> Iterator[tuple[str, str]]:
+def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, str]]:
     """(name, digest) of the files that the command may name, each once."""
     words = [inner for word in _words(command) if (inner := _inner(word))]
     root = Path(os.path.realpath(workspace))
@@ -152,7 +152,7 @@ def _named(command: str, workspace: Path) -> Iterator[tuple[str, str]]:
     plain = [name for name in named if not _WILD.search(name)]
     for name in dict.fromkeys((*plain, *(_matches(wild, workspace) if wild else ()))):
         if digest := paths.digest(workspace, name, _MAX_HASHED):
-            yield paths.shown(name), digest
+            yield paths.display_path(name), digest
 
 
 def _inner(word: str) -> str:
@@ -198,7 +198,7 @@ def _flat(pattern: str) -> str:
     return "/".join(parts)
 
 
-def _state(handle: str, command: Command) -> Output:
+def _state(handle: str, command: BackgroundCommand) -> ToolOutput:
     """All of an ended command's output, the newest of one that runs."""
     if (done := command.done) is not None:
         return report(done, command.limit, command.stopped)
@@ -210,10 +210,10 @@ def _state(handle: str, command: Command) -> Output:
     cut = f"[… {left} characters before this]\n" if left > 0 else ""
     head = f"{handle} has been running for {command.age:.0f} s of at most {command.limit:g} s."
     text = f"{head}\n{cut}{tail or '(no output yet)'}"
-    return Output(text=text, command=CommandResult(handle=handle))
+    return ToolOutput(text=text, command=CommandResult(handle=handle))
 
 
-def report(done: Done, limit: float, stopped: bool = False) -> Output:
+def report(done: ProcessResult, limit: float, stopped: bool = False) -> ToolOutput:
     """What a command wrote, and how it ended."""
     body = done.output.rstrip()
     if done.timed_out or stopped:
@@ -221,4 +221,4 @@ def report(done: Done, limit: float, stopped: bool = False) -> Output:
     else:
         command = CommandResult(exit_code=done.exit_code, written=len(body))
     text = f"{body or NO_OUTPUT}\n{command.describe_end()}"
-    return Output(text=text, command=command)
+    return ToolOutput(text=text, command=command)

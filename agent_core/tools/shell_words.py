@@ -332,7 +332,7 @@ def _inside(word: _Word) -> None:
     text = word.text
     if text in ("-", "/dev/null"):
         return
-    if paths.refused(text):
+    if paths.why_refused(text):
         raise _Strange(phrase("odd_place"))
     if word.glob and any(
         part[:1] == "." and part not in (".", "..") and set("*?") & set(part)
@@ -369,7 +369,11 @@ _EXTRA: dict[str, Check] = {
     "jq": _jq_filters,
     "date": lambda operands: all(word.text.startswith("+") for word in operands),
     "printf": lambda operands: bool(operands) and not operands[0].text.startswith("-"),
-    "mkdir": lambda operands: not any(paths.refused(word.text, write=True) for word in operands),
-    "touch": lambda operands: not any(paths.refused(word.text, write=True) for word in operands),
+    "mkdir": lambda operands: (
+        not any(paths.why_refused(word.text, write=True) for word in operands)
+    ),
+    "touch": lambda operands: (
+        not any(paths.why_refused(word.text, write=True) for word in operands)
+    ),
     "cd": lambda operands: operands[0].text != "-" and not operands[0].glob,
 }

@@ -10,7 +10,7 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import CommandResult, Output, ToolCall
+from agent_core.messages import CommandResult, ToolCall, ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.text import clean
 from agent_core.tools import ask, paths
@@ -33,7 +33,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
-class Unfit(msgspec.Struct, frozen=True, kw_only=True):
+class UnfitCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that cannot run; `text` tells the model why and how to mend it. `shown`: what people
     see in its place, None: the text itself."""
 
@@ -55,7 +55,7 @@ class Toolbox:
         self._weights: dict[tuple[str, ...], int] = {}
         self._digests: dict[tuple[str, ...], str] = {}
 
-    def showing(self, more: tuple[ToolSpec, ...], barred: Reach = ()) -> "Toolbox":
+    def show_more(self, more: tuple[ToolSpec, ...], barred: Reach = ()) -> "Toolbox":
         """The same tools, for a turn that is shown `more` and may use what is in `barred`."""
         if not more and barred == self.barred:
             return self
@@ -107,9 +107,9 @@ class Toolbox:
             return ()
         reach = (*reach, *self.barred)
         own = (self._specs[name] for name in self._tools if within(name, reach))
-        return (*own, *(one.spec for one in await self.shelf.known(reach)))
+        return (*own, *(one.spec for one in await self.shelf.list_known(reach)))
 
-    def lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    def select_lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         """`calls` without those that are made again by nature."""
         polls = {name for name, tool in self._tools.items() if tool.polls}
         return tuple(call for call in calls if call.name not in polls)
@@ -120,7 +120,7 @@ class Toolbox:
         offered: Iterable[str],
         reach: Reach | None = None,
         foreign: Mapping[str, Tool] | None = None,
-    ) -> Prepared | Unfit:
+    ) -> Prepared | UnfitCall:
         """Look the call's tool up and validate its arguments. What is not `offered` may be called
         by name within `reach`, None: not at all. `foreign`: tools of servers that are there."""
         name = call.name if call.name in self._tools else ask.ALSO.get(call.name, call.name)
@@ -128,7 +128,7 @@ class Toolbox:
         there = name in offered or (reach is not None and within(name, reach))
         if tool is None or not there or not within(name, self.barred):
             known = ", ".join(name for name in offered if within(name, self.barred)) or "none"
-            return Unfit(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
+            return UnfitCall(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
         try:
             raw = msgspec.json.decode(call.arguments or "{}")
             if tool.schema is not None and (wrong := faults(tool.schema, raw)):
@@ -139,13 +139,13 @@ class Toolbox:
             return _unfit(call, _why(error), schema)
 
 
-def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> Unfit:
+def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> UnfitCall:
     said = msgspec.json.encode(schema).decode()
     shown = f"The arguments of {call.name} do not fit: {why}."
-    return Unfit(call=call, text=f"{shown} Schema: {said}", shown=shown)
+    return UnfitCall(call=call, text=f"{shown} Schema: {said}", shown=shown)
 
 
-async def bound(prepared: Prepared, workspace: Path) -> Prepared:
+async def bind_digest(prepared: Prepared, workspace: Path) -> Prepared:
     """`prepared` with its digest as of now. The files that a tool reads for it hold nobody up."""
     if prepared.tool.bind is None:
         digest = bind(prepared, workspace)
@@ -182,7 +182,7 @@ async def run(
     context: ToolContext,
     approved: str,
     rewrite: Callable[[str], Awaitable[str]] | None = None,
-) -> str | Output:
+) -> str | ToolOutput:
     """Run the call. `approved`: the digest a person approved, checked in this last instant;
     "" where nobody was asked. `rewrite` has the last word on the result, or on the failure."""
     if approved and not await is_bound(prepared, context.workspace, approved):
@@ -198,10 +198,10 @@ async def run(
             raise
         text = await observe(await rewrite(clean(str(error))), context, prepared.call.id)
         raise ToolFailed(text) from None
-    said = clean(gave.text if isinstance(gave, Output) else gave)
+    said = clean(gave.text if isinstance(gave, ToolOutput) else gave)
     told = said if rewrite is None else await rewrite(said)
     text = await observe(told, context, prepared.call.id)
-    if not isinstance(gave, Output):
+    if not isinstance(gave, ToolOutput):
         return text
     command = gave.command and _command(gave.text, gave.command, text)
     shown = gave.shown if told == said else None

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from agent_core.context.record_events import events_of
 from agent_core.journal import Journal, Record, Replied, ToolFinished
 from agent_core.messages import Message, Part, Text, ToolCall, text_of
-from agent_core.models.port import Model, OnDelta, Reply, Request, TextDelta, Usage
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta, TextDelta, Usage
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Verdict
@@ -26,7 +26,7 @@ SYSTEM = "You are an agent. Use your tools; answer briefly."
 
 Said = str | tuple[tuple[str, dict[str, object]], ...]
 """Words, or calls: names with arguments."""
-Mind = Callable[[Request], Said]
+Mind = Callable[[ModelRequest], Said]
 
 
 class Scripted:
@@ -37,7 +37,7 @@ class Scripted:
         self._mind = mind
         self._calls = 0
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         said = self._mind(request)
         parts: tuple[Part, ...]
         if isinstance(said, str):
@@ -49,7 +49,7 @@ class Scripted:
         usage = Usage(
             input_tokens=read // BYTES, output_tokens=len(msgspec.json.encode(parts)) // BYTES
         )
-        return Reply(parts=parts, model="scripted", provider=self.provider, usage=usage)
+        return ModelReply(parts=parts, model="scripted", provider=self.provider, usage=usage)
 
     async def close(self) -> None: ...
 
@@ -98,7 +98,7 @@ class Course:
         has: Iterable[Tool] = (),
         hands: Callable[[Hands], Hands] = lambda hands: hands,
         **brief: object,
-    ) -> Result:
+    ) -> TurnResult:
         """Answer `text`, and count what it took. `has`: tools; `brief`: further
         fields of it."""
         model: Model = self.model(mind) if callable(mind) else mind
@@ -112,7 +112,7 @@ class Course:
         )
         asked = replace(asked, **brief)
 
-        async def complete(name: str, request: Request, on_delta: OnDelta) -> Reply:
+        async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
             self.run.told += "\n".join(map(_shown, request.messages))
             return await model.complete(request, on_delta)
 
@@ -125,8 +125,8 @@ class Course:
         self._turns += 1
         return await self._driven(asked, hands(own))
 
-    async def _driven(self, brief: Brief, hands: Hands) -> Result:
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def _driven(self, brief: Brief, hands: Hands) -> TurnResult:
+        async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
             return await work(scope, brief, hands, (), past)
 
         journal = Journal((), self._write)
@@ -159,7 +159,7 @@ class Named:
         self.provider = model.provider
         self._model, self._known_as = model, known_as
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         return await self._model.complete(replace(request, model=self._known_as), on_delta)
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from agent_core.context import budget, stuck
 from agent_core.context.room import ContextLimits
 from agent_core.errors import ModelFailed
 from agent_core.models.fallback import Chain, Keys, Route
-from agent_core.models.port import Model, Request
+from agent_core.models.port import Model, ModelRequest
 from agent_core.models.providers import Endpoint
 from agent_core.tools.decorator import tool
 from benchmarks.agent.course import Course, Said, Scripted
@@ -32,7 +32,7 @@ def read_log(n: int) -> str:
 
 
 async def repetition(course: Course, on: bool) -> None:
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         if "[Going in circles]" in last(request):
             return "There is nothing new."
         return "" if request.tool_choice == "none" else (("look", {"n": 1}),)
@@ -43,7 +43,7 @@ async def repetition(course: Course, on: bool) -> None:
 
 
 async def rescue(course: Course, on: bool) -> None:
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         text = last(request)
         if "[Planning]" in text:
             return steps("look elsewhere", "tell of it")
@@ -56,13 +56,13 @@ async def rescue(course: Course, on: bool) -> None:
     course.run.right = "locked" in course.run.text
 
 
-def looks_on(request: Request) -> Said:
+def looks_on(request: ModelRequest) -> Said:
     """Never ends of its own."""
     return "So far." if request.tool_choice == "none" else (("look", {"n": made(request)}),)
 
 
 async def warning(course: Course, on: bool) -> None:
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         return "This is what I have." if "[Budget]" in last(request) else looks_on(request)
 
     with switched_off(on, budget, SHARE=10.0):
@@ -79,7 +79,7 @@ async def stop(course: Course, on: bool) -> None:
 async def compression(course: Course, on: bool) -> None:
     parts = itertools.count(1)
 
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         if request.system.startswith("You summarise"):
             return "Parts of the log were read; nothing stood in them."
         n = next(parts)
@@ -91,7 +91,7 @@ async def compression(course: Course, on: bool) -> None:
 
 
 async def fallback(course: Course, on: bool) -> None:
-    def broken(request: Request) -> Said:
+    def broken(request: ModelRequest) -> Said:
         raise ModelFailed("over its capacity", "overloaded")
 
     def route(name: str, model: Model) -> Route:

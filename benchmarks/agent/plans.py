@@ -1,10 +1,10 @@
 """Cases: which way a request takes, its plan, its checks, a new plan."""
 
 from agent_core.messages import text_of
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.orchestration import planned
 from agent_core.orchestration.routes.classifier import classify
-from agent_core.orchestration.verify import Finding
+from agent_core.orchestration.verify import StepVerdict
 from agent_core.tools.files import file_tools
 from benchmarks.agent.course import Course, Said
 from benchmarks.agent.script import last, steps, switched_off
@@ -23,7 +23,7 @@ OK = '{"ok": true}'
 async def classifier(course: Course, on: bool) -> None:
     """Simple questions; without the rules each would be planned."""
 
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         text = last(request)
         if "[Planning]" in text:
             return steps("think about it", "say it")
@@ -39,7 +39,7 @@ async def classifier(course: Course, on: bool) -> None:
 async def planner(course: Course, on: bool) -> None:
     """Three things are asked for; a model that is not led forgets the last."""
 
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         text = last(request)
         if "[Planning]" in text:
             return steps("write a.md", "write b.md", "write c.md")
@@ -60,7 +60,7 @@ async def planner(course: Course, on: bool) -> None:
     course.run.right = (course.folder / "c.md").exists()
 
 
-def claims_it(request: Request) -> Said:
+def claims_it(request: ModelRequest) -> Said:
     """Says that it wrote a file, and does so only when a plan is made anew."""
     text = last(request)
     if "[Planning]" in text or "[Planning again]" in text:
@@ -72,8 +72,8 @@ def claims_it(request: Request) -> Said:
 
 
 async def verify(course: Course, on: bool) -> None:
-    async def believed(*_: object) -> Finding:
-        return Finding(ok=True)
+    async def believed(*_: object) -> StepVerdict:
+        return StepVerdict(ok=True)
 
     with switched_off(on, planned, verify=believed):
         await course.turn(claims_it, REPORT, file_tools(), route="planned")

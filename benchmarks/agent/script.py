@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from agent_core.messages import calls_of, text_of
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 
 
 @contextlib.contextmanager
@@ -22,11 +22,11 @@ def switched_off(on: bool, module: ModuleType, **values: object) -> Iterator[Non
             setattr(module, name, value)
 
 
-def last(request: Request) -> str:
+def last(request: ModelRequest) -> str:
     return text_of(request.messages[-1])
 
 
-def made(request: Request, name: str = "") -> int:
+def made(request: ModelRequest, name: str = "") -> int:
     """Calls in the request so far."""
     calls = (call for message in request.messages for call in calls_of(message))
     return sum(call.name == name or not name for call in calls)

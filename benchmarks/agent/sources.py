@@ -4,11 +4,11 @@ import json
 
 from msgspec.structs import replace
 
-from agent_core.memory.documents import Change, Outcome, Remembered
+from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments
 from agent_core.memory.recall import HEAD, block
 from agent_core.memory.tool import memory_tool
 from agent_core.messages import text_of
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.research import evidence
 from agent_core.research.means import ResearchDeps
 from agent_core.tools.contract import Tool
@@ -32,12 +32,12 @@ class Notes:
     def __init__(self) -> None:
         self.kept: tuple[str, ...] = ()
 
-    async def read(self) -> Remembered:
-        return Remembered(memory=self.kept)
+    async def read(self) -> MemoryDocuments:
+        return MemoryDocuments(memory=self.kept)
 
-    async def change(self, change: Change, key: str) -> Outcome:
+    async def change(self, change: Change, key: str) -> ChangeOutcome:
         self.kept = (*self.kept, change.text)
-        return Outcome(text="Kept.", shown=change.text)
+        return ChangeOutcome(text="Kept.", shown=change.text)
 
 
 async def memory(course: Course, on: bool) -> None:
@@ -48,7 +48,7 @@ async def memory(course: Course, on: bool) -> None:
         """Search the files."""
         return FACT if query == "staging 3" else "nothing"
 
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         shown = "".join(map(text_of, request.messages))
         if "remember" in shown and not made(request):
             entry: dict[str, object] = {"action": "add", "target": "memory", "text": FACT}
@@ -80,7 +80,7 @@ async def tool_search(course: Course, on: bool) -> None:
 
     many = tuple(named(n) for n in range(100))
 
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         if request.messages[-1].role == "tool" and made(request) == 1 + on:
             return "The room is booked."
         if on and not made(request):
@@ -109,7 +109,7 @@ class Tower:
 async def citations(course: Course, on: bool) -> None:
     """A model that makes up what a page says."""
 
-    def mind(request: Request) -> Said:
+    def mind(request: ModelRequest) -> Said:
         text = last(request)
         if request.system.startswith("You read one source"):
             rows = [{"claim": ON_THE_PAGE, "quote": ON_THE_PAGE[:40]}]

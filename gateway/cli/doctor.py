@@ -8,7 +8,7 @@ from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.upkeep import StoreUpkeep
-from gateway.settings import Settings, SettingsError
+from gateway.settings import ConfigurationError, Settings
 from gateway.wiring.assembly import open_store
 
 Say = Callable[[str], None]
@@ -26,7 +26,7 @@ async def _examine(settings: Settings, say: Say) -> int:
         models = read_models(settings)
         named = "the demo model (no key is set)" if models.empty else "set"
         say(f"ok       models: {named}")
-    except SettingsError as error:
+    except ConfigurationError as error:
         bad += 1
         say(f"wrong    models: {error}")
     bad += await _store(settings, say)
@@ -52,13 +52,13 @@ async def _store(settings: Settings, say: Say) -> int:
             say(f"note     retention: {running.text}")
             return 0
     try:
-        with lock.held(settings.home):
+        with lock.hold(settings.home):
             store = await open_store(settings)
             await store.put(PROBE, b"1")
             await store.put(PROBE, None)
             report = await StoreUpkeep(settings, store).report_retention()
             await store.close()
-    except (SettingsError, StoreFailed) as error:
+    except (ConfigurationError, StoreFailed) as error:
         say(f"wrong    {kind}: {error}")
         return 1
     say(f"ok       {kind}: can be written")

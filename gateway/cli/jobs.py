@@ -49,7 +49,7 @@ def new_secret(settings: Settings, words: argparse.Namespace) -> int:
     from gateway.jobs.drafting import HOOK
     from gateway.jobs.work.hooks import ADDRESS, STANDARD, secret_name
     from gateway.ops.lock import make_private
-    from gateway.vault.vault import Unfit, Vault
+    from gateway.vault.vault import UnfitSecret, Vault
 
     if not HOOK.fullmatch(words.hook):
         print("A hook's name is 1 to 31 small letters, digits and -.", file=sys.stderr)
@@ -59,14 +59,14 @@ def new_secret(settings: Settings, words: argparse.Namespace) -> int:
     make_private(settings.home)
     try:
         Vault(settings.home).keep(ADDRESS, secret_name(words.hook), value)
-    except Unfit as error:
+    except UnfitSecret as error:
         print(error, file=sys.stderr)
         return 2
     print(f"It is kept for /hooks/{words.hook}." if words.given else value)
     return 0
 
 
-def asked(words: argparse.Namespace) -> tuple[str, ...]:
+def parse_request(words: argparse.Namespace) -> tuple[str, ...]:
     """What the gateway or the store is asked: the action, the job, the form."""
     form = "json" if getattr(words, "json", False) else ""
     return words.action, getattr(words, "id", ""), form

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.cli import jobs
-from gateway.settings import VERSION, Settings, SettingsError
+from gateway.settings import VERSION, ConfigurationError, Settings
 
 OK, FAILED, MISUSED = 0, 1, 2
 
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return restore(settings, words, print)
         return _ask(settings, words)
-    except SettingsError as error:
+    except ConfigurationError as error:
         return _cannot(error)
     except KeyboardInterrupt:
         return FAILED
@@ -100,7 +100,7 @@ def _run(settings: Settings) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings, lambda line: print(line, flush=True)))
-    except* SettingsError as errors:
+    except* ConfigurationError as errors:
         code = _cannot(errors.exceptions[0])
     except* StoreFailed as errors:
         print(f"turnkeeper: {_first(errors)}", file=sys.stderr)
@@ -133,7 +133,7 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
         case "turn":
             question = control.Question(command="turn", words=(words.id,))
         case "jobs":
-            question = control.Question(command="jobs", words=jobs.asked(words))
+            question = control.Question(command="jobs", words=jobs.parse_request(words))
         case "person":
             if not words.yes and not _confirm(words.person):
                 return FAILED

@@ -12,17 +12,17 @@ from gateway.wiring.jobs import console_alone
 
 async def answer_offline(
     settings: Settings, question: control.Question, show_progress: Callable[[str], None]
-) -> control.Answer:
+) -> control.ControlAnswer:
     """Answer what needs no running gateway."""
     if question.command in control.NEED_GATEWAY:
-        return control.Answer(text=control.NOT_RUNNING, ok=False)
-    with lock.held(settings.home):
+        return control.ControlAnswer(text=control.NOT_RUNNING, ok=False)
+    with lock.hold(settings.home):
         try:
             store = await assembly.open_store(settings)
         except StoreFailed as error:
-            return control.Answer(text=str(error), ok=False)
+            return control.ControlAnswer(text=str(error), ok=False)
         try:
-            pairing = assembly.pairing_alone(settings, store)
+            pairing = assembly.make_pairing_alone(settings, store)
             console = console_alone(settings, store) if question.command == "jobs" else None
             upkeep = StoreUpkeep(settings, store)
             asked = control.Operations(store=store, pairing=pairing, jobs=console, upkeep=upkeep)

@@ -41,7 +41,7 @@ def restore(settings: Settings, words: argparse.Namespace, say: Say) -> int:
 
 
 def _put_in_place(
-    settings: Settings, place: Path, manifest: backup.Manifest, running: bool, say: Say
+    settings: Settings, place: Path, manifest: backup.BackupManifest, running: bool, say: Say
 ) -> int:
     wanted = "redis" if settings.redis_url else "sqlite"
     if manifest.store != wanted:
@@ -52,7 +52,7 @@ def _put_in_place(
         say(answer.text if answer is not None else control.NOT_RUNNING)
         done = answer is not None and answer.ok
     else:
-        with lock.held(settings.home):
+        with lock.hold(settings.home):
             aside = backup.swap_in(settings.home, place)
         say(f"{len(manifest.files)} files are restored.")
         if aside is not None:

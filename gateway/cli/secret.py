@@ -8,7 +8,7 @@ import sys
 from gateway.messages import read_conversation
 from gateway.ops.lock import make_private
 from gateway.settings import Settings
-from gateway.vault.vault import Unfit, Vault
+from gateway.vault.vault import UnfitSecret, Vault
 
 OK, FAILED, MISUSED = 0, 1, 2
 SET = "write: turnkeeper secret set NAME CONVERSATION; /secret in a chat shows its conversation"
@@ -34,7 +34,7 @@ def keep(settings: Settings, words: argparse.Namespace) -> int:
     value = getpass.getpass(f"{words.name}: ") if asked else sys.stdin.readline().rstrip("\n")
     try:
         vault.keep(words.conversation, words.name, value)
-    except Unfit as error:
+    except UnfitSecret as error:
         print(error, file=sys.stderr)
         return MISUSED
     print(f"{words.name} may be used in {words.conversation} from now on.")

@@ -58,7 +58,7 @@ async def _mode(call: Call) -> str:
         return say("not_allowed", call.language)
     elif word in ("queue", "steer", "interrupt"):
         settings = replace(settings, arrival=word)
-    elif why := context.services.agent.lacking(MODES.get(word.lower(), "")):
+    elif why := context.services.agent.why_unusable(MODES.get(word.lower(), "")):
         return say("mode_no_skill", call.language, mode=word.lower(), why=why)
     elif word.lower() in MODES or word.lower() in PROFILES:
         settings = _purpose(settings, word.lower())
@@ -106,7 +106,7 @@ def _purposes(call: Call) -> str:
     if not settings.mode and not settings.profile:
         return ""
     name = settings.profile
-    needs = ", ".join(context.services.agent.missing(name)) if name else ""
+    needs = ", ".join(context.services.agent.list_missing(name)) if name else ""
     words = (
         say("mode_is", call.language, mode=settings.mode) if settings.mode else "",
         say("profile_is", call.language, profile=name) if name else "",
@@ -130,7 +130,7 @@ async def _status(call: Call) -> str:
         call.language,
         state=say("working" if context.state.active is not None else "idle", call.language),
         step=_step(call),
-        spent=_spent(call),
+        spent=_describe_spending(call),
         waiting=len(context.state.queue),
         questions=len(context.state.questions),
         permission=describe_mode(context, call.role, call.language),
@@ -152,7 +152,7 @@ def _step(call: Call) -> str:
     return say("step_of", call.language, n=n, all=len(steps), step=step) + " "
 
 
-def _spent(call: Call) -> str:
+def _describe_spending(call: Call) -> str:
     """What today took, where something is known of it."""
     context = call.context
     spent = context.state.row.spent.of_today

@@ -34,8 +34,8 @@ class Holder(Protocol):
         """This version of a view is not tried any more: keep it for the operator, and tell the
         person where no older state of it stands in the chat."""
 
-    def limited(self, seconds: float) -> None:
+    def note_limit(self, seconds: float) -> None:
         """The platform wants to hear nothing for that long: known after a restart too."""
 
-    def settled(self) -> None:
+    def note_delivery(self) -> None:
         """Something was delivered: look whether all is done."""

@@ -22,12 +22,12 @@ ENDS: dict[Outcome, LineState] = {
 Lines = tuple[ToolLine, ...]
 
 
-def begun(call: ToolCall) -> ToolLine:
+def make_line(call: ToolCall) -> ToolLine:
     """The line of a call that begins."""
     return ToolLine(call_id=call.id, tool=call.name, summary=summary(call), state="running")
 
 
-def marked(lines: Lines, call_id: str, state: LineState, output: str = "") -> Lines:
+def mark_line(lines: Lines, call_id: str, state: LineState, output: str = "") -> Lines:
     """`lines` with one call in another state."""
     return tuple(
         replace(line, state=state, output=cut(output)) if line.call_id == call_id else line
@@ -35,7 +35,7 @@ def marked(lines: Lines, call_id: str, state: LineState, output: str = "") -> Li
     )
 
 
-def moved(lines: Lines, old: set[str], new: LineState) -> Lines:
+def move_lines(lines: Lines, old: set[str], new: LineState) -> Lines:
     """`lines` with all that are in one of the states `old` in the state `new`."""
     return tuple(replace(line, state=new) if line.state in old else line for line in lines)
 

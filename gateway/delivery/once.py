@@ -22,17 +22,17 @@ class FirstSends:
         self._adapter = adapter
         self._tried: set[str] = set()
 
-    def resumed(self, row: OutboxRow) -> OutboxRow:
+    def resume(self, row: OutboxRow) -> OutboxRow:
         """`row`, whose send was found under way: in doubt, unless it can be made again."""
         log.warning("send_in_doubt", extra={"turn": row.turn, "view": row.name})
         self._tried.add(self._name(row, row.sending))
-        if self.known(row):
+        if self.is_known(row):
             return replace(row, sending=-1)
         return replace(
             row, sending=-1, doubtful=True, copies=row.copies + 1, crashes=row.crashes + 1
         )
 
-    def known(self, row: OutboxRow) -> bool:
+    def is_known(self, row: OutboxRow) -> bool:
         """The platform surely still knows what was sent of `row`."""
         return ambient.now() - row.at < self._adapter.abilities.recalls
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.once import FirstSends
-from gateway.delivery.pace import Gate, Pace, Ticket
+from gateway.delivery.pace import Pace, SendGate, Ticket
 from gateway.errors import (
     Ambiguous,
     DeliveryError,
@@ -38,9 +38,9 @@ from gateway.views import (
     FormCard,
     Media,
     Notice,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     View,
 )
 
@@ -72,7 +72,12 @@ class Outbox:
     """The rows of one conversation that are wanted, and the task that sends them."""
 
     def __init__(
-        self, conversation: Conversation, adapter: Adapter, gate: Gate, pace: Pace, holder: Holder
+        self,
+        conversation: Conversation,
+        adapter: Adapter,
+        gate: SendGate,
+        pace: Pace,
+        holder: Holder,
     ) -> None:
         self._conversation = conversation
         self._adapter = adapter
@@ -108,7 +113,7 @@ class Outbox:
             if key in self.rows:
                 continue
             if row.sending >= 0:
-                row = self._first.resumed(row)
+                row = self._first.resume(row)
             self.rows[key] = row
             self._stands[key] = row.version
         self._wake.set()
@@ -217,7 +222,7 @@ class Outbox:
             self._wake.clear()
             due, step = self._next()
             if step is None:
-                self._holder.settled()
+                self._holder.note_delivery()
                 if not self._wake.is_set():
                     await self._wake.wait()
                 continue
@@ -234,7 +239,7 @@ class Outbox:
 
     def _next(self) -> tuple[float, Callable[[], Awaitable[None]] | None]:
         best: tuple[float, Callable[[], Awaitable[None]] | None] = (float("inf"), None)
-        waiting = sorted(filter(self._unsent, self.rows), key=self._place)
+        waiting = sorted(filter(self._is_unsent, self.rows), key=self._place)
         new_seen = False
         for key in waiting:
             new = len(self.rows[key].natives) == 0
@@ -270,8 +275,8 @@ class Outbox:
             self._failures.pop(key, None)
             self._since.pop(key, None)
         except RateLimited as error:
-            self._pace.limited(error.retry_after)
-            self._holder.limited(error.retry_after)
+            self._pace.note_limit(error.retry_after)
+            self._holder.note_limit(error.retry_after)
             self._holder.count("deliveries_limited")
             log.warning("rate_limited", extra={"retry_after": error.retry_after})
             self._check_time(key, str(error))
@@ -319,11 +324,11 @@ class Outbox:
     async def _deliver(self, key: Key) -> None:
         row = self.rows[key]
         version, view = row.version, row.view
-        if row.doubtful and not isinstance(view, Said):
+        if row.doubtful and not isinstance(view, SaidView):
             doubt: Text = "lost_note" if row.lost else "twice_note"
             view = replace(view, doubt=say(doubt, self._holder.language))
         payloads = self._adapter.render(view, self._conversation)
-        payloads += self._left_over(key, len(payloads))
+        payloads += self._render_left_over(key, len(payloads))
         try:
             for index, payload in enumerate(payloads):
                 last = index + 1 == len(payloads)
@@ -337,7 +342,7 @@ class Outbox:
         self._hold(key, sent=version, sending=-1)
         self._drop_delivered(key[0])
 
-    def _left_over(self, key: Key, count: int) -> tuple[bytes, ...]:
+    def _render_left_over(self, key: Key, count: int) -> tuple[bytes, ...]:
         """What messages show that the view once needed: no old text, and above all no buttons."""
         surplus = len(self.rows[key].natives) - count
         if surplus <= 0:
@@ -368,7 +373,7 @@ class Outbox:
                 raise
             self._holder.set_aside(row, "doubt", str(error))
             return
-        self._pace.sent(new=True)
+        self._pace.note_sent(new=True)
         self._set_native(key, index, Native(id=made, digest=mark))
         await self._update(key, sending=-1, sent=sent, copies=0)
 
@@ -387,14 +392,14 @@ class Outbox:
                 raise Rejected(str(error)) from error
             why = error
         else:
-            self._pace.sent(new=False)
+            self._pace.note_sent(new=False)
             self._set_native(key, index, Native(id=native.id, digest=mark))
             return False
         log.info("edit_given_up", extra={"turn": key[0], "view": key[1], "why": str(why)})
         anew = self._may_send_anew(key)
         if anew:
             self.rows[key] = replace(self.rows[key], anew=self.rows[key].anew + 1)
-        grows = not self.rows[key].final and isinstance(self.rows[key].view, Reply)
+        grows = not self.rows[key].final and isinstance(self.rows[key].view, ReplyView)
         # what only told how far the work is, and was removed by somebody, stays away
         self._set_native(key, index, Native(id=NO_NATIVE, digest="" if anew or grows else mark))
         if grows:
@@ -404,13 +409,13 @@ class Outbox:
     def _may_send_anew(self, key: Key) -> bool:
         """What people asked for or have to answer, not what tells how far the work is."""
         row = self.rows[key]
-        answer = row.final and isinstance(row.view, Reply | Report | Media)
+        answer = row.final and isinstance(row.view, ReplyView | ReportView | Media)
         return (answer or _is_open(row.view)) and row.anew < MAX_ANEW
 
     async def _note_doubt(self, key: Key, index: int, mark: str) -> bool:
         """Count a copy that may stand in the chat; False if there may be no further one."""
         row = self.rows[key]
-        if self._first.known(row):  # made again, it is found: that is no further copy
+        if self._first.is_known(row):  # made again, it is found: that is no further copy
             self._update(key, sending=-1, copies=max(1, row.copies))
             return True
         copies = row.copies + 1
@@ -424,7 +429,7 @@ class Outbox:
     async def _check_reach(self, key: Key) -> None:
         """Before a further copy goes out: not into an outage, which would cost the last one."""
         row, adapter = self.rows[key], self._adapter
-        if not row.copies or not isinstance(adapter, Probing) or self._first.known(row):
+        if not row.copies or not isinstance(adapter, Probing) or self._first.is_known(row):
             return
         try:
             await self._call(adapter.probe)
@@ -466,9 +471,9 @@ class Outbox:
             try:
                 await self._call(partial(self._adapter.draft, self._conversation, number, text))
             finally:
-                self._pace.sent(new=False)  # a slow call must not bring the next one closer
+                self._pace.note_sent(new=False)  # a slow call must not bring the next one closer
         elif abilities.edits:
-            view = Reply(text=text, state="streaming", language=self._holder.language)
+            view = ReplyView(text=text, state="streaming", language=self._holder.language)
             self.rows.setdefault(key, self._holder.preview(key))
             try:
                 for index, payload in enumerate(self._adapter.render(view, self._conversation)):
@@ -482,7 +487,7 @@ class Outbox:
         row = self.rows[key]
         return row.sent < row.version
 
-    def _unsent(self, key: Key) -> bool:
+    def _is_unsent(self, key: Key) -> bool:
         """Wanted, not there, and its commit stands."""
         row = self.rows[key]
         return row.sent < row.version <= self._stands.get(key, 0)
@@ -509,10 +514,10 @@ class Outbox:
 
     def _takes_gate(self, key: Key, row: OutboxRow) -> bool:
         """A lone first send takes the gate with the commit that wants it: one commit less."""
-        alone = row.final and not row.natives and not any(map(self._unsent, self.rows))
+        alone = row.final and not row.natives and not any(map(self._is_unsent, self.rows))
         if not alone or self._sending or self._pace.new_due() > ambient.monotonic():
             return False
-        if self._held is None and isinstance(row.view, Reply):
+        if self._held is None and isinstance(row.view, ReplyView):
             ticket = self._gate.enter_now()
             self._held = (key, ticket) if ticket is not None else None
         return self._holds(key)

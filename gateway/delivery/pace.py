@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from agent_core import ambient
 
-MOST_IN_FLIGHT = 32
+MAX_IN_FLIGHT = 32
 Chat: TypeAlias = tuple[str, str, str, str]
 """Platform, account, workspace, channel."""
 FEW = 512
@@ -42,7 +42,7 @@ class Pace:
         """What it knows still matters."""
         return bool(self._distance) or self.edit_due() > ambient.monotonic()
 
-    def sent(self, *, new: bool) -> None:
+    def note_sent(self, *, new: bool) -> None:
         """A call went through."""
         now = ambient.monotonic()
         if new:
@@ -55,7 +55,7 @@ class Pace:
         """The platform said 'not now', or cannot be reached."""
         self._blocked = max(self._blocked, ambient.monotonic() + seconds)
 
-    def limited(self, retry_after: float) -> None:
+    def note_limit(self, retry_after: float) -> None:
         """The platform answered 429."""
         self.block(retry_after)
         self._distance = min(30.0, max(1.0, self._distance * 2))
@@ -91,7 +91,7 @@ class Ticket:
         self.impatient = False
 
 
-class Gate:
+class SendGate:
     """How many first sends of one account are under way at once.
 
     A first send cut off by a crash may stand there twice, since most platforms know no send key.
@@ -148,6 +148,6 @@ class Gate:
                     await asyncio.shield(step)
             except TimeoutError:
                 ticket.until += self._patience
-                if self._impatient < MOST_IN_FLIGHT:
+                if self._impatient < MAX_IN_FLIGHT:
                     ticket.impatient = True
                     self._impatient += 1

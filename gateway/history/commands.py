@@ -23,7 +23,7 @@ async def undo(call: Call) -> str:
     if plan:  # before it is taken back: a commit in between would have a crash take back two
         context.state.show(Changes(views=plan, row=context.state.row))
     take_back(context, past)
-    context.state.notice(call.seq, say("undone", call.language) + restored.told(call.language))
+    context.state.notice(call.seq, say("undone", call.language) + restored.describe(call.language))
     return ""
 
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from agent_core.memory.recall import without
 from agent_core.messages import text_of
-from gateway.history.spans import grown
+from gateway.history.spans import append_row
 from gateway.store.rows import Spans, TranscriptRow
-from gateway.store.search import wanted
+from gateway.store.search import parse_words
 
 TITLE = 60
 AROUND = 60
@@ -19,7 +19,7 @@ IN_TITLE = 3
 """How often a word counts that stands in the title."""
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class ThreadPart(Struct, frozen=True, kw_only=True):
     """One part: its words, when it ended, and what the model saw at its end. `current`: it has
     not ended."""
 
@@ -34,7 +34,7 @@ class Part(Struct, frozen=True, kw_only=True):
 class Found(Struct, frozen=True, kw_only=True):
     """A part that holds all words, with the place of the rarest one."""
 
-    part: Part
+    part: ThreadPart
     excerpt: str
 
 
@@ -51,12 +51,12 @@ class _Open:
         self.said[row.turn] = [(role, text) for role, text in texts if text]
         self.at = row.at or self.at
 
-    def closed(self, conversation: str, current: bool) -> list[Part]:
+    def close(self, conversation: str, current: bool) -> list[ThreadPart]:
         said = [line for lines in self.said.values() for line in lines]
         if not said or not self.shows:
             return []
         asked = next((text for role, text in said if role == "user"), said[0][1])
-        part = Part(
+        part = ThreadPart(
             conversation=conversation,
             title=_line(asked, TITLE),
             text="\n".join(text for _, text in said),
@@ -67,32 +67,32 @@ class _Open:
         return [part]
 
 
-def parts_of(conversation: str, rows: Iterable[TranscriptRow]) -> list[Part]:
+def parts_of(conversation: str, rows: Iterable[TranscriptRow]) -> list[ThreadPart]:
     """The parts that `rows` tell of, the last one first. What was taken back is in none."""
-    parts: list[Part] = []
+    parts: list[ThreadPart] = []
     part = _Open()
     for row in rows:
         match row.kind:
             case "turn":
                 part.add(row)
-                part.shows = grown(part.shows, row.n)
+                part.shows = append_row(part.shows, row.n)
             case "undone":
                 part.said.pop(row.turn, None)
                 part.shows = row.shows
             case "summary":
                 part.shows = row.shows
             case "new" | "resumed":
-                parts += part.closed(conversation, current=False)
+                parts += part.close(conversation, current=False)
                 part = _Open()
                 part.shows = row.shows
-    parts += part.closed(conversation, current=True)
+    parts += part.close(conversation, current=True)
     return parts[::-1]
 
 
-def search(parts: list[Part], words: str, limit: int) -> list[Found]:
+def search(parts: list[ThreadPart], words: str, limit: int) -> list[Found]:
     """Those of `parts` that hold all of `words`, the best first (Okapi BM25); without words the
     newest."""
-    terms = sorted(wanted(words))
+    terms = sorted(parse_words(words))
     if not terms:
         newest = sorted(parts, key=lambda part: -part.at)[:limit]
         return [Found(part=part, excerpt="") for part in newest]

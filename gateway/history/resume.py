@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from gateway.feature import Context
-from gateway.history.parts import Found, Part, parts_of, search
+from gateway.history.parts import Found, ThreadPart, parts_of, search
 from gateway.messages import Conversation, Sender, read_conversation
 from gateway.ports import channel_scope, person_scope
 from gateway.sessions.services import Services
-from gateway.store.rows import Place, TranscriptRow
-from gateway.store.search import wanted
+from gateway.store.rows import HistoryPart, TranscriptRow
+from gateway.store.search import parse_words
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """The newest transcript rows of a conversation that are looked through."""
-MOST_PLACES = 500
+MAX_PLACES = 500
 """The newest conversations that are looked through: of the group, or of each of the person's
 accounts."""
 LAST = 20
@@ -31,7 +31,7 @@ async def find(context: Context, sender: Sender, words: str) -> list[Found]:
     """The best parts for `words`; the list that /resume and a number refers to."""
     found = await look_for(context.services, context.state.conversation, sender, words)
     places = tuple(
-        Place(conversation=one.part.conversation, title=one.part.title, shows=one.part.shows)
+        HistoryPart(conversation=one.part.conversation, title=one.part.title, shows=one.part.shows)
         for one in found
     )
     context.state.row = replace(context.state.row, found=places)
@@ -43,12 +43,12 @@ async def look_for(
 ) -> list[Found]:
     """The best parts for `words` that may be shown to the sender at `where`, the newest without
     words."""
-    places = await _places(services, where, sender, MOST_PLACES if wanted(words) else NEWEST)
+    places = await _places(services, where, sender, MAX_PLACES if parse_words(words) else NEWEST)
     accounts = await services.access.accounts(sender.key)
-    found = await services.store.holding(places, wanted(words), MOST_ROWS)
+    found = await services.store.find_holding(places, parse_words(words), MAX_ROWS)
 
     def look() -> list[Found]:
-        parts: list[Part] = []
+        parts: list[ThreadPart] = []
         for place, rows in found:
             if place == where.id or _is_shown(where, accounts, place, rows[-LAST:]):
                 parts += parts_of(place, rows)
@@ -89,7 +89,7 @@ def _channel(where: Conversation) -> tuple[str, str, str, str]:
     return where.platform, where.account, where.workspace, where.channel
 
 
-async def bring_back(context: Context, sender: Sender, place: Place) -> bool:
+async def bring_back(context: Context, sender: Sender, place: HistoryPart) -> bool:
     """From the next commit on the model sees `place` here. False if it may not be shown."""
     here = place.conversation == context.state.conversation.id
     if here:

@@ -8,7 +8,7 @@ def length(spans: Spans) -> int:
     return sum(end - start for start, end in spans)
 
 
-def grown(spans: Spans, n: int) -> Spans:
+def append_row(spans: Spans, n: int) -> Spans:
     """`spans` and the row `n` behind them."""
     if spans and spans[-1][1] == n:
         return (*spans[:-1], (spans[-1][0], n + 1))

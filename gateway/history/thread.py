@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.messages import Message
-from gateway.history.spans import grown, length, without_first
+from gateway.history.spans import append_row, length, without_first
 from gateway.sessions.state import ConversationState
 from gateway.sessions.turns import OpenTurn, size
 from gateway.store.rows import Spans, Thread, TranscriptRow, TurnRow
 
-MOST_HISTORY = 2_000_000
+MAX_HISTORY = 2_000_000
 """Characters that are held of a conversation; beyond it the older half is left behind."""
 
 
-class History:
+class ConversationHistory:
     """One conversation's transcript and thread. A change is staged and leaves with the commit
     that is queued next, in the same step."""
 
@@ -51,10 +51,10 @@ class History:
         return await self._state.services.store.thread(self._state.lease.conversation, spans)
 
     def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
-        if len(rows) == self._measured or size(rows) <= MOST_HISTORY:
+        if len(rows) == self._measured or size(rows) <= MAX_HISTORY:
             self._measured = len(rows)
             return
-        while size(rows) > MOST_HISTORY // 2 and len(rows) > 1:
+        while size(rows) > MAX_HISTORY // 2 and len(rows) > 1:
             del rows[: max(1, len(rows) // 8)]
         row = self._state.row
         shows = without_first(row.shows, length(row.shows) - len(rows))
@@ -62,7 +62,7 @@ class History:
 
     # ---- changes -------------------------------------------------------------------------
 
-    def ended(self, open_turn: OpenTurn) -> None:
+    def add_turn(self, open_turn: OpenTurn) -> None:
         """The turn's facts join the transcript. What it saw in place of its history stays in
         that place, unless something else came in between."""
         if open_turn.ending is None:
@@ -71,17 +71,17 @@ class History:
         entry = TranscriptRow(
             n=row.end, turn=turn.id, messages=open_turn.ending, person=turn.sender, at=ambient.now()
         )
-        self._state.stage(entry, grown(row.shows, row.end))
+        self._state.stage(entry, append_row(row.shows, row.end))
         if self._rows is not None:
             self._rows.append(open_turn.ending)
         if open_turn.seen and row.shows == turn.history:
             self.put("summary", open_turn.seen, turn)
 
-    def told(self, messages: tuple[Message, ...]) -> None:
+    def add_messages(self, messages: tuple[Message, ...]) -> None:
         """Something that was said here by no turn of this conversation joins the transcript."""
         row = self._state.row
         entry = TranscriptRow(n=row.end, turn="", messages=messages, at=ambient.now())
-        self._state.stage(entry, grown(row.shows, row.end))
+        self._state.stage(entry, append_row(row.shows, row.end))
         if self._rows is not None:
             self._rows.append(messages)
 

@@ -20,7 +20,7 @@ from gateway.delivery.retire import retire_plan
 from gateway.feature import Context
 from gateway.history.spans import without_last
 from gateway.messages import CommandGiven, Sender
-from gateway.sessions.reading import Asked
+from gateway.sessions.reading import TurnInput
 from gateway.sessions.turns import OpenTurn, read_brief
 from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
 from gateway.texts import say
@@ -47,7 +47,7 @@ class Restored(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
 
-    def told(self, language: str) -> str:
+    def describe(self, language: str) -> str:
         """In words, "" if there is nothing to say."""
         said = (
             ("undone_files", self.files),
@@ -104,7 +104,7 @@ async def restore(past: Past) -> Restored:
     if not started:
         return Restored()
     workspace = Path(read_brief(past.records).workspace)
-    writes = Counter(path for one in started if (path := _written(one.name, one.arguments)))
+    writes = Counter(path for one in started if (path := _written_file(one.name, one.arguments)))
     files: list[str] = []
     changed: list[str] = []
     for path, count in writes.items():
@@ -117,7 +117,7 @@ async def restore(past: Past) -> Restored:
     return Restored(files=tuple(files), changed=tuple(changed), tools=tuple(tools))
 
 
-def _written(name: str, arguments: str) -> str:
+def _written_file(name: str, arguments: str) -> str:
     """The file that the call wrote, "" if it wrote none."""
     if name not in WRITERS:
         return ""
@@ -163,8 +163,8 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         code=context.services.version,
         resumes=0,
     )
-    text = brief.asked_alone()
-    asked = Asked(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
+    text = brief.request_text()
+    asked = TurnInput(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
     shown = retire_plan("plan_anew")
     context.state.along += await context.state.redraw(past.turn.id, "plan", shown)
     # a commit before the turn's own would take back this much alone

@@ -9,18 +9,18 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.jobs.drafting import Drafting
-from gateway.jobs.means import Means
-from gateway.jobs.outcomes import Outcome, outcome
+from gateway.jobs.means import JobDeps
+from gateway.jobs.outcomes import RunOutcome, outcome
 from gateway.jobs.port import (
     Asker,
     Draft,
     Job,
-    Jobs,
-    Refused,
-    Run,
+    JobRefused,
+    JobRequest,
+    JobRun,
+    JobStore,
     RunState,
     Timetable,
-    Wish,
 )
 from gateway.jobs.settings import JobSettings
 from gateway.jobs.work.delivery import deliver
@@ -35,17 +35,19 @@ RETRIES = (300.0, 900.0, 1_800.0)
 """Seconds after which a run that failed by what may be over is tried again."""
 NOT_BEGUN = 86_400.0
 """Seconds after which a run that never began is given up."""
-MOST_TRIES = 5
-MOST_KEPT, MOST_SAID = 10, 600
+MAX_TRIES = 5
+MAX_KEPT, MAX_SAID = 10, 600
 """Tries that a run's row keeps, and characters of each."""
-MOST_CALLS = 20
+MAX_CALLS = 20
 """Runs of a job that calls from outside began and that are not over."""
 
 
-class Book:
+class JobService:
     """All jobs. `ring` is called when a due time may have changed."""
 
-    def __init__(self, jobs: Jobs, times: Timetable, settings: JobSettings, means: Means) -> None:
+    def __init__(
+        self, jobs: JobStore, times: Timetable, settings: JobSettings, means: JobDeps
+    ) -> None:
         self.jobs = jobs
         self.times = times
         self.settings = settings
@@ -56,12 +58,12 @@ class Book:
 
     # ---- making and changing -------------------------------------------------------------
 
-    async def draft(self, wish: Wish, asker: Asker, old: Job | None = None) -> Draft:
+    async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft:
         """What `wish` would be; `old`: the job that it changes. Refused says why it cannot be."""
         zone = await self.zones.of(asker.accounts | {asker.sender.key})
         return await self.drafting.draft(wish, asker, old, zone)
 
-    async def zoned(self, asker: Asker) -> bool:
+    async def has_zone(self, asker: Asker) -> bool:
         """The person chose a time zone, or the gateway has one."""
         known = await self.zones.of(asker.accounts | {asker.sender.key})
         return bool(known) or self.settings.zone != "UTC"
@@ -88,45 +90,45 @@ class Book:
         """Put what the draft says in place of the job's. `moved`: its conversation too."""
         now = await self.means.store.now()
 
-        def changed(job: Job) -> Job:
+        def apply(job: Job) -> Job:
             same = ["id", "owner", "made", "version"] + ([] if moved else ["conversation"])
             new = replace(draft.job, **{name: getattr(job, name) for name in same})
             return self._ahead(new, now)
 
-        return await self._write(draft.job.id, changed) is not None
+        return await self._write(draft.job.id, apply) is not None
 
     async def pause(self, name: str, why: Reason = "") -> bool:
         """No new runs until it is resumed; False if there is nothing to pause."""
 
-        def paused(job: Job) -> Job | None:
+        def apply(job: Job) -> Job | None:
             return replace(job, state="paused", why=why) if job.state == "active" else None
 
-        return await self._write(name, paused) is not None
+        return await self._write(name, apply) is not None
 
     async def resume(self, name: str) -> Job | None:
         """Go on with the next due time; those that the pause took are on record as skipped."""
         now = await self.means.store.now()
 
-        def resumed(job: Job) -> Job | None:
+        def apply(job: Job) -> Job | None:
             if job.state != "paused":
                 return None
             return self._ahead(replace(job, state="active", why=""), now)
 
         before = await self.jobs.get(name)
-        skipped: tuple[Run, ...] = ()
+        skipped: tuple[JobRun, ...] = ()
         if before is not None and before.state == "paused" and 0 < before.next_due <= now:
             count = await asyncio.to_thread(
                 self.times.count, before.schedule, before.zone, before.next_due, now
             )
-            run = Run(job=name, slot=f"paused-{before.next_due:.0f}", due=before.next_due,
+            run = JobRun(job=name, slot=f"paused-{before.next_due:.0f}", due=before.next_due,
                       state="skipped", reason="paused", at=now, ended=now, count=count,
                       version=ambient.new_id())  # fmt: skip
             skipped = (run,)
-        return await self._write(name, resumed, skipped)
+        return await self._write(name, apply, skipped)
 
     async def remove(self, name: str) -> bool:
         """The job is gone; a run under way comes to its end."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             job = await self.jobs.get(name)
             if job is None:
                 return False
@@ -138,7 +140,7 @@ class Book:
     async def run_now(self, name: str, key: str) -> bool:
         """One run besides the schedule; the same `key` makes one only."""
         now = await self.means.store.now()
-        run = Run(job=name, slot=f"now-{key}", due=now, state="queued", at=now,
+        run = JobRun(job=name, slot=f"now-{key}", due=now, state="queued", at=now,
                   version=ambient.new_id())  # fmt: skip
         return await self._write(name, lambda job: job, (run,)) is not None
 
@@ -149,14 +151,14 @@ class Book:
         if known is not None:
             return known.state
         now, paused = await self.means.store.now(), job.state == "paused"
-        waiting = await self.jobs.unfinished(job.id)
-        if len(waiting) >= MOST_CALLS:
-            raise Refused(say("jobs_busy", n=MOST_CALLS))
-        run = Run(job=job.id, slot=slot, due=now, state="skipped" if paused else "queued",
+        waiting = await self.jobs.list_unfinished(job.id)
+        if len(waiting) >= MAX_CALLS:
+            raise JobRefused(say("jobs_busy", n=MAX_CALLS))
+        run = JobRun(job=job.id, slot=slot, due=now, state="skipped" if paused else "queued",
                   reason="paused" if paused else "", at=now, ended=now if paused else 0.0,
                   given="" if paused else given, version=ambient.new_id())  # fmt: skip
         if await self._write(job.id, lambda job: job, (run,)) is None:
-            raise Refused(say("jobs_busy", n=MOST_CALLS))
+            raise JobRefused(say("jobs_busy", n=MAX_CALLS))
         return run.state
 
     async def retry(self, name: str, slot: str) -> bool:
@@ -165,7 +167,7 @@ class Book:
         if run is None or run.state != "failed" or await self.jobs.get(name) is None:
             return False
         now = await self.means.store.now()
-        tried = _tried(run, Try(at=run.ended, reason=run.reason, text=run.text))
+        tried = _add_try(run, Try(at=run.ended, reason=run.reason, text=run.text))
         again = replace(run, state="queued", tries=run.tries + 1, at=now, ended=0.0, tried=tried,
                         version=ambient.new_id())  # fmt: skip
         done = await self.jobs.advance(run, again)
@@ -173,10 +175,10 @@ class Book:
         return done
 
     async def _write(
-        self, name: str, change: Callable[[Job], Job | None], runs: tuple[Run, ...] = ()
+        self, name: str, change: Callable[[Job], Job | None], runs: tuple[JobRun, ...] = ()
     ) -> Job | None:
         """Change a job as it is now; what it has become, None if it stays as it is."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             job = await self.jobs.get(name)
             after = change(job) if job is not None else None
             if job is None or after is None:
@@ -189,15 +191,15 @@ class Book:
 
     # ---- looking -------------------------------------------------------------------------
 
-    async def seen_by(self, asker: Asker) -> tuple[Job, ...]:
+    async def list_visible(self, asker: Asker) -> tuple[Job, ...]:
         """The jobs that `asker` may manage from here: own ones, for admins all of this
         conversation. In a group nothing is shown of what belongs elsewhere."""
         found: dict[str, Job] = {}
         for account in sorted(asker.accounts | {asker.sender.key}):
-            found |= {job.id: job for job in await self.jobs.listed(account)}
+            found |= {job.id: job for job in await self.jobs.list_jobs(account)}
         if asker.role == "admin":
             here = asker.conversation.id
-            every = await self.jobs.listed()
+            every = await self.jobs.list_jobs()
             found |= {job.id: job for job in every if job.conversation == here}
         if not asker.conversation.private:
             here = asker.conversation.id
@@ -212,12 +214,12 @@ class Book:
 
     # ---- ends ----------------------------------------------------------------------------
 
-    async def settle(self, run: Run) -> bool:
+    async def settle(self, run: JobRun) -> bool:
         """Put down what became of a run that was fired; whether its turn has begun."""
         turn = await self.means.store.turn(run.turn)
         if turn is None:
             if await self.means.store.now() - run.at > NOT_BEGUN:
-                await self._end(run, Outcome(state="failed", reason="not_begun"))
+                await self._end(run, RunOutcome(state="failed", reason="not_begun"))
             return False
         if turn.status in ("running", "parked"):
             return True  # its journal may be long, and says nothing yet
@@ -238,16 +240,16 @@ class Book:
         """A run that may not begin; its job is paused."""
         run = await self.jobs.run(name, slot)
         if run is not None and run.open:
-            await self._end(run, Outcome(state="failed", reason=why))
+            await self._end(run, RunOutcome(state="failed", reason=why))
         await self.pause(name, why)
 
-    async def _end(self, run: Run, end: Outcome) -> None:
+    async def _end(self, run: JobRun, end: RunOutcome) -> None:
         now, job = await self.means.store.now(), await self.jobs.get(run.job)
         spent = run.cost + end.cost
         tries_left = run.tries < len(RETRIES) and job is not None and job.state != "paused"
         if end.again and tries_left:  # also of one that was due once, and has ended
             wake = now + RETRIES[run.tries]
-            tried = _tried(run, Try(at=now, reason=end.reason, text=end.text))
+            tried = _add_try(run, Try(at=now, reason=end.reason, text=end.text))
             after = replace(run, state="retrying", reason=end.reason, tries=run.tries + 1,
                             wake=wake, text=end.text, cost=spent, tried=tried)  # fmt: skip
         else:
@@ -264,7 +266,7 @@ class Book:
         await self.jobs.advance(run, replace(after, version=ambient.new_id()))
         log.info("run_ended", extra={"job": run.job, "slot": run.slot, "state": after.state})
 
-    async def _tell(self, job: Job, run: Run) -> None:
+    async def _tell(self, job: Job, run: JobRun) -> None:
         """Bring the failure to the job's conversation: known there, it is told once."""
         language = job.owner.language
         key: Key = f"jobs_why_{run.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
@@ -290,6 +292,6 @@ class Book:
         await self.means.accept([told])
 
 
-def _tried(run: Run, last: Try) -> tuple[Try, ...]:
+def _add_try(run: JobRun, last: Try) -> tuple[Try, ...]:
     """The tries of `run`, with one more that failed."""
-    return (*run.tried, replace(last, text=last.text[:MOST_SAID]))[-MOST_KEPT:]
+    return (*run.tried, replace(last, text=last.text[:MAX_SAID]))[-MAX_KEPT:]

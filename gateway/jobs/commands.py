@@ -1,15 +1,15 @@
 """/jobs: what is done again and again, and what a person does about it."""
 
 from gateway.feature import Call, Context
-from gateway.jobs.book import Book
-from gateway.jobs.chat.cards import Place, ask_sure, card, redrawn, times_of
+from gateway.jobs.book import JobService
+from gateway.jobs.chat.cards import CardPlace, ask_sure, card, redraw_cards, times_of
 from gateway.jobs.port import Job
 from gateway.jobs.running import asker
-from gateway.jobs.work.words import delivered, ran, tried
+from gateway.jobs.work.words import describe_delivery, describe_tries, ran
 from gateway.store.rows import Changes
 from gateway.texts import say
 
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
 
 
@@ -19,7 +19,7 @@ async def jobs(call: Call) -> str:
     book = context.services.jobs
     if book is None:
         return say("jobs_off", call.language)
-    known = await book.seen_by(await asker(context, call.command.sender))
+    known = await book.list_visible(await asker(context, call.command.sender))
     words = call.words
     if words == ["here"]:
         return say("jobs_address", call.language, address=context.state.conversation.id)
@@ -39,7 +39,7 @@ async def jobs(call: Call) -> str:
         await _ask(call, job, n)
         return ""
     text = await act(context, job, action, str(call.seq), call.language)
-    if views := await redrawn(context, job.id):
+    if views := await redraw_cards(context, job.id):
         context.state.show(Changes(views=views, row=context.state.row))
     return text
 
@@ -47,17 +47,17 @@ async def jobs(call: Call) -> str:
 async def _ask(call: Call, job: Job, n: int) -> None:
     """Whether the job shall be deleted: numbers change, and what is gone is gone."""
     context = call.context
-    views = await ask_sure(context, job, Place(seq=call.seq, n=n), call.language)
+    views = await ask_sure(context, job, CardPlace(seq=call.seq, n=n), call.language)
     context.state.show(Changes(done=(call.seq,), views=views, row=context.state.row))
 
 
-async def _list(call: Call, book: Book, known: tuple[Job, ...]) -> None:
+async def _list(call: Call, book: JobService, known: tuple[Job, ...]) -> None:
     """One card a job, so that each has its buttons; the first of them ends the row."""
     context = call.context
     language = call.language
     views = []
-    for n, job in enumerate(known[:MOST_SHOWN], 1):
-        at = Place(seq=call.seq, n=n)
+    for n, job in enumerate(known[:MAX_SHOWN], 1):
+        at = CardPlace(seq=call.seq, n=n)
         made = await card(book, job, at, language)
         views.append(context.state.want(*at.view, made, 1, final=True))
     context.state.show(Changes(done=(call.seq,), views=tuple(views), row=context.state.row))
@@ -97,8 +97,8 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
     return told
 
 
-async def _history(book: Book, job: Job, language: str) -> str:
-    runs = await book.jobs.runs(job.id, MOST_SHOWN)
+async def _history(book: JobService, job: Job, language: str) -> str:
+    runs = await book.jobs.runs(job.id, MAX_SHOWN)
     if not runs:
         return say("jobs_never", language)
     lines = []
@@ -107,6 +107,6 @@ async def _history(book: Book, job: Job, language: str) -> str:
         text = say("jobs_run_line", language, when=when, state=ran(run, language))
         said = " ".join(run.text.split())[:120] if run.state in ("done", "failed") else ""
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)
-        lines += tried(book.times, job, run, language)
-        lines += filter(None, (delivered(run, language),))
+        lines += describe_tries(book.times, job, run, language)
+        lines += filter(None, (describe_delivery(run, language),))
     return "\n".join((job.title, *lines))

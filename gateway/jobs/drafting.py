@@ -6,12 +6,22 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.jobs.port import FILE, HERE, Asker, Draft, Job, Jobs, Refused, Timetable, Wish
+from gateway.jobs.port import (
+    FILE,
+    HERE,
+    Asker,
+    Draft,
+    Job,
+    JobRefused,
+    JobRequest,
+    JobStore,
+    Timetable,
+)
 from gateway.jobs.settings import JobSettings
 from gateway.texts import say
 
 HOOK = re.compile(r"[a-z][a-z0-9-]{0,30}")
-MOST_PLACES = 8
+MAX_PLACES = 8
 _COMPARED = 60
 """Due times that are looked at for the least interval."""
 
@@ -25,7 +35,7 @@ class Drafting:
     """Looks at wishes. What needs the running gateway comes from outside."""
 
     def __init__(
-        self, jobs: Jobs, times: Timetable, settings: JobSettings, may: May, bind: Bind
+        self, jobs: JobStore, times: Timetable, settings: JobSettings, may: May, bind: Bind
     ) -> None:
         self._jobs = jobs
         self._times = times
@@ -33,19 +43,19 @@ class Drafting:
         self._may = may
         self._bind = bind
 
-    async def draft(self, wish: Wish, asker: Asker, old: Job | None, zone: str) -> Draft:
+    async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
         """What `wish` would be for a person; `old`: the job that it changes, `zone` where it
         names none. Refused says why it cannot be."""
         language = asker.sender.language
         if old is None:
             await self._check_count(asker)
         elif old.of_file:
-            raise Refused(say("jobs_of_file", language, title=old.title))
+            raise JobRefused(say("jobs_of_file", language, title=old.title))
         if wish.hook and asker.role != "admin":
-            raise Refused(say("jobs_hook_admin", language), "hook")
+            raise JobRefused(say("jobs_hook_admin", language), "hook")
         for place in wish.deliver:
             if not place.startswith(FILE) and place != HERE and not await self._may(asker, place):
-                raise Refused(say("jobs_not_there", language, place=place), "deliver")
+                raise JobRefused(say("jobs_not_there", language, place=place), "deliver")
         known = old or Job(
             id="",
             owner=asker.sender,
@@ -62,46 +72,46 @@ class Drafting:
         bound = draft.job.bound if asker.role == "admin" else ""
         return replace(draft, job=replace(draft.job, bound=bound))
 
-    async def look(self, wish: Wish, known: Job, zone: str, language: str) -> Draft:
+    async def look(self, wish: JobRequest, known: Job, zone: str, language: str) -> Draft:
         """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
-        job = self.shaped(wish, known, zone, language)
+        job = self.apply_request(wish, known, zone, language)
         await self._check_chain(job, language)
         if job.hook:
-            every = await self._jobs.listed()
+            every = await self._jobs.list_jobs()
             if any(one.hook == job.hook and one.id != job.id for one in every):
-                raise Refused(say("jobs_hook_taken", language, name=job.hook), "hook")
+                raise JobRefused(say("jobs_hook_taken", language, name=job.hook), "hook")
         now = ambient.now()
         times = self.times(job.schedule, job.zone, now, _COMPARED) if job.schedule else ()
         if job.schedule and not times:
-            raise Refused(say("jobs_past", language), "schedule")
+            raise JobRefused(say("jobs_past", language), "schedule")
         least = self._settings.interval
         if any(later - one < least for one, later in zip(times, times[1:], strict=False)):
-            raise Refused(say("jobs_too_often", language, n=int(least)), "schedule")
+            raise JobRefused(say("jobs_too_often", language, n=int(least)), "schedule")
         first = times[0] if times else 0.0
         job = replace(job, next_due=first, wake=first, state="active", why="")
         if job.script:
             job = replace(job, bound=self._bind(job.conversation, job.script))
         return Draft(job=job, times=times[:3])
 
-    def shaped(self, wish: Wish, known: Job, zone: str, language: str) -> Job:
+    def apply_request(self, wish: JobRequest, known: Job, zone: str, language: str) -> Job:
         """`known` with what `wish` says, whenever that is due; Refused."""
         where = wish.zone or known.zone or zone or self._settings.zone
         if not wish.schedule and not wish.hook:
-            raise Refused(say("jobs_no_when", language), "schedule")
+            raise JobRefused(say("jobs_no_when", language), "schedule")
         if not wish.prompt.strip() and not wish.script.strip():
-            raise Refused(say("jobs_no_what", language), "prompt")
+            raise JobRefused(say("jobs_no_what", language), "prompt")
         if wish.hook and not HOOK.fullmatch(wish.hook):
-            raise Refused(say("jobs_hook_name", language), "hook")
+            raise JobRefused(say("jobs_hook_name", language), "hook")
         try:
             self._times.when(0.0, where)
         except ValueError as error:
-            raise Refused(str(error), "zone") from None
+            raise JobRefused(str(error), "zone") from None
         places = tuple(dict.fromkeys(wish.deliver))
         for place in places:
             if place.startswith(FILE) and not _inside(place.removeprefix(FILE)):
-                raise Refused(say("jobs_bad_file", language, place=place), "deliver")
-        if len(places) > MOST_PLACES:
-            raise Refused(say("jobs_most_places", language, n=MOST_PLACES), "deliver")
+                raise JobRefused(say("jobs_bad_file", language, place=place), "deliver")
+        if len(places) > MAX_PLACES:
+            raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
         return replace(
             known,
             title=wish.title.strip()[:80],
@@ -133,16 +143,18 @@ class Drafting:
     async def _check_count(self, asker: Asker) -> None:
         mine = 0
         for account in asker.accounts or {asker.sender.key}:
-            mine += sum(job.state != "ended" for job in await self._jobs.listed(account))
+            mine += sum(job.state != "ended" for job in await self._jobs.list_jobs(account))
         if mine >= self._settings.per_person:
-            raise Refused(say("jobs_too_many", asker.sender.language, n=self._settings.per_person))
+            raise JobRefused(
+                say("jobs_too_many", asker.sender.language, n=self._settings.per_person)
+            )
 
     async def _check_chain(self, job: Job, language: str) -> None:
         """A job is never given what comes of itself."""
         name, seen = job.feeds_on, {job.id}
         while name:
             if name in seen:
-                raise Refused(say("jobs_feeds_itself", language), "feeds_on")
+                raise JobRefused(say("jobs_feeds_itself", language), "feeds_on")
             seen.add(name)
             other = await self._jobs.get(name)
             name = other.feeds_on if other is not None else ""

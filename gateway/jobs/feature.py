@@ -1,7 +1,7 @@
 """Scheduled jobs: their cards and commands, and the turns that their due times begin."""
 
 from agent_core.orchestration.brief import Hands
-from gateway.agent import Agent
+from gateway.agent import TurnMaker
 from gateway.feature import (
     Feature,
     FiredTurns,
@@ -21,7 +21,7 @@ from gateway.messages import JobFailed, JobFired, JobPress, JobReported, Webhook
 from gateway.sessions.turns import OpenTurn
 
 
-def _make_code(agent: Agent, open_turn: OpenTurn, hands: Hands) -> TurnCode:
+def _make_code(agent: TurnMaker, open_turn: OpenTurn, hands: Hands) -> TurnCode:
     return Scripted(agent, open_turn, hands).code
 
 

@@ -18,7 +18,7 @@ NEWEST = 8
 """Rows of a transcript among which a chat's person is looked for."""
 
 
-class Kept(Protocol):
+class JobDirectory(Protocol):
     """What is read and kept of the store, and its clock."""
 
     async def now(self) -> float: ...
@@ -29,12 +29,12 @@ class Kept(Protocol):
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool: ...
 
 
-class Means(Struct, frozen=True, kw_only=True):
+class JobDeps(Struct, frozen=True, kw_only=True):
     """`accept` brings something into a conversation. `may`: a person may let reports go to that
     address. `bind`: what the confirmation of a command at an address is bound to. `workspace`:
     the folder of an address. `platforms`: those that are set up."""
 
-    store: Kept
+    store: JobDirectory
     accept: Accept
     may: May
     bind: Bind
@@ -42,21 +42,21 @@ class Means(Struct, frozen=True, kw_only=True):
     platforms: frozenset[str]
 
 
-def means_of(store: Store, accept: Accept, folder: Path, platforms: frozenset[str]) -> Means:
+def means_of(store: Store, accept: Accept, folder: Path, platforms: frozenset[str]) -> JobDeps:
     """The means of a gateway whose workspaces lie in `folder`."""
 
     def workspace(address: str) -> Path:
         return folder / digest(address.encode())
 
     def bind(address: str, command: str) -> str:
-        from gateway.jobs.work.scripts import bound
+        from gateway.jobs.work.scripts import bind_command
 
-        return bound(command, workspace(address))
+        return bind_command(command, workspace(address))
 
     async def may(asker: Asker, address: str) -> bool:
-        return reached(address, platforms) and await entitled(store, asker, address)
+        return is_reachable(address, platforms) and await may_report_to(store, asker, address)
 
-    return Means(
+    return JobDeps(
         store=store,
         accept=accept,
         may=may,
@@ -66,7 +66,7 @@ def means_of(store: Store, accept: Accept, folder: Path, platforms: frozenset[st
     )
 
 
-def alone(store: Store, folder: Path, platforms: frozenset[str]) -> Means:
+def alone(store: Store, folder: Path, platforms: frozenset[str]) -> JobDeps:
     """The means while no gateway runs: its news wait in the store."""
 
     async def accept(inbounds: Sequence[Inbound]) -> None:
@@ -75,7 +75,7 @@ def alone(store: Store, folder: Path, platforms: frozenset[str]) -> Means:
     return means_of(store, accept, folder, platforms)
 
 
-def reached(address: str, platforms: frozenset[str]) -> bool:
+def is_reachable(address: str, platforms: frozenset[str]) -> bool:
     """It is a conversation's address, on a platform that is set up."""
     try:
         return read_conversation(address).platform in platforms
@@ -83,7 +83,7 @@ def reached(address: str, platforms: frozenset[str]) -> bool:
         return False
 
 
-async def entitled(store: Kept, asker: Asker, address: str) -> bool:
+async def may_report_to(store: JobDirectory, asker: Asker, address: str) -> bool:
     """Reports of this person's jobs may go there: an admin's to wherever the agent has talked,
     anybody's to the private chats in which that person talks with it."""
     if address == asker.conversation.id:

@@ -13,11 +13,11 @@ from gateway.store.rows import TurnRow
 SILENT = "[SILENT]"
 SCRIPT = "script"
 """The id of the call that runs a job's command."""
-MOST_TEXT = 2_000
-MOST_ERROR = 600
+MAX_TEXT = 2_000
+MAX_ERROR = 600
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class RunOutcome(Struct, frozen=True, kw_only=True):
     """`again`: it failed by what may be over in a while; `report`: the whole text;
     `terms`: how the run was done."""
 
@@ -36,7 +36,7 @@ def is_silent(text: str) -> bool:
     return words.startswith(SILENT) or words.endswith(SILENT)
 
 
-def outcome(turn: TurnRow, records: Iterable[Record]) -> Outcome | None:
+def outcome(turn: TurnRow, records: Iterable[Record]) -> RunOutcome | None:
     """None while the turn is not over."""
     if turn.status in ("running", "parked"):
         return None
@@ -45,32 +45,32 @@ def outcome(turn: TurnRow, records: Iterable[Record]) -> Outcome | None:
     for record in reversed(known):
         match record:
             case Finished(finish="error"):
-                return _failed(known, cost)
+                return _make_failed(known, cost)
             case Finished(text=text):
                 state: RunState = "silent" if is_silent(text) else "done"
-                return Outcome(state=state, text=text[:MOST_TEXT], cost=cost, report=text)
+                return RunOutcome(state=state, text=text[:MAX_TEXT], cost=cost, report=text)
             case Stopped(reason="stop", by=by):
-                return Outcome(state="stopped", text=by, cost=cost)
+                return RunOutcome(state="stopped", text=by, cost=cost)
             case Stopped(reason="interrupt"):
-                return Outcome(state="stopped", reason="overlap", cost=cost)
+                return RunOutcome(state="stopped", reason="overlap", cost=cost)
             case Stopped(text=text):
-                return Outcome(state="failed", reason="bug", text=text, cost=cost)
+                return RunOutcome(state="failed", reason="bug", text=text, cost=cost)
             case _:
                 continue
-    return Outcome(state="failed", reason="bug", cost=cost)
+    return RunOutcome(state="failed", reason="bug", cost=cost)
 
 
-def _failed(records: tuple[Record, ...], cost: float) -> Outcome:
+def _make_failed(records: tuple[Record, ...], cost: float) -> RunOutcome:
     script = next((one for one in records if _is_script(one)), None)
     last = next((one for one in reversed(records) if isinstance(one, Failed)), None)
     if isinstance(script, ToolFinished) and last is None:
-        text = script.content[-MOST_ERROR:]
-        return Outcome(state="failed", reason="script", text=text, cost=cost)
+        text = script.content[-MAX_ERROR:]
+        return RunOutcome(state="failed", reason="script", text=text, cost=cost)
     text = last.text if last is not None else ""
     if last is not None and last.error == "budget":
-        return Outcome(state="failed", reason="money", text=text, cost=cost)
+        return RunOutcome(state="failed", reason="money", text=text, cost=cost)
     rejected = last is not None and last.fault == "rejected"
-    return Outcome(state="failed", reason="model", text=text, cost=cost, again=not rejected)
+    return RunOutcome(state="failed", reason="model", text=text, cost=cost, again=not rejected)
 
 
 def _is_script(record: Record) -> bool:

@@ -18,7 +18,7 @@ RunState = Literal[
     "queued", "fired", "retrying", "done", "silent", "failed", "stopped", "skipped",
 ]  # fmt: skip
 OPEN: frozenset[RunState] = frozenset(("queued", "fired", "retrying"))
-MOST_RUNS = 200
+MAX_RUNS = 200
 """Runs that are kept of a job."""
 OPERATOR = Sender(platform="machine", id="operator", name="operator")
 """Whose jobs those of the file are: whoever may write in the data folder."""
@@ -69,7 +69,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.owner.key == OPERATOR.key
 
 
-class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One due time of a job and what became of it. `slot` names it within the job; `wake`: when
     it is tried again; `count`: due times that a skipped one stands for; `text`: what it said;
     `given`: what the call that began it brought along; `delivered`: what became of its report
@@ -108,39 +108,39 @@ class Due(Struct, frozen=True, kw_only=True):
     """What is due, and the nearest moment after that."""
 
     jobs: tuple[Job, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[JobRun, ...]
     next: float | None
 
 
-class Jobs(Protocol):
+class JobStore(Protocol):
     """Keeps jobs and runs. All calls raise StoreFailed if nothing was kept."""
 
     async def get(self, job: str) -> Job | None: ...
 
-    async def listed(self, owner: str = "") -> tuple[Job, ...]:
+    async def list_jobs(self, owner: str = "") -> tuple[Job, ...]:
         """The jobs of the account `owner`, or all, the oldest first."""
 
     async def due(self, now: float, limit: int) -> Due:
         """Active jobs and runs whose `wake` has come."""
 
-    async def commit(self, before: Job | None, after: Job | None, runs: tuple[Run, ...]) -> bool:
+    async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:
         """In one write: the job `before` (None: it must not exist) becomes `after` (None: it is
         gone) and `runs` are added where their slot has none. False, and nothing is written, if
         the stored job is not `before` any more. A second time it is True and changes nothing."""
 
-    async def run(self, job: str, slot: str) -> Run | None: ...
+    async def run(self, job: str, slot: str) -> JobRun | None: ...
 
-    async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
+    async def runs(self, job: str, limit: int) -> tuple[JobRun, ...]:
         """The newest runs of a job, by due time, the newest first."""
 
-    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+    async def list_unfinished(self, job: str = "") -> tuple[JobRun, ...]:
         """The runs of `job` that are not over, or of all jobs, by due time."""
 
-    async def advance(self, before: Run, after: Run) -> bool:
+    async def advance(self, before: JobRun, after: JobRun) -> bool:
         """Write a run anew; False if the stored one is not `before` any more."""
 
 
-class Refused(ValueError):
+class JobRefused(ValueError):
     """A schedule or a wish cannot be; the text says why, for people. `about`: the field of the
     wish, "" if it is not one alone."""
 
@@ -178,7 +178,7 @@ class Asker(Struct, frozen=True, kw_only=True):
     accounts: frozenset[str] = frozenset()
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class JobRequest(Struct, frozen=True, kw_only=True):
     """A job as it is asked for, before it is looked at."""
 
     title: str

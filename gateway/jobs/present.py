@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from gateway.jobs.outcomes import is_silent
 from gateway.jobs.port import HERE
 from gateway.messages import Firing
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.store.rows import TurnRow
 from gateway.texts import say
-from gateway.views import Activity, Notice, PlanView, Reply, Report, View
+from gateway.views import Activity, Notice, PlanView, ReplyView, ReportView, View
 
 
 @dataclass(slots=True, kw_only=True)
-class JobFold(Fold):
+class JobFold(ViewFold):
     """The views of one job's turn so far."""
 
     firing: Firing
@@ -29,28 +29,28 @@ class JobFold(Fold):
     def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
         match view:
             case Activity():
-                Fold._set(self, name, view, final)  # its lines are what the next ones follow on
+                ViewFold._set(self, name, view, final)  # its lines are what the next ones follow on
                 return ()
             case PlanView() if not self.course or not self.course.asking:
                 return ()
             case Notice(tone="error") | Notice(quiet=True):
                 return ()
-            case Reply(text=text, state="final") if is_silent(text) or not self._for_here:
+            case ReplyView(text=text, state="final") if is_silent(text) or not self._for_here:
                 return ()
-            case Reply(text=text, note=note):
+            case ReplyView(text=text, note=note):
                 due = say("jobs_due", self.language, when=self.firing.when)
-                view = Report(
+                view = ReportView(
                     title=self.firing.title,
                     text=text,
                     note="\n".join(filter(None, (note, due))),
                     language=self.language,
                 )
-                return Fold._set(self, name, view, final)
+                return ViewFold._set(self, name, view, final)
             case _:
-                return Fold._set(self, name, view, final)
+                return ViewFold._set(self, name, view, final)
 
 
-def make_fold(row: TurnRow) -> Fold:
+def make_fold(row: TurnRow) -> ViewFold:
     """An empty fold for the turn of a run."""
     firing = row.firing or Firing(job="", slot="")
     return JobFold(turn=row.id, asker=row.sender_name, language=row.language, firing=firing)

@@ -13,7 +13,7 @@ from gateway.errors import StoreFailed
 from gateway.feature import Context
 from gateway.jobs.asker import identify_asker
 from gateway.jobs.port import OPERATOR, Asker, Job
-from gateway.jobs.work.delivery import remembered
+from gateway.jobs.work.delivery import report_messages
 from gateway.messages import (
     JobFailed,
     JobFired,
@@ -27,7 +27,7 @@ from gateway.sessions.services import Services
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
-from gateway.views import Button, ChoiceCard, Report
+from gateway.views import Button, ChoiceCard, ReportView
 
 
 async def take(
@@ -36,10 +36,10 @@ async def take(
     """A due time came: put it in line, after the end of the run that it replaces. A run failed:
     tell it. A report came from elsewhere: show it."""
     if isinstance(job, JobFailed):
-        _failed(context, row, job)
+        _tell_failure(context, row, job)
         return
     if isinstance(job, JobReported):
-        _reported(context, row, job)
+        _show_report(context, row, job)
         return
     if isinstance(job, JobFired) and job.replaces in context.state.turns:
         old = await context.turns.open(job.replaces)
@@ -125,7 +125,7 @@ def pause_undeliverable(services: Services, turn: str) -> None:
     services.spawn(pause, "pause")
 
 
-def _failed(context: Context, row: InboxRow, told: JobFailed) -> None:
+def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
     """Tell of a run that failed, with what can be done."""
     turn: tuple[Key, str] = ("jobs_pause", "pause")
     if told.paused:
@@ -144,10 +144,10 @@ def _failed(context: Context, row: InboxRow, told: JobFailed) -> None:
     context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
 
 
-def _reported(context: Context, row: InboxRow, job: JobReported) -> None:
+def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
     """Show the report; whoever replies to it here talks about it."""
-    report = Report(title=job.title, text=job.text, note=job.note, language=job.language)
-    context.turns.history.told(remembered(job))
+    report = ReportView(title=job.title, text=job.text, note=job.note, language=job.language)
+    context.turns.history.add_messages(report_messages(job))
     view = context.state.want(f"row-{row.seq}", "report", report, 1, final=True)
     context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
 
@@ -157,10 +157,10 @@ async def asker(context: Context, sender: Sender) -> Asker:
     return await identify_asker(context.services.access, context.state.conversation, sender)
 
 
-async def managed(context: Context, sender: Sender, name: str) -> Job | None:
+async def find_managed(context: Context, sender: Sender, name: str) -> Job | None:
     """The job `name`, if the person may manage it from here."""
     book = context.services.jobs
     who = await asker(context, sender)
     if book is None or who.role not in ("user", "admin"):
         return None
-    return next((job for job in await book.seen_by(who) if job.id == name), None)
+    return next((job for job in await book.list_visible(who) if job.id == name), None)

@@ -8,7 +8,7 @@ from msgspec import Struct
 T = TypeVar("T")
 
 
-class Read(Protocol):
+class SettingReader(Protocol):
     """Reads one setting; what `parse` refuses is told by the setting's name."""
 
     def __call__(self, name: str, parse: Callable[[str], T]) -> T: ...
@@ -25,7 +25,7 @@ class JobSettings(Struct, frozen=True, kw_only=True):
     spend: float = 0.0
 
 
-def read_jobs(read: Read) -> JobSettings:
+def read_jobs(read: SettingReader) -> JobSettings:
     """The settings as they are set; `read` raises what a wrong one is told by."""
     return JobSettings(
         per_person=read("JOBS_PER_PERSON", lambda text: _number(text, 20)),

@@ -10,7 +10,7 @@ from typing import cast
 
 import msgspec
 
-from gateway.jobs.port import MOST_RUNS, Due, Job, Run
+from gateway.jobs.port import MAX_RUNS, Due, Job, JobRun
 from gateway.store.letters import read_each
 from gateway.store.reading import read_row, readable
 from gateway.store.redis import RedisStore
@@ -21,7 +21,7 @@ from gateway.store.rows import JOBS, Letter
 ROOT = "tk:{jobs}"
 _encode = msgspec.json.Encoder().encode
 _job = msgspec.json.Decoder(Job).decode
-_run = msgspec.json.Decoder(Run).decode
+_run = msgspec.json.Decoder(JobRun).decode
 _SAVE = """
 local function save(k, job, slot, due, open, wake, version, body)
   local name = job .. ' ' .. slot
@@ -91,7 +91,7 @@ return 1
 
 
 class RedisJobs:
-    """The port `Jobs` over a RedisStore's Redis."""
+    """The port `JobStore` over a RedisStore's Redis."""
 
     def __init__(self, store: RedisStore) -> None:
         self._store = store
@@ -100,7 +100,7 @@ class RedisJobs:
         (body,) = await self._store.call(("HGET", f"{ROOT}:job", job))
         return read_row("job", job, body, _job) if isinstance(body, bytes) else None
 
-    async def listed(self, owner: str = "") -> tuple[Job, ...]:
+    async def list_jobs(self, owner: str = "") -> tuple[Job, ...]:
         index = f"{ROOT}:o:{owner}" if owner else f"{ROOT}:made"
         return await self._jobs(("ZRANGE", index, 0, -1))
 
@@ -126,22 +126,22 @@ class RedisJobs:
         times = [float(cast("list[bytes]", one)[1]) for one in nearest if one]
         return Due(jobs=jobs, runs=runs, next=min(times, default=None))
 
-    async def commit(self, before: Job | None, after: Job | None, runs: tuple[Run, ...]) -> bool:
+    async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:
         known = after or before
         if known is None:
             return True
         wake = known.wake if known.state == "active" else 0.0
         head = (known.id, before.version if before else "", after.version if after else "")
         body = _encode(known)
-        rest = (known.owner.key, known.made, wake, body, MOST_RUNS)
+        rest = (known.owner.key, known.made, wake, body, MAX_RUNS)
         parts = tuple(part for run in runs for part in (run.slot, *_row(run)))
         return await self._store.call(("EVAL", _COMMIT, 1, ROOT, *head, *rest, *parts)) == [1]
 
-    async def run(self, job: str, slot: str) -> Run | None:
+    async def run(self, job: str, slot: str) -> JobRun | None:
         (body,) = await self._store.call(("HGET", f"{ROOT}:r:{job}", slot))
         return read_row("run", f"{job} {slot}", body, _run) if isinstance(body, bytes) else None
 
-    async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
+    async def runs(self, job: str, limit: int) -> tuple[JobRun, ...]:
         (slots,) = await self._store.call(("ZRANGE", f"{ROOT}:rd:{job}", 0, limit - 1, "REV"))
         if not slots:
             return ()
@@ -150,7 +150,7 @@ class RedisJobs:
         )
         return tuple(readable("run", _run, ([b] for b in cast("list[bytes | None]", bodies) if b)))
 
-    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+    async def list_unfinished(self, job: str = "") -> tuple[JobRun, ...]:
         if not job:
             return await self._runs(("ZRANGE", f"{ROOT}:open", 0, -1))
         (found,) = await self._store.call(("ZRANGE", f"{ROOT}:rd:{job}", 0, -1))
@@ -166,7 +166,7 @@ class RedisJobs:
         (bodies,) = await self._store.call(("HMGET", f"{ROOT}:r:{job}", *running))
         return tuple(readable("run", _run, ([b] for b in cast("list[bytes | None]", bodies) if b)))
 
-    async def advance(self, before: Run, after: Run) -> bool:
+    async def advance(self, before: JobRun, after: JobRun) -> bool:
         head = (before.job, before.version, before.slot)
         return await self._store.call(("EVAL", _ADVANCE, 1, ROOT, *head, *_row(after))) == [1]
 
@@ -192,7 +192,7 @@ class RedisJobs:
         if commands:
             await self._store.call(*commands)
 
-    async def _runs(self, index: Command) -> tuple[Run, ...]:
+    async def _runs(self, index: Command) -> tuple[JobRun, ...]:
         (names,) = await self._store.call(index)
         placed = [name.decode() for name in cast("list[bytes]", names)]
         pairs = (name.split(" ", 1) for name in placed)
@@ -205,5 +205,5 @@ class RedisJobs:
         return runs
 
 
-def _row(run: Run) -> tuple[float, str, float, str, bytes]:
+def _row(run: JobRun) -> tuple[float, str, float, str, bytes]:
     return run.due, "1" if run.open else "0", run.wake, run.version, _encode(run)

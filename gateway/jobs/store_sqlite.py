@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from gateway.jobs.port import MOST_RUNS, Due, Job, Run
+from gateway.jobs.port import MAX_RUNS, Due, Job, JobRun
 from gateway.store.letters import read_each, write_letters
 from gateway.store.reading import read_row, readable
 from gateway.store.rows import JOBS, Letter
@@ -12,7 +12,7 @@ from gateway.store.sqlite import SqliteStore
 
 _encode = msgspec.json.Encoder().encode
 _job = msgspec.json.Decoder(Job).decode
-_run = msgspec.json.Decoder(Run).decode
+_run = msgspec.json.Decoder(JobRun).decode
 _PUT = "INSERT OR REPLACE INTO jobs(id, owner, made, wake, version, body) VALUES(?, ?, ?, ?, ?, ?)"
 _RUN = "runs(job, slot, due, open, wake, version, body) VALUES(?, ?, ?, ?, ?, ?, ?)"
 _NEXT = """SELECT min(wake) FROM (SELECT min(wake) AS wake FROM jobs WHERE wake > ?1
@@ -22,7 +22,7 @@ ORDER BY due DESC LIMIT 1 OFFSET ?2)"""
 
 
 class SqliteJobs:
-    """The port `Jobs` over the file of a SqliteStore."""
+    """The port `JobStore` over the file of a SqliteStore."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class SqliteJobs:
         found = await self._store.read(lambda c: c.execute(sql, (job,)).fetchone())
         return read_row("job", job, found[0], _job) if found else None
 
-    async def listed(self, owner: str = "") -> tuple[Job, ...]:
+    async def list_jobs(self, owner: str = "") -> tuple[Job, ...]:
         whole = "SELECT body FROM jobs ORDER BY made, id"
         owned = "SELECT body FROM jobs WHERE owner = ? ORDER BY made, id"
         wanted = (owned, (owner,)) if owner else (whole, ())
@@ -60,20 +60,20 @@ class SqliteJobs:
             await self._store.write(lambda c: write_letters(c, damaged))
         return due
 
-    async def commit(self, before: Job | None, after: Job | None, runs: tuple[Run, ...]) -> bool:
+    async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:
         return await self._store.write(lambda c: _commit(c, before, after, runs))
 
-    async def run(self, job: str, slot: str) -> Run | None:
+    async def run(self, job: str, slot: str) -> JobRun | None:
         sql = "SELECT body FROM runs WHERE job = ? AND slot = ?"
         found = await self._store.read(lambda c: c.execute(sql, (job, slot)).fetchone())
         return read_row("run", f"{job} {slot}", found[0], _run) if found else None
 
-    async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
+    async def runs(self, job: str, limit: int) -> tuple[JobRun, ...]:
         sql = "SELECT body FROM runs WHERE job = ? ORDER BY due DESC, slot DESC LIMIT ?"
         found = await self._store.read(lambda c: c.execute(sql, (job, limit)).fetchall())
         return tuple(readable("run", _run, found))
 
-    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
+    async def list_unfinished(self, job: str = "") -> tuple[JobRun, ...]:
         every = "SELECT job || ' ' || slot, body FROM runs WHERE open = 1"
         own = "SELECT job || ' ' || slot, body FROM runs WHERE job = ? AND open = 1"
         wanted = (own, (job,)) if job else (every, ())
@@ -84,7 +84,7 @@ class SqliteJobs:
             await self._store.write(lambda c: write_letters(c, damaged))
         return tuple(sorted(runs, key=lambda run: (run.due, run.slot)))
 
-    async def advance(self, before: Run, after: Run) -> bool:
+    async def advance(self, before: JobRun, after: JobRun) -> bool:
         def work(c: sqlite3.Connection) -> bool:
             sql = "SELECT version FROM runs WHERE job = ? AND slot = ?"
             held = c.execute(sql, (before.job, before.slot)).fetchone()
@@ -97,7 +97,7 @@ class SqliteJobs:
 
 
 def _commit(
-    c: sqlite3.Connection, before: Job | None, after: Job | None, runs: tuple[Run, ...]
+    c: sqlite3.Connection, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]
 ) -> bool:
     known = before or after
     if known is None:
@@ -119,9 +119,9 @@ def _commit(
     for run in runs:
         c.execute(f"INSERT OR IGNORE INTO {_RUN}", _row(run))
     if runs:
-        c.execute(_OLD, (name, MOST_RUNS - 1))
+        c.execute(_OLD, (name, MAX_RUNS - 1))
     return True
 
 
-def _row(run: Run) -> tuple[str, str, float, bool, float, str, bytes]:
+def _row(run: JobRun) -> tuple[str, str, float, bool, float, str, bytes]:
     return run.job, run.slot, run.due, run.open, run.wake, run.version, _encode(run)

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from agent_core.memory.documents import Change, Remembered, Target, written
+from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
 from gateway.feature import Call
-from gateway.memory.shelf import Shelf
+from gateway.memory.shelf import ConversationMemory
 from gateway.people.roles import at_least
 from gateway.texts import Key, say
 
@@ -24,7 +24,7 @@ async def memory(call: Call) -> str:
     shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():
         case "":
-            return await _shown(call, shelf)
+            return await _show(call, shelf)
         case "forget" if rest.strip():
             return await _forget(call, shelf, rest.strip())
         case "clear" | "off" | "on" if shared:
@@ -40,7 +40,7 @@ async def memory(call: Call) -> str:
             return say("memory_usage", call.language)
 
 
-async def _shown(call: Call, shelf: Shelf) -> str:
+async def _show(call: Call, shelf: ConversationMemory) -> str:
     context = call.context
     known, memories = await shelf.everything(), context.services.memory
     assert memories is not None
@@ -52,7 +52,7 @@ async def _shown(call: Call, shelf: Shelf) -> str:
     ):
         if entries:
             limit = memories.limits.memory if target == "memory" else memories.limits.user
-            size = f"{len(written(entries)):,}"
+            size = f"{len(write_document(entries)):,}"
             head = say(key, call.language, size=size, limit=f"{limit:,}")
             first = 1 if target == "memory" else len(known.memory) + 1
             lines = (f"{n}. {entry}" for n, entry in enumerate(entries, first))
@@ -64,9 +64,9 @@ async def _shown(call: Call, shelf: Shelf) -> str:
     )
 
 
-async def _forget(call: Call, shelf: Shelf, words: str) -> str:
+async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
     """Forget the entry number `words`, or the only one that holds them."""
-    if await shelf.done(_key(call)):
+    if await shelf.is_done(_key(call)):
         return say("memory_done", call.language)
     lines = _lines(await shelf.everything())
     if words.isdecimal():
@@ -83,7 +83,7 @@ async def _forget(call: Call, shelf: Shelf, words: str) -> str:
     return say("memory_dropped", call.language, text=entry)
 
 
-def _lines(known: Remembered) -> list[_Line]:
+def _lines(known: MemoryDocuments) -> list[_Line]:
     """All entries in the order in which they are numbered."""
     work: list[_Line] = [("memory", entry) for entry in known.memory]
     return work + [("user", entry) for entry in known.user]

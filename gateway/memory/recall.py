@@ -4,11 +4,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from agent_core.memory.documents import Remembered
+from agent_core.memory.documents import MemoryDocuments
 from agent_core.memory.recall import block
 from agent_core.orchestration.brief import Brief
 from gateway.feature import AddToBrief, Context
-from gateway.sessions.reading import Asked
+from gateway.sessions.reading import TurnInput
 from gateway.store.rows import Thread, TurnRow
 
 
@@ -22,7 +22,7 @@ async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
     return partial(_add_known, known)
 
 
-def _add_known(known: Remembered, brief: Brief, seen: Thread, asked: Asked) -> Brief:
+def _add_known(known: MemoryDocuments, brief: Brief, seen: Thread, asked: TurnInput) -> Brief:
     """Put `known` at the end of the brief's text, unless the model has it before its eyes."""
     text = block(known, (message for messages in seen for message in messages))
     if not text:

@@ -17,9 +17,9 @@ from agent_core.errors import ToolFailed
 from agent_core.memory.documents import (
     FILES,
     Change,
-    Edit,
-    Outcome,
-    Remembered,
+    ChangeOutcome,
+    EntryEdit,
+    MemoryDocuments,
     Target,
     edit,
     one_line,
@@ -30,7 +30,7 @@ from gateway.errors import StoreFailed
 from gateway.messages import Conversation
 from gateway.store.port import Directory
 
-MOST_KEYS = 50
+MAX_KEYS = 50
 """Changes that a document knows to be stored already."""
 NOBODY = "Nobody speaks here, so there is nobody to remember it for."
 
@@ -64,12 +64,14 @@ class Memories:
         self.limits = limits
         self.accounts = accounts
 
-    def at(self, where: Conversation, account: str, off: Callable[[], bool]) -> "Shelf":
+    def at(
+        self, where: Conversation, account: str, off: Callable[[], bool]
+    ) -> "ConversationMemory":
         """What may be seen in `where` by the person with `account`; "" or ":": nobody's."""
-        return Shelf(self, where, account.strip(":"), off)
+        return ConversationMemory(self, where, account.strip(":"), off)
 
 
-class Shelf:
+class ConversationMemory:
     """One conversation's memory: an `agent_core.memory.port.Memory`."""
 
     def __init__(
@@ -90,39 +92,39 @@ class Shelf:
         """There is a USER.md."""
         return self._where.private
 
-    async def read(self) -> Remembered:
+    async def read(self) -> MemoryDocuments:
         """All that is remembered; nothing while it is off."""
-        return Remembered() if self.off else await self.everything()
+        return MemoryDocuments() if self.off else await self.everything()
 
-    async def everything(self) -> Remembered:
+    async def everything(self) -> MemoryDocuments:
         """All that is remembered, also while it is off."""
         sheets = await self._sheets()
         memory, user = (
             tuple(dict.fromkeys(e for _, sheet in sheets.values() for e in sheet.of(target)))
             for target in FILES
         )
-        return Remembered(memory=memory, user=user)
+        return MemoryDocuments(memory=memory, user=user)
 
-    async def change(self, change: Change, key: str) -> Outcome:
+    async def change(self, change: Change, key: str) -> ChangeOutcome:
         """As `apply`, for the agent: not while it is off, never about a person in a group."""
         if self.off:
-            return Outcome(text=OFF)
+            return ChangeOutcome(text=OFF)
         if change.target == "user" and not self.personal:
-            return Outcome(text=GROUP)
+            return ChangeOutcome(text=GROUP)
         try:
             return await self.apply(change, key)
         except StoreFailed as error:
-            return Outcome(text=f"It could not be stored: {error}")
+            return ChangeOutcome(text=f"It could not be stored: {error}")
 
-    async def apply(self, change: Change, key: str) -> Outcome:
+    async def apply(self, change: Change, key: str) -> ChangeOutcome:
         """Store `change`, once for `key`, whatever else is stored meanwhile. StoreFailed."""
         removes = change.action == "remove"
         while True:
             sheets = await self._sheets()
             if not sheets:
-                return Outcome(text=NOBODY)
+                return ChangeOutcome(text=NOBODY)
             if any(key in sheet.done for _, sheet in sheets.values()):
-                return _told(change, one_line(change.old if removes else change.text))
+                return _make_outcome(change, one_line(change.old if removes else change.text))
             lines = [
                 (place, n, entry)
                 for place, (_, sheet) in sheets.items()
@@ -132,14 +134,14 @@ class Shelf:
                 limit = self._memories.limits.limit(change.target)
                 wanted = edit(tuple(entry for *_, entry in lines), change, limit)
             except ToolFailed as error:
-                return Outcome(text=str(error))
+                return ChangeOutcome(text=str(error))
             if wanted is None:
-                return Outcome(text="That is remembered already.")
+                return ChangeOutcome(text="That is remembered already.")
             own = next(iter(sheets))
             place, n, before = (own, None, "") if wanted.at is None else lines[wanted.at]
             body, sheet = sheets[place]
-            if await self._put(place, body, _edited(sheet, change.target, n, wanted), key):
-                return _told(change, wanted.text or before)
+            if await self._put(place, body, _edit_sheet(sheet, change.target, n, wanted), key):
+                return _make_outcome(change, wanted.text or before)
 
     async def clear(self, key: str) -> None:
         """Forget everything, once for `key`. StoreFailed."""
@@ -149,7 +151,7 @@ class Shelf:
                 if key in sheet.done or await self._put(place, body, Sheet(done=sheet.done), key):
                     break
 
-    async def done(self, key: str) -> bool:
+    async def is_done(self, key: str) -> bool:
         """What was asked for under `key` is stored."""
         return any(key in sheet.done for _, sheet in (await self._sheets()).values())
 
@@ -171,18 +173,18 @@ class Shelf:
 
     async def _put(self, place: str, body: bytes, sheet: Sheet, key: str) -> bool:
         """Write `sheet` if the document still is `body`."""
-        new = replace(sheet, done=(*sheet.done, key)[-MOST_KEYS:])
+        new = replace(sheet, done=(*sheet.done, key)[-MAX_KEYS:])
         return await self._memories.directory.put(place, json.encode(new), body)
 
 
-def _edited(sheet: Sheet, target: Target, n: int | None, wanted: Edit) -> Sheet:
+def _edit_sheet(sheet: Sheet, target: Target, n: int | None, wanted: EntryEdit) -> Sheet:
     entries = sheet.of(target)
     new = (wanted.text,) if wanted.text else ()
     after = (*entries, *new) if n is None else (*entries[:n], *new, *entries[n + 1 :])
     return replace(sheet, memory=after) if target == "memory" else replace(sheet, user=after)
 
 
-def _told(change: Change, entry: str) -> Outcome:
+def _make_outcome(change: Change, entry: str) -> ChangeOutcome:
     verb = "Removed from" if change.action == "remove" else "Stored in"
     text = f"{verb} {FILES[change.target]}: {entry}. The person was told; do not repeat it."
-    return Outcome(text=text, shown=entry)
+    return ChangeOutcome(text=text, shown=entry)

@@ -41,7 +41,7 @@ class BackupError(Exception):
     """It cannot be made or used; the text says why, for people."""
 
 
-class Manifest(Struct, frozen=True, kw_only=True):
+class BackupManifest(Struct, frozen=True, kw_only=True):
     """What a backup holds: `files` are digests (sha256) by path."""
 
     format: int
@@ -51,7 +51,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     files: dict[str, str]
 
 
-def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> Manifest:
+def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> BackupManifest:
     """Write the backup of `home` into the file `to`, which is there only when it is complete.
     `database`: with the one of the folder. BackupError."""
     part = to.with_name(f"{to.name}.part")
@@ -94,7 +94,9 @@ def copy_database(source: Path, to: Path, tell: Tell) -> None:
         reading.close()
 
 
-def _write_archive(home: Path, database: Path | None, file: IO[bytes], tell: Tell) -> Manifest:
+def _write_archive(
+    home: Path, database: Path | None, file: IO[bytes], tell: Tell
+) -> BackupManifest:
     found: dict[str, str] = {}
     with tarfile.open(fileobj=file, mode="w") as archive:
         if database is not None:
@@ -108,7 +110,7 @@ def _write_archive(home: Path, database: Path | None, file: IO[bytes], tell: Tel
             if len(found) % TOLD_EVERY == 0:
                 tell(f"files: {len(found)}")
         store = "sqlite" if database is not None else "redis"
-        manifest = Manifest(
+        manifest = BackupManifest(
             format=FORMAT, version=VERSION, store=store, made=ambient.now(), files=found
         )
         body = msgspec.json.encode(manifest)
@@ -148,7 +150,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
     return digest.hexdigest()
 
 
-def unpack_backup(file: Path, to: Path, tell: Tell) -> Manifest:
+def unpack_backup(file: Path, to: Path, tell: Tell) -> BackupManifest:
     """Unpack the backup into the new folder `to` and check all of it. BackupError: nothing of it
     may be used, and the folder is gone."""
     try:
@@ -163,7 +165,7 @@ def unpack_backup(file: Path, to: Path, tell: Tell) -> Manifest:
     return manifest
 
 
-def _unpack(file: Path, to: Path, tell: Tell) -> Manifest:
+def _unpack(file: Path, to: Path, tell: Tell) -> BackupManifest:
     found: dict[str, str] = {}
     links: dict[str, str] = {}
     body = b""
@@ -210,7 +212,7 @@ def _write_out(source: IO[bytes], path: Path, entry: tarfile.TarInfo) -> str:
     return digest.hexdigest()
 
 
-def _check(file: Path, body: bytes, found: dict[str, str]) -> Manifest:
+def _check(file: Path, body: bytes, found: dict[str, str]) -> BackupManifest:
     if not body:
         raise BackupError(f"{file} is no backup, or only the beginning of one: no manifest.")
     form = msgspec.json.decode(body).get("format")
@@ -219,7 +221,7 @@ def _check(file: Path, body: bytes, found: dict[str, str]) -> Manifest:
             f"{file} was made by another version (format {form}; this one reads {FORMAT}). Use the "
             "version that made it, or a newer one."
         )
-    manifest = msgspec.json.decode(body, type=Manifest)
+    manifest = msgspec.json.decode(body, type=BackupManifest)
     if manifest.files != found:
         names = {name for name, _ in manifest.files.items() ^ found.items()}
         raise BackupError(f"{file} is damaged: {', '.join(sorted(names)[:5])}.")

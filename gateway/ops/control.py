@@ -31,11 +31,11 @@ from gateway.wiring.pairing import MACHINE
 log = logging.getLogger("turnkeeper.control")
 
 SOCKET = "control.sock"
-MOST_LINE = 1 << 16
-LONGEST_PATH = 100
+MAX_LINE = 1 << 16
+MAX_PATH = 100
 """Bytes; a socket's address holds little more."""
 LISTED = 50
-MOST_AUDIT = 1_000_000
+MAX_AUDIT = 1_000_000
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
 LONG_PATIENCE = 600.0
@@ -49,7 +49,7 @@ class Question(Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
 
 
-class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ControlAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What to tell the person; `ok` False: nothing was done. `more`: how far it is, and another
     answer follows."""
 
@@ -102,13 +102,13 @@ class Operations:
     live: Live | None = None
     upkeep: Upkeep | None = None
 
-    async def answer(self, question: Question, tell: Tell = lambda text: None) -> Answer:
+    async def answer(self, question: Question, tell: Tell = lambda text: None) -> ControlAnswer:
         """Carry out a command; `tell` hears how far a long one is."""
-        long: dict[str, Callable[[tuple[str, ...], Tell], Awaitable[Answer]]] = {
+        long: dict[str, Callable[[tuple[str, ...], Tell], Awaitable[ControlAnswer]]] = {
             "backup": self._backup,
             "erase": self._erase,
         }
-        commands: dict[str, Callable[[tuple[str, ...]], Awaitable[Answer]]] = {
+        commands: dict[str, Callable[[tuple[str, ...]], Awaitable[ControlAnswer]]] = {
             "status": self._status,
             "pair": self._pair,
             "unpair": self._unpair,
@@ -128,108 +128,112 @@ class Operations:
                 return await command(question.words)
             if (longer := long.get(question.command)) is not None:
                 return await longer(question.words, tell)
-            return Answer(text=f"There is no command {question.command[:32]!r}.", ok=False)
+            return ControlAnswer(text=f"There is no command {question.command[:32]!r}.", ok=False)
         except BackupError as error:
-            return Answer(text=str(error), ok=False)
+            return ControlAnswer(text=str(error), ok=False)
         except StoreFailed as error:
-            return Answer(text=f"The store failed: {error}", ok=False)
+            return ControlAnswer(text=f"The store failed: {error}", ok=False)
 
-    async def _status(self, words: tuple[str, ...]) -> Answer:
+    async def _status(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
-            return Answer(text=NOT_RUNNING, ok=False)
-        return Answer(text=self.live.status())
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
+        return ControlAnswer(text=self.live.status())
 
-    async def _pair(self, words: tuple[str, ...]) -> Answer:
+    async def _pair(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.pairing is None or not words:
-            return Answer(text=say("pair_usage"), ok=False)
+            return ControlAnswer(text=say("pair_usage"), ok=False)
         text = await self.pairing.enter(words[0], MACHINE, "")
-        return Answer(text=text, ok=text not in (say("pair_wrong"), say("pair_locked")))
+        return ControlAnswer(text=text, ok=text not in (say("pair_wrong"), say("pair_locked")))
 
-    async def _unpair(self, words: tuple[str, ...]) -> Answer:
+    async def _unpair(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.pairing is None or not words or ":" not in words[0]:
-            return Answer(text=say("unpair_usage"), ok=False)
+            return ControlAnswer(text=say("unpair_usage"), ok=False)
         text = await self.pairing.put_out(words[0], "")
-        return Answer(text=text, ok=text == say("unpaired", person=words[0]))
+        return ControlAnswer(text=text, ok=text == say("unpaired", person=words[0]))
 
-    async def _link(self, words: tuple[str, ...]) -> Answer:
+    async def _link(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
-            return Answer(text=NOT_RUNNING, ok=False)
-        return Answer(text=self.live.link())
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
+        return ControlAnswer(text=self.live.link())
 
-    async def _dead(self, words: tuple[str, ...]) -> Answer:
+    async def _dead(self, words: tuple[str, ...]) -> ControlAnswer:
         letters = await self.store.letters(LISTED)
-        return Answer(text="\n".join(map(_letter_line, letters)) or "No dead letters.")
+        return ControlAnswer(text="\n".join(map(_letter_line, letters)) or "No dead letters.")
 
-    async def _resubmit(self, words: tuple[str, ...]) -> Answer:
+    async def _resubmit(self, words: tuple[str, ...]) -> ControlAnswer:
         name = words[0] if words else ""
         conversation = await self.store.resubmit(name) if name else None
         if conversation is None:
             text = f"There is no dead letter {name!r} that can be resubmitted. {LIST_THEM}"
-            return Answer(text=text, ok=False)
+            return ControlAnswer(text=text, ok=False)
         if self.live is not None:
             if conversation != JOBS:  # the scheduler finds it at its next look
                 self.live.wake(conversation)
-            return Answer(text=f"{name} waits again in {conversation}.")
-        return Answer(text=f"{name} waits in {conversation} until the gateway runs.")
+            return ControlAnswer(text=f"{name} waits again in {conversation}.")
+        return ControlAnswer(text=f"{name} waits in {conversation} until the gateway runs.")
 
-    async def _drop(self, words: tuple[str, ...]) -> Answer:
+    async def _drop(self, words: tuple[str, ...]) -> ControlAnswer:
         name = words[0] if words else ""
         if not name or not await self.store.drop(name):
-            return Answer(text=f"There is no dead letter {name!r}. {LIST_THEM}", ok=False)
-        return Answer(text=f"{name} is dropped.")
+            return ControlAnswer(text=f"There is no dead letter {name!r}. {LIST_THEM}", ok=False)
+        return ControlAnswer(text=f"{name} is dropped.")
 
-    async def _turn(self, words: tuple[str, ...]) -> Answer:
+    async def _turn(self, words: tuple[str, ...]) -> ControlAnswer:
         turn = await self.store.turn(words[0]) if words else None
         if turn is None:
-            return Answer(text="There is no such turn.", ok=False)
+            return ControlAnswer(text="There is no such turn.", ok=False)
         records = await self.store.records(turn.id)
         lines = [msgspec.json.encode(turn).decode(), *(encode(one).decode() for one in records)]
-        return Answer(text="\n".join(lines))
+        return ControlAnswer(text="\n".join(lines))
 
-    async def _audit(self, words: tuple[str, ...]) -> Answer:
+    async def _audit(self, words: tuple[str, ...]) -> ControlAnswer:
         """The newest lines as JSON, one a line, the oldest first."""
         count = words[0] if words else ""
-        if not count.isdecimal() or not 0 < int(count) <= MOST_AUDIT:
-            return Answer(text=f"Write how many lines, 1 to {MOST_AUDIT}.", ok=False)
+        if not count.isdecimal() or not 0 < int(count) <= MAX_AUDIT:
+            return ControlAnswer(text=f"Write how many lines, 1 to {MAX_AUDIT}.", ok=False)
         rows = await self.store.audit(int(count))
-        return Answer(text="\n".join(msgspec.json.encode(row).decode() for row in reversed(rows)))
+        return ControlAnswer(
+            text="\n".join(msgspec.json.encode(row).decode() for row in reversed(rows))
+        )
 
-    async def _jobs(self, words: tuple[str, ...]) -> Answer:
+    async def _jobs(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.jobs is None:
-            return Answer(text=say("jobs_off"), ok=False)
+            return ControlAnswer(text=say("jobs_off"), ok=False)
         told = await self.jobs.answer(words)
-        return Answer(text=told.text, ok=told.ok)
+        return ControlAnswer(text=told.text, ok=told.ok)
 
-    async def _retention(self, words: tuple[str, ...]) -> Answer:
+    async def _retention(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.upkeep is None:
-            return Answer(text=NOT_RUNNING, ok=False)
-        return Answer(text=await self.upkeep.report_retention())
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
+        return ControlAnswer(text=await self.upkeep.report_retention())
 
-    async def _backup(self, words: tuple[str, ...], tell: Tell) -> Answer:
+    async def _backup(self, words: tuple[str, ...], tell: Tell) -> ControlAnswer:
         if self.upkeep is None or not words:
-            return Answer(text="write: turnkeeper backup FILE", ok=False)
-        return Answer(text=await self.upkeep.back_up(Path(words[0]), tell))
+            return ControlAnswer(text="write: turnkeeper backup FILE", ok=False)
+        return ControlAnswer(text=await self.upkeep.back_up(Path(words[0]), tell))
 
-    async def _erase(self, words: tuple[str, ...], tell: Tell) -> Answer:
+    async def _erase(self, words: tuple[str, ...], tell: Tell) -> ControlAnswer:
         platform, _, name = (words[0] if words else "").partition(":")
         if self.upkeep is None or not platform or not name:
-            return Answer(text="write: turnkeeper person erase PERSON, as telegram:123", ok=False)
-        return Answer(text=await self.upkeep.erase(words[0], tell))
+            return ControlAnswer(
+                text="write: turnkeeper person erase PERSON, as telegram:123", ok=False
+            )
+        return ControlAnswer(text=await self.upkeep.erase(words[0], tell))
 
-    async def _restore(self, words: tuple[str, ...]) -> Answer:
+    async def _restore(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
-            return Answer(text=NOT_RUNNING, ok=False)
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
         if not words or not self.live.restore(words[0]):
-            return Answer(text="There is no unpacked backup of that name.", ok=False)
-        return Answer(
+            return ControlAnswer(text="There is no unpacked backup of that name.", ok=False)
+        return ControlAnswer(
             text="The gateway finishes running turns, puts the backup in place and goes on."
         )
 
-    async def _stop(self, words: tuple[str, ...]) -> Answer:
+    async def _stop(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
-            return Answer(text=NOT_RUNNING, ok=False)
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
         self.live.stop()
-        return Answer(text="The gateway finishes running turns, then stops.")
+        return ControlAnswer(text="The gateway finishes running turns, then stops.")
 
 
 def _letter_line(letter: Letter) -> str:
@@ -250,17 +254,17 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
             question = msgspec.json.decode(await reader.readline(), type=Question)
             answer = await operations.answer(question, partial(_tell, writer))
         except (msgspec.DecodeError, ValueError) as error:
-            answer = Answer(text=f"not a question: {error}", ok=False)
+            answer = ControlAnswer(text=f"not a question: {error}", ok=False)
         except Exception:  # the border: one bad command must not end the gateway
             log.exception("command_failed")
-            answer = Answer(text="This failed; the log says why.", ok=False)
+            answer = ControlAnswer(text="This failed; the log says why.", ok=False)
         with contextlib.suppress(OSError):
             writer.write(msgspec.json.encode(answer) + b"\n")
             await writer.drain()
         writer.close()
 
     listening = _listen(home / SOCKET)
-    server = await asyncio.start_unix_server(client, sock=listening, limit=MOST_LINE)
+    server = await asyncio.start_unix_server(client, sock=listening, limit=MAX_LINE)
     try:
         yield
     finally:
@@ -271,10 +275,10 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
 def _tell(writer: asyncio.StreamWriter, text: str) -> None:
     """One line of progress, while somebody listens."""
     if not writer.is_closing():
-        writer.write(msgspec.json.encode(Answer(text=text, more=True)) + b"\n")
+        writer.write(msgspec.json.encode(ControlAnswer(text=text, more=True)) + b"\n")
 
 
-def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> Answer | None:
+def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> ControlAnswer | None:
     """The running gateway's answer; None if none runs. `tell` hears how far a long one is."""
     with socket.socket(socket.AF_UNIX) as client, _address(home / SOCKET) as address:
         client.settimeout(PATIENCE)
@@ -287,14 +291,14 @@ def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> Answe
                 file.write(msgspec.json.encode(question) + b"\n")
                 file.flush()
                 while line := file.readline():
-                    answer = msgspec.json.decode(line, type=Answer)
+                    answer = msgspec.json.decode(line, type=ControlAnswer)
                     if not answer.more:
                         return answer
                     tell(answer.text)
                     client.settimeout(LONG_PATIENCE)
         except OSError as error:
-            return Answer(text=f"The gateway does not answer: {error}.", ok=False)
-    return Answer(text="The gateway stopped before it answered.", ok=False)
+            return ControlAnswer(text=f"The gateway does not answer: {error}.", ok=False)
+    return ControlAnswer(text="The gateway stopped before it answered.", ok=False)
 
 
 def _listen(path: Path) -> socket.socket:
@@ -312,7 +316,7 @@ def _listen(path: Path) -> socket.socket:
 @contextlib.contextmanager
 def _address(path: Path) -> Iterator[str]:
     """The socket's address; by way of the open folder where the path is too long for one."""
-    if len(os.fsencode(path)) <= LONGEST_PATH:
+    if len(os.fsencode(path)) <= MAX_PATH:
         yield str(path)
         return
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

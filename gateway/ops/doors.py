@@ -20,7 +20,7 @@ IDLE_SECONDS = 75.0
 """Between two requests; a proxy in front keeps connections for a minute."""
 BODY_SECONDS, BODY_RATE = 20.0, 16_000
 """For a request's body: so many seconds, and one more for each so many bytes that it announces."""
-MOST_ANNOUNCED = 32 << 20
+MAX_ANNOUNCED = 32 << 20
 MAX_CONNECTIONS = 2_000
 
 
@@ -67,7 +67,7 @@ class Doors:
         door = self._open.get(request.protocol)
         if door is None:
             return await handler(request)
-        announced = min(request.content_length or MOST_ANNOUNCED, MOST_ANNOUNCED)
+        announced = min(request.content_length or MAX_ANNOUNCED, MAX_ANNOUNCED)
         seconds = BODY_SECONDS + announced / BODY_RATE
         timer = None
         if request.can_read_body:

@@ -19,13 +19,13 @@ from gateway.errors import StoreFailed
 from gateway.ops.doors import Doors
 from gateway.ports import Adapter
 from gateway.sessions.slots import Slots
-from gateway.settings import SettingsError
+from gateway.settings import ConfigurationError
 from gateway.store.port import Store
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-MOST_BODY = 1 << 20
+MAX_BODY = 1 << 20
 """Bytes of a body that a handler reads whole; uploads come in pieces, under their own limit."""
 DEAF = 120.0
 """Seconds without contact after which an adapter is not ready: three long polls."""
@@ -106,7 +106,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         where, why = f"{host}:{port}", getattr(error, "strerror", "") or str(error)
         mend = f"cannot listen there ({why}); stop what does, or choose another port (0: any)."
-        raise SettingsError("TURNKEEPER_PORT", where, mend) from None
+        raise ConfigurationError("TURNKEEPER_PORT", where, mend) from None
 
 
 @asynccontextmanager
@@ -125,7 +125,7 @@ async def serve(
         return web.Response(body=body, status=status, content_type="application/json")
 
     doors = Doors()
-    app = web.Application(client_max_size=MOST_BODY, middlewares=[doors.watch])
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[doors.watch])
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
     app.add_routes([web.get("/metrics", Metrics(health).scrape), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)

@@ -21,7 +21,7 @@ SHAPES = re.compile(
 )
 """What looks like a token, whosever it is."""
 
-LEAST = 6
+MIN_SECRET = 6
 """Characters that a configured value must have to be hidden: shorter ones are words."""
 QUIET = (
     "httpx",
@@ -41,7 +41,7 @@ class Redactor:
     """Hides the values of `secrets`, as they are and as URLs and JSON quote them."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        known = {secret for secret in secrets if len(secret) >= LEAST}
+        known = {secret for secret in secrets if len(secret) >= MIN_SECRET}
         forms = (
             known | {quote(one, safe="") for one in known} | {json.dumps(s)[1:-1] for s in known}
         )

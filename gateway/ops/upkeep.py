@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.access import Access
-from gateway.ops.backup import BackupError, Manifest, write_backup
+from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
 from gateway.ops.workspaces import Workspaces
 from gateway.retention.erasure import Erased, Erasure
@@ -21,7 +21,7 @@ from gateway.settings import Settings
 from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
 from gateway.vault.vault import Vault
-from gateway.wiring.jobs import WORKSPACES, stored
+from gateway.wiring.jobs import WORKSPACES, make_jobs
 from gateway.wiring.retention import make_contents, make_removal, make_retention
 
 IN_REDIS = """What is stored in Redis is not in it. Redis writes its snapshot now, in the \
@@ -61,7 +61,7 @@ class StoreUpkeep:
         def tell_soon(text: str) -> None:
             loop.call_soon_threadsafe(tell, text)
 
-        def write() -> Manifest:
+        def write() -> BackupManifest:
             home = self._settings.home
             return write_backup(home, to, database=database, tell=tell_soon)
 
@@ -102,10 +102,10 @@ class StoreUpkeep:
 
     async def _end_jobs(self, accounts: frozenset[str]) -> None:
         """Remove their jobs with all runs."""
-        jobs = stored(self._store)
+        jobs = make_jobs(self._store)
         for account in accounts:
-            for job in await jobs.listed(account):
-                for run in await jobs.unfinished(job.id):
+            for job in await jobs.list_jobs(account):
+                for run in await jobs.list_unfinished(job.id):
                     ended = replace(
                         run,
                         state="stopped",

@@ -6,7 +6,7 @@ from agent_core import ambient
 from agent_core.questions import Answer, Approval
 from gateway.access import refusal
 from gateway.feature import Call
-from gateway.people.relays import brought_here, decide_there
+from gateway.people.relays import decide_there, list_relayed
 from gateway.sessions.decisions import Decisions, describe, why_not
 from gateway.texts import say
 
@@ -15,7 +15,7 @@ async def approvals(call: Call) -> str:
     """List what waits for a decision here."""
     questions = [
         *call.context.state.open_questions(),
-        *(one for _, one in await brought_here(call.context)),
+        *(one for _, one in await list_relayed(call.context)),
     ]
     if not questions:
         return say("no_approvals", call.language)
@@ -36,7 +36,7 @@ async def deny(call: Call) -> str:
 
 async def _decide(call: Call, answer: Answer) -> str:
     context = call.context
-    elsewhere = await brought_here(context)
+    elsewhere = await list_relayed(context)
     person = await context.services.access.person(call.command.sender)
     own = [q for q in context.state.open_questions() if isinstance(q.question, Approval)]
     questions = [*own, *(question for _, question in elsewhere)]

@@ -142,7 +142,7 @@ def _check(word: str, platforms: tuple[str, ...]) -> None:
         raise ValueError(f"{word!r} is not asker, role:admin, role:user or an id.")
 
 
-def named(words: Iterable[str], say: Callable[[str], str]) -> str:
+def name_approvers(words: Iterable[str], say: Callable[[str], str]) -> str:
     """The words for people: `say` has the words for `asker` and the roles, ids stay."""
     said = (
         say(word.partition(":")[2] if word.startswith("role:") else word.partition(":")[0])

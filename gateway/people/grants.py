@@ -24,7 +24,7 @@ from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Notice, View
 
 CARD = "permissions"
-MOST_BUTTONS = 20
+MAX_BUTTONS = 20
 NEWEST = 40
 """Views that are looked through for older lists."""
 _SIGNS = re.compile(r"[\\`*~<>&\[\]!|#]|\b_|_\b|://|[@\u200b]")
@@ -74,7 +74,7 @@ async def press(
         word = say("not_allowed", language)
     elif rule is None:
         word = say("grant_gone", language)
-        context.state.show(Changes(views=await _redrawn(context), row=context.state.row))
+        context.state.show(Changes(views=await _redraw_lists(context), row=context.state.row))
     elif not await context.services.access.may_act_for(rule.person, sender, role):
         word = say("grant_not_yours", language)
     else:
@@ -94,14 +94,14 @@ async def _drop(
     settings = context.state.row.settings
     kept = tuple(one for one in settings.rules if one != rule)
     context.state.configure(replace(settings, rules=kept))
-    views = await _redrawn(context)
+    views = await _redraw_lists(context)
     if told is not None:
         views += (context.state.want(f"row-{seq}", "notice", told, 1, final=True),)
     audit = context.state.audit(by.key, "rule_dropped", f"{rule.tool} {rule.pattern} {rule.person}")
     context.state.show(Changes(done=(seq,), views=views, row=context.state.row, audit=(audit,)))
 
 
-async def _redrawn(context: Context) -> tuple[OutboxRow, ...]:
+async def _redraw_lists(context: Context) -> tuple[OutboxRow, ...]:
     """The newest lists here as they are now."""
     await context.state.flush()
     store, rows = context.services.store, list[OutboxRow]()
@@ -124,19 +124,19 @@ def _card(context: Context, mode: str, language: str) -> ChoiceCard:
         text = f"{mode}\n{say('grants_none', language)}".strip()
         return ChoiceCard(question="", text=text, language=language, heading=mode)
     lines = [
-        say("grant_line", language, n=n, what=described(rule, language, private=private))
+        say("grant_line", language, n=n, what=describe_rule(rule, language, private=private))
         for n, rule in enumerate(rules, 1)
     ]
     buttons = tuple(
         Button(label=say("grant_drop", language, n=n), token=rule_token(_name(rule)))
-        for n, rule in enumerate(rules[:MOST_BUTTONS], 1)
+        for n, rule in enumerate(rules[:MAX_BUTTONS], 1)
     )
     rows = (mode, say("grants_are", language), *lines, say("grants_usage", language))
     text = "\n".join(filter(None, rows))  # a list of an older version has no heading
     return ChoiceCard(question="", text=text, buttons=buttons, language=language, heading=mode)
 
 
-def described(rule: Rule, language: str, *, private: bool) -> str:
+def describe_rule(rule: Rule, language: str, *, private: bool) -> str:
     """What the rule allows, for how long, since when and by whom, as far as that is known."""
     pieces = [
         _verbatim(allows(rule, language)),

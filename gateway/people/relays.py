@@ -3,7 +3,7 @@ there. Its rows and commits are its own; what it decides is a row of the convers
 
 from msgspec.structs import replace
 
-from agent_core.journal import Answered, Asked, Record, Stopped
+from agent_core.journal import Answered, QuestionAsked, Record, Stopped
 from agent_core.questions import Answer
 from gateway.access import refusal
 from gateway.feature import Context
@@ -15,7 +15,7 @@ from gateway.messages import (
     read_conversation,
 )
 from gateway.people.approvers import Person
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.sessions.decisions import why_not
 from gateway.store.rows import Changes, InboxRow, QuestionRow
 from gateway.texts import say
@@ -32,7 +32,7 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
         context.state.submit(Changes(done=(row.seq,)))
         return
     question = found[1]
-    fold = Fold(asker=turn.sender_name, language=turn.language)
+    fold = ViewFold(asker=turn.sender_name, language=turn.language)
     for record in await store.records(turn.id):
         if _about(record, question):
             fold.add(record)
@@ -53,7 +53,7 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
 
 def _about(record: Record, question: QuestionRow) -> bool:
     match record:
-        case Asked():
+        case QuestionAsked():
             return record.key == question.key
         case Answered():
             return record.asked == question.key
@@ -61,7 +61,7 @@ def _about(record: Record, question: QuestionRow) -> bool:
             return isinstance(record, Stopped)
 
 
-async def brought_here(context: Context) -> list[tuple[str, QuestionRow]]:
+async def list_relayed(context: Context) -> list[tuple[str, QuestionRow]]:
     """(conversation, question) of what waits here for other conversations, the oldest first."""
     found = [await context.services.store.find(name) for name in context.state.row.brought]
     return [one for one in found if one is not None and one[1].status == "open"]

@@ -27,7 +27,7 @@ from gateway.texts import say
 from gateway.views import PlanView
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class RetryRequest(Struct, frozen=True, kw_only=True):
     """What a press asks for anew: step `n` of the plan of the turn `turn`, as a message."""
 
     turn: str
@@ -41,7 +41,7 @@ async def press_late(context: Context, row: InboxRow, press: Pressed, asked: Pla
     wish = await _wish(context, press, asked)
     if wish is None:
         context.state.acknowledge(row.seq, press.press, say("plan_over", language))
-    elif _waits(context, wish.turn) or not await _offered(context, wish.turn, press.token):
+    elif _waits(context, wish.turn) or not await _is_offered(context, wish.turn, press.token):
         context.state.acknowledge(row.seq, press.press, say("plan_again_before", language))
     elif why := await refuse_turn(context.services, wish.message):
         context.state.acknowledge(row.seq, press.press, why)
@@ -69,7 +69,7 @@ async def begin(context: Context, row: InboxRow, press: Pressed) -> OpenTurn | N
     return begun
 
 
-async def _wish(context: Context, press: Pressed, asked: PlanPress) -> Wish | None:
+async def _wish(context: Context, press: Pressed, asked: PlanPress) -> RetryRequest | None:
     """None where nothing can be asked for anew by this person."""
     turn_id, step = asked.turn, asked.step
     if asked.action != "retry":
@@ -93,12 +93,12 @@ async def _wish(context: Context, press: Pressed, asked: PlanPress) -> Wish | No
         sender=sender,
         event=dedupe_keys(press)[0],
         message="",
-        text=_words(steps[n - 1], _left(steps, step, unwanted), sender.language),
+        text=_words(steps[n - 1], _list_undone(steps, step, unwanted), sender.language),
     )
-    return Wish(turn=turn_id, n=n, message=message)
+    return RetryRequest(turn=turn_id, n=n, message=message)
 
 
-def _left(steps: tuple[Step, ...], failed: str, unwanted: set[str]) -> list[str]:
+def _list_undone(steps: tuple[Step, ...], failed: str, unwanted: set[str]) -> list[str]:
     """What was never done because the step `failed` was not, in order; without what a person
     skipped."""
     behind, left = {failed}, []
@@ -128,7 +128,7 @@ def _waits(context: Context, turn: str) -> bool:
     return False
 
 
-async def _offered(context: Context, turn: str, token: str) -> bool:
+async def _is_offered(context: Context, turn: str, token: str) -> bool:
     """The plan's card bears the button still."""
     known = await context.services.store.outbox(context.state.lease.conversation, turn)
     rows = {(row.turn, row.name): row for row in known}

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agent_core import ambient
 from agent_core.journal import Amended, Answered, Stopped
-from agent_core.orchestration.edits import Why, edited
+from agent_core.orchestration.edits import Why, apply_edit
 from agent_core.orchestration.plan import Plan
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer
@@ -37,7 +37,7 @@ REFUSED: dict[Why, Key] = {
 }
 
 
-async def planned_turn(context: Context) -> OpenTurn | None:
+async def find_planned_turn(context: Context) -> OpenTurn | None:
     """The turn whose plan people mean: the one that runs, else the newest that waits."""
     rows = sorted(
         context.state.turns.values(), key=lambda row: (row.status == "running", row.begun)
@@ -66,14 +66,14 @@ def amend(
         return "plan_none"
     if course.listed:
         return "plan_listed"
-    after = edited(course.plan, edit)
+    after = apply_edit(course.plan, edit)
     if not isinstance(after, Plan):
         return REFUSED[after]
     cut = _cut(course, edit)
     open_turn.done += (seq,)
     key = f"amend-{seq}"
     open_turn.journal.put(
-        Amended(key=key, edit=edit, cut=cut, by=by.key), *_withdrawn(open_turn, cut, by)
+        Amended(key=key, edit=edit, cut=cut, by=by.key), *_withdraw_questions(open_turn, cut, by)
     )
     context.state.turns[open_turn.id] = open_turn.row
     if open_turn.turn is not None and cut:
@@ -88,7 +88,7 @@ def _cut(course: Course, edit: PlanEdit) -> str:
     return next((step.branch for step in running), "") if edit.action == "skip" else ""
 
 
-def _withdrawn(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...]:
+def _withdraw_questions(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...]:
     """Questions of a step that is skipped need no answer any more."""
     if not cut:
         return ()
@@ -123,7 +123,7 @@ async def press(
         context.state.tell(press.press, "")
     elif action == "edit":
         open_turn = await context.turns.open(turn_id)
-        context.state.notice(row.seq, listed(open_turn.fold.course, language))
+        context.state.notice(row.seq, list_steps(open_turn.fold.course, language))
         context.state.tell(press.press, "")
         rest(context, open_turn)
     elif action in ("skip", "retry"):
@@ -148,7 +148,7 @@ async def stop(context: Context, turn_id: str, by: Sender, seq: int) -> None:
     context.turns.close(open_turn, Stopped(key="stopped", reason="stop", by=by.key), (seq,))
 
 
-def listed(course: Course | None, language: str) -> str:
+def list_steps(course: Course | None, language: str) -> str:
     """The steps with their numbers, and how to change them."""
     if course is None:
         return say("plan_none", language)

@@ -9,7 +9,7 @@ from agent_core.orchestration.plan import Step
 from agent_core.plan_edit import PlanEdit
 from gateway.feature import Call
 from gateway.people.roles import at_least
-from gateway.plans.amend import amend, listed, planned_turn, rest
+from gateway.plans.amend import amend, find_planned_turn, list_steps, rest
 from gateway.texts import say
 
 _ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
@@ -26,7 +26,7 @@ _ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
 async def todo(call: Call) -> str:
     """The plan's steps, or one change of them."""
     context = call.context
-    open_turn = await planned_turn(context)
+    open_turn = await find_planned_turn(context)
     if open_turn is None:
         return say("plan_none", call.language)
     course = open_turn.fold.course
@@ -35,7 +35,7 @@ async def todo(call: Call) -> str:
     mine = await access.may_act_for(owner, call.command.sender, call.role)
     if not words or course is None:
         rest(context, open_turn)
-        return listed(course, call.language)
+        return list_steps(course, call.language)
     if not at_least(call.role, "user") or not mine:
         rest(context, open_turn)
         return say("not_yours", call.language)

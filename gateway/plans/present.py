@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agent_core.events import PlanMade, StageEntered, StepBegan, StepEnded
 from agent_core.orchestration.edits import apply
-from agent_core.orchestration.plan import Plan, moved
+from agent_core.orchestration.plan import Plan, set_step_state
 from agent_core.plan_edit import PlanEdit
 from gateway.messages import button_token, plan_token
 from gateway.texts import say
@@ -16,7 +16,7 @@ from gateway.views import Button, PlanState, PlanStep, PlanView
 
 PlanEvent: TypeAlias = PlanMade | StepBegan | StepEnded | StageEntered
 OPEN = ("pending", "running")
-MOST_BUTTONS = 3
+MAX_BUTTONS = 3
 """Of one kind: steps that can be skipped, or tried again."""
 
 
@@ -32,7 +32,7 @@ class Course(Struct, frozen=True, kw_only=True):
     outcome: str = ""
 
 
-def planned(course: Course | None, event: PlanEvent) -> Course | None:
+def apply_plan_event(course: Course | None, event: PlanEvent) -> Course | None:
     """`course` after `event`; None while there is no plan."""
     if isinstance(event, PlanMade):
         plan = Plan(title=event.title, steps=event.steps, revision=event.revision)
@@ -42,20 +42,22 @@ def planned(course: Course | None, event: PlanEvent) -> Course | None:
         return None
     match event:
         case StepBegan():
-            return replace(course, plan=moved(course.plan, event.id, "running"))
+            return replace(course, plan=set_step_state(course.plan, event.id, "running"))
         case StepEnded():
-            return replace(course, plan=moved(course.plan, event.id, event.state, event.note))
+            return replace(
+                course, plan=set_step_state(course.plan, event.id, event.state, event.note)
+            )
         case StageEntered():
             return replace(course, state="failed") if event.name == "giving_up" else course
     assert_never(event)
 
 
-def amended(course: Course, edit: PlanEdit) -> Course:
+def apply_edit(course: Course, edit: PlanEdit) -> Course:
     """`course` after a person's edit."""
     return replace(course, plan=apply(course.plan, (edit,)))
 
 
-def ended(course: Course, state: Literal["done", "failed", "stopped"]) -> Course:
+def finish_plan(course: Course, state: Literal["done", "failed", "stopped"]) -> Course:
     """`course` when its turn is over: nothing of it runs any more, what never ran was skipped. A
     plan that the turn left on its way is stopped, whatever became of the turn."""
     steps = tuple(
@@ -70,7 +72,7 @@ def ended(course: Course, state: Literal["done", "failed", "stopped"]) -> Course
     return replace(course, plan=replace(course.plan, steps=steps), state=final, asking="")
 
 
-def shown(course: Course, turn: str, language: str) -> PlanView:
+def render_plan(course: Course, turn: str, language: str) -> PlanView:
     """What people see of it."""
     runs = course.state == "running" and not course.asking and not course.listed
     steps = tuple(
@@ -116,14 +118,14 @@ def _buttons(course: Course, turn: str, language: str) -> tuple[Button, ...]:
     failed = [(n, step.id) for n, step in numbered if step.state == "failed"]
     retry = tuple(
         Button(label=say("plan_retry", language, n=n), token=plan_token(turn, "retry", step))
-        for n, step in failed[:MOST_BUTTONS]
+        for n, step in failed[:MAX_BUTTONS]
     )
     if course.state != "running":
         return retry
     running = [(n, step.id) for n, step in numbered if step.state == "running"]
     skip = tuple(
         Button(label=say("plan_skip", language, n=n), token=plan_token(turn, "skip", step))
-        for n, step in running[:MOST_BUTTONS]
+        for n, step in running[:MAX_BUTTONS]
     )
     edit = Button(label=say("plan_edit", language), token=plan_token(turn, "edit"))
     return (*skip, *retry, edit, stop)

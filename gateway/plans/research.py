@@ -22,7 +22,7 @@ _COUNTED: dict[ResearchStage, Key] = {
 }
 
 
-def staged(view: View | None, event: ResearchMoved, language: str) -> PlanView:
+def apply_research_event(view: View | None, event: ResearchMoved, language: str) -> PlanView:
     """`view` after `event`; another research in the same turn begins it anew."""
     if not isinstance(view, PlanView) or (
         event.stage == "init_config" and event.state == "running"
@@ -40,7 +40,9 @@ def staged(view: View | None, event: ResearchMoved, language: str) -> PlanView:
     return replace(view, title=event.title or view.title, steps=steps, state=state)
 
 
-def closed(view: View | None, state: Literal["done", "failed", "stopped"]) -> PlanView | None:
+def finish_research(
+    view: View | None, state: Literal["done", "failed", "stopped"]
+) -> PlanView | None:
     """`view` when its turn is over: what never ran was skipped."""
     if not isinstance(view, PlanView):
         return None
@@ -53,7 +55,7 @@ def closed(view: View | None, state: Literal["done", "failed", "stopped"]) -> Pl
     return replace(view, steps=steps, state="stopped" if state == "done" else state)
 
 
-def sourced(activity: Activity, event: SourceFound) -> Activity:
+def add_source(activity: Activity, event: SourceFound) -> Activity:
     """`activity` with a line for one more page."""
     line = ToolLine(
         call_id=event.url,

@@ -31,7 +31,7 @@ from gateway.store.rows import (
     TranscriptRow,
     TurnRow,
 )
-from gateway.views import Reply
+from gateway.views import ReplyView
 
 log = logging.getLogger("turnkeeper.retention")
 
@@ -40,7 +40,7 @@ OWNER = "erasure"
 TTL = 120.0
 """Seconds that a group may take."""
 PAGE = 100
-LEAST = 16
+MIN_WORDS = 16
 """Characters of a phrase that is looked for in what others said: a shorter one is anybody's."""
 REF = re.compile(rb'"([0-9a-f]{2}/[0-9a-f]{64})"')
 
@@ -210,7 +210,7 @@ class Erasure:
                 entry = _read(row.body, TranscriptRow)
                 if entry is not None and entry.person in accounts:
                     theirs.add(entry.turn)
-                    phrases |= _spoken(entry)
+                    phrases |= _find_spoken(entry)
             elif (
                 row.kind == "view" and (view := _read(row.body, OutboxRow)) and view.turn in theirs
             ):
@@ -251,10 +251,10 @@ def _phrase(text: str) -> set[bytes]:
     """The text as it stands within a JSON string, and its lines, without a writer's name too."""
     lines = text.splitlines()
     parts = {text, *lines, *(line.partition(": ")[2] for line in lines)}
-    return {_encode(one)[1:-1] for one in parts if len(one.strip()) >= LEAST}
+    return {_encode(one)[1:-1] for one in parts if len(one.strip()) >= MIN_WORDS}
 
 
-def _spoken(entry: TranscriptRow) -> set[bytes]:
+def _find_spoken(entry: TranscriptRow) -> set[bytes]:
     found: set[bytes] = set()
     for message in entry.messages:
         if message.role == "user":
@@ -279,7 +279,7 @@ def _blank_row(
         case "record" if row.key.rpartition(" ")[0] in theirs:
             body = encode_record(Noted(key=row.key, value=msgspec.Raw(b"null")))
         case "view" if (view := _read(row.body, OutboxRow)) is not None and view.turn in theirs:
-            body = _encode(replace(view, view=Reply(text=ERASED)))
+            body = _encode(replace(view, view=ReplyView(text=ERASED)))
         case "question" if (one := _read(row.body, QuestionRow)) is not None and one.turn in theirs:
             body = _cut(_encode(replace(one, votes=())), longest)
         case "transcript" if (entry := _read(row.body, TranscriptRow)) is not None:

@@ -4,7 +4,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from gateway.jobs.settings import Read
+from gateway.jobs.settings import SettingReader
 
 DAY = 86_400.0
 MAX_DAYS = 36_500
@@ -38,7 +38,7 @@ class RetentionSettings(Struct, frozen=True, kw_only=True):
         return self.periods if self.chosen or created else BEFORE
 
 
-def read_retention(read: Read) -> RetentionSettings:
+def read_retention(read: SettingReader) -> RetentionSettings:
     """The settings as they are set; `read` raises what a wrong one is told by."""
     defaults = {"CONVERSATIONS": 90, "JOURNALS": 30, "AUDIT": 365, "FILES": 30}
     names = {name: f"RETENTION_{name}_DAYS" for name in defaults}

@@ -15,7 +15,7 @@ from gateway.store.rows import ConversationSettings
 TakeSteers = Callable[[OpenTurn], tuple[tuple[int, str], ...]]
 
 
-class Company:
+class SessionTurnHost:
     """The session as the turn's scope sees it. `take_steers` gives what people said for the turn
     since it was last called."""
 
@@ -47,7 +47,7 @@ class Company:
         return self._take_steers(self._open)
 
 
-class Circumstances:
+class TurnContext:
     """The session as the policy sees it."""
 
     def __init__(self, state: ConversationState, open_turn: OpenTurn) -> None:

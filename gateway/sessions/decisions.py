@@ -22,7 +22,7 @@ from gateway.messages import (
     QuestionPress,
     Sender,
 )
-from gateway.people.approvers import DEFAULT, Person, named
+from gateway.people.approvers import DEFAULT, Person, name_approvers
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     AuditRow,
@@ -86,7 +86,7 @@ class Decisions:
         if word:
             state.acknowledge(row.seq, press.press, word)
         else:
-            state.tell(press.press, self._counted(question.id, press.sender.language))
+            state.tell(press.press, self._count_notice(question.id, press.sender.language))
 
     def _read(
         self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str
@@ -133,10 +133,10 @@ class Decisions:
             return ""
         text = say("voted", language, name=answer.name, given=len(votes), needed=needed)
         audit = state.audit(answer.by, "voted", f"{question.id} {answer.choice}")
-        self._changed(replace(question, votes=votes), seq, text, audit)
+        self._change(replace(question, votes=votes), seq, text, audit)
         return ""
 
-    def _counted(self, name: str, language: str) -> str:
+    def _count_notice(self, name: str, language: str) -> str:
         """A word for whose yes was counted in another chat than the one that shows it."""
         question = self._context.state.questions.get(name)
         if question is None or not question.chat or question.deciders is None or not question.votes:
@@ -145,7 +145,7 @@ class Decisions:
         name = question.votes[-1].name
         return say("voted", language, name=name, given=given, needed=needed)
 
-    def _changed(
+    def _change(
         self, question: QuestionRow, seq: int, text: str, audit: AuditRow | None = None
     ) -> None:
         """One commit: the question's new state, a word on it, the row that brought it about."""
@@ -187,7 +187,7 @@ class Decisions:
         open_turn.journal.put(record)
         state.turns[open_turn.id] = open_turn.row
         if open_turn.turn is not None:
-            open_turn.turn.answered(question.key, answer)
+            open_turn.turn.deliver_answer(question.key, answer)
 
     def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
         """'For this conversation' and 'always' store the narrowest rules that cover the calls."""
@@ -214,7 +214,7 @@ class Decisions:
         )
         self._context.state.configure(replace(settings, rules=(*settings.rules, *new)))
 
-    async def expired(self, row: InboxRow, expired: QuestionExpired) -> None:
+    async def expire(self, row: InboxRow, expired: QuestionExpired) -> None:
         state = self._context.state
         question = self._context.state.questions.get(expired.question)
         if question is None or question.status != "open":
@@ -223,10 +223,10 @@ class Decisions:
         answer = Answer(choice="expired", at=ambient.now())
         await self.decide(question, answer, row.seq)
 
-    async def timed(self, row: InboxRow, occasion: QuestionExpired | QuestionDue) -> None:
+    async def on_due(self, row: InboxRow, occasion: QuestionExpired | QuestionDue) -> None:
         """A question's time came, for whatever it is."""
         if isinstance(occasion, QuestionExpired):
-            await self.expired(row, occasion)
+            await self.expire(row, occasion)
         else:
             await self._due(row, occasion)
 
@@ -234,7 +234,7 @@ class Decisions:
         """Remind of the question, or say who else may decide it now; each once."""
         state = self._context.state
         if due.what == "told":
-            await self._told(row, due.question)
+            await self._note_told(row, due.question)
             return
         question = self._context.state.questions.get(due.question)
         if question is None or question.status != "open":
@@ -245,19 +245,19 @@ class Decisions:
         if due.what == "escalation" and question.deciders and not question.escalated:
             who = people_of(question.deciders.then, language)
             text = say("escalated", language, what=what, who=who)
-            self._changed(replace(question, escalated=True), row.seq, text)
+            self._change(replace(question, escalated=True), row.seq, text)
         elif due.what == "relayed" and not question.relayed:
             who = people_of((question.deciders or DEFAULT).who, language)
             text = say("relayed", language, what=what, who=who)
-            self._changed(replace(question, relayed=True), row.seq, text)
+            self._change(replace(question, relayed=True), row.seq, text)
         elif due.what == "reminder" and not question.reminded:
             kind = question.question
             key: Key = "remind_approval" if isinstance(kind, Approval) else "remind_question"
-            self._changed(replace(question, reminded=True), row.seq, say(key, language, what=what))
+            self._change(replace(question, reminded=True), row.seq, say(key, language, what=what))
         else:
             state.acknowledge(row.seq, "", "")
 
-    async def _told(self, row: InboxRow, name: str) -> None:
+    async def _note_told(self, row: InboxRow, name: str) -> None:
         """The approvers' chat knows of the question's end."""
         state = self._context.state
         found = await self._context.services.store.find(name)
@@ -290,4 +290,4 @@ def why_not(key: Key, question: QuestionRow, language: str) -> str:
 def people_of(words: Iterable[str], language: str) -> str:
     """Who decides, for people: `admins, telegram:7`."""
     keys: dict[str, Key] = {"asker": "who_asker", "admin": "who_admin", "user": "who_user"}
-    return named(words, lambda word: say(keys[word], language))
+    return name_approvers(words, lambda word: say(keys[word], language))

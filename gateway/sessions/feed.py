@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from gateway.ports import Live, Shown
 
-MOST_BEHIND = 256
+MAX_BEHIND = 256
 
 
 class Feed:
@@ -15,14 +15,14 @@ class Feed:
     def __init__(self) -> None:
         self._watchers: dict[str, set[asyncio.Queue[Live | None]]] = {}
 
-    def watched(self, conversation: str) -> bool:
+    def is_watched(self, conversation: str) -> bool:
         """Somebody watches."""
         return conversation in self._watchers
 
     def publish(self, conversation: str, live: Live) -> None:
         """Tell the watchers. One that is too far behind is let go: it asks for views again."""
         for queue in tuple(self._watchers.get(conversation, ())):
-            if queue.qsize() < MOST_BEHIND:
+            if queue.qsize() < MAX_BEHIND:
                 queue.put_nowait(live)
             elif isinstance(live, Shown):
                 self._drop(conversation, queue)

@@ -39,19 +39,19 @@ from gateway.ports import Changed
 from gateway.sessions.services import HostPorts, Services
 from gateway.sessions.session import Session
 from gateway.sessions.spawn import Work
-from gateway.store.letters import LONGEST_REASON, letter_id
-from gateway.store.rows import Accepted, Letter, Opened, QuestionRow
+from gateway.store.letters import MAX_REASON, letter_id
+from gateway.store.rows import AcceptedRow, AcquiredConversation, Letter, QuestionRow
 from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.host")
 
-LONGEST_NAP = 60.0
+MAX_SLEEP = 60.0
 DUE_PAGE = 100
 TROUBLED_AFTER = 3
 """Sessions in a row that could not commit, before their people are told."""
 START_PATIENCE = 2.0
 """Seconds that the start waits for a store that does not answer."""
-AGAIN = 1.0
+RETRY_DELAY = 1.0
 """Seconds until what was due is looked at again: the sessions have it by then."""
 
 KEEP_FILES = 30 * 86_400.0
@@ -77,11 +77,11 @@ class Host:
         self._closed: dict[str, bool] = {}
         """Conversations that no session is begun for, and whether something has arrived there."""
         self._next_due: float | None = None
-        self._due_nap = LONGEST_NAP
+        self._due_nap = MAX_SLEEP
         self._store_ahead = 0.0
         """Seconds that the store's clock is ahead of this machine's."""
         self._due_before: set[str] = set()
-        self._due_patience = AGAIN
+        self._due_patience = RETRY_DELAY
         ports = HostPorts(spawn=self.spawn, alarm=self._alarm, deliver=self.accept)
         self.services = build(ports)
 
@@ -168,8 +168,8 @@ class Host:
     async def _prepare(self, inbound: Inbound) -> Inbound | None:
         """Find its line of talk; None if it is not for us, or set aside. StoreFailed."""
         try:
-            wanted = self.services.access.wanted(inbound)
-            return await self._placed(inbound) if wanted else None
+            wanted = self.services.access.is_wanted(inbound)
+            return await self._place(inbound) if wanted else None
         except StoreFailed:
             raise
         except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
@@ -178,7 +178,7 @@ class Host:
 
     async def _take_in(
         self, kept: Sequence[Inbound], free: frozenset[str]
-    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+    ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
         services = self.services
         try:
             return await services.store.take_in(kept, free, services.owner, services.ttl)
@@ -186,7 +186,7 @@ class Host:
             if len(kept) == 1:
                 await self._put_aside(kept[0], str(error))
                 return (), ()
-        accepted: list[Accepted] = []
+        accepted: list[AcceptedRow] = []
         for inbound in kept:  # each alone: the others must not suffer
             try:
                 accepted += await services.store.accept((inbound,))
@@ -205,7 +205,7 @@ class Host:
             conversation=where,
             name="0",
             at=ambient.now(),
-            why=why[:LONGEST_REASON],
+            why=why[:MAX_REASON],
             payload=clean(json.dumps(msgspec.to_builtins(inbound))).encode(),
         )
         await self.services.store.keep_letter(letter)
@@ -216,7 +216,7 @@ class Host:
         with suppress(StoreFailed):
             await self.services.store.accept((said,))
 
-    async def _placed(self, inbound: Inbound) -> Inbound:
+    async def _place(self, inbound: Inbound) -> Inbound:
         """In the line of talk that it belongs to: in a group each person may have an own one. A
         press belongs where its question was asked, when that is shown here."""
         sender, where = sender_of(inbound), inbound.conversation
@@ -227,7 +227,7 @@ class Host:
             if replace(asked, person="") == where:
                 return replace(inbound, conversation=asked)
             if found is not None and found[1].chat == where.id:
-                return self._carried(inbound, asked)
+                return self._carry_press(inbound, asked)
         shared = policy.scope == "shared" or where.private or where.id == policy.chat
         if shared or sender is None:
             return inbound
@@ -243,7 +243,7 @@ class Host:
             case _:
                 assert_never(press)
 
-    def _carried(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
+    def _carry_press(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
         """A press in the approvers' chat, as a row of the conversation that asked."""
         where, event = press.conversation, f"{press.conversation.id} {press.event}"
         if where.platform == asked.platform:
@@ -275,7 +275,7 @@ class Host:
             self._starting[conversation] = False
             self.spawn(partial(self._serve, conversation), f"session:{conversation}")
 
-    async def _serve(self, conversation: str, opened: Opened | None = None) -> None:
+    async def _serve(self, conversation: str, opened: AcquiredConversation | None = None) -> None:
         """Run sessions of the conversation until it has no work. What fails is tried again ever
         later; each try that made no progress is counted, and the third gives up what it is about."""
         again = True
@@ -330,7 +330,7 @@ class Host:
         return 2 * self.services.ttl
 
     async def _open(
-        self, conversation: str, opened: Opened | None, failures: int
+        self, conversation: str, opened: AcquiredConversation | None, failures: int
     ) -> Session | None:
         where = read_conversation(conversation)
         if where.platform not in self.services.adapters or conversation in self._closed:
@@ -433,7 +433,7 @@ class Host:
     async def _expire(self) -> None:
         """Append rows for questions whose time has come; replay looks at no clock."""
         while True:
-            self._next_due, self._due_nap = None, LONGEST_NAP  # a new one brings it forward
+            self._next_due, self._due_nap = None, MAX_SLEEP  # a new one brings it forward
             await self._contain(self._append_due, "timers_failed")
             nap = self._due_nap
             if self._next_due is not None:
@@ -448,7 +448,7 @@ class Host:
         """One round over all that is due, a page at a time: what nobody here can serve, or its
         session has not come to yet, holds up nothing behind it."""
         store = self.services.store
-        self._due_nap, now, waiting = AGAIN, await store.now(), set[str]()
+        self._due_nap, now, waiting = RETRY_DELAY, await store.now(), set[str]()
         self._store_ahead = now - ambient.now()
         after: tuple[str, QuestionRow] | None = None
         while page := await store.due(now, DUE_PAGE, after):
@@ -460,8 +460,8 @@ class Host:
         # what was due the last time too makes no progress: it is looked at ever less often
         stuck = bool(waiting) and waiting <= self._due_before
         self._due_before = waiting
-        self._due_patience = min(LONGEST_NAP, 2 * self._due_patience) if stuck else AGAIN
-        self._due_nap = self._due_patience if waiting else LONGEST_NAP
+        self._due_patience = min(MAX_SLEEP, 2 * self._due_patience) if stuck else RETRY_DELAY
+        self._due_nap = self._due_patience if waiting else MAX_SLEEP
         if following is not None:
             self._due_nap = min(self._due_nap, max(0.05, following - now))
 

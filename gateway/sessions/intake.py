@@ -44,8 +44,8 @@ from gateway.people.quotas import refuse_turn
 from gateway.people.roles import Role
 from gateway.present import HEARD
 from gateway.sessions.decisions import Decisions, describe
-from gateway.sessions.parts import goes_on, is_part, joined, settles_in, whole
-from gateway.sessions.reading import Reading, only_voice, steerable, words
+from gateway.sessions.parts import goes_on, is_part, join_rows, settles_in, whole
+from gateway.sessions.reading import MessageReader, only_voice, steerable, words
 from gateway.sessions.turns import OpenTurn
 from gateway.store.rows import (
     Changes,
@@ -54,7 +54,7 @@ from gateway.store.rows import (
     TurnRow,
 )
 from gateway.texts import say
-from gateway.views import Said
+from gateway.views import SaidView
 
 log = logging.getLogger("turnkeeper.intake")
 
@@ -73,7 +73,7 @@ class Intake:
         self._features = features
         self._context = context
         self._decisions = Decisions(context)
-        self._reading = Reading(state.services, state.adapter, state.conversation)
+        self._reading = MessageReader(state.services, state.adapter, state.conversation)
         self._told_full = False
         self._unmarked: list[InboxRow] = []
         self._edits: dict[int, tuple[int, ...]] = {}
@@ -93,21 +93,21 @@ class Intake:
             case CommandGiven():
                 await self._command(row, inbound)
             case ButtonPressed() | FormSubmitted():
-                await self._pressed(row, inbound)
+                await self._take_press(row, inbound)
             case QuestionExpired() | QuestionDue():
-                await self._decisions.timed(row, inbound)
+                await self._decisions.on_due(row, inbound)
             case GatewaySaid():
                 self._context.state.notice(row.seq, inbound.text)
             case StopPressed():
                 await self._stop_pressed(row, inbound)
             case MessageEdited():
-                self._edited(row, inbound)
+                self._take_edit(row, inbound)
             case MessageDeleted():
-                self._deleted(row, inbound)
+                self._take_deletion(row, inbound)
             case _:
                 assert_never(inbound)
 
-    async def _pressed(self, row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> None:
+    async def _take_press(self, row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> None:
         match press := read_press(pressed.token):
             case QuestionPress():
                 await self._decisions.press(row, pressed, press)
@@ -179,9 +179,9 @@ class Intake:
         further = last is not None and goes_on(last, row)
         return bool(message.attachments) or is_part(message) or further
 
-    async def _answered_by(self, parts: Sequence[InboxRow]) -> bool:
+    async def _answers_question(self, parts: Sequence[InboxRow]) -> bool:
         """The message of these parts, taken out of the queue, answers an open question."""
-        state, row = self._context.state, joined(parts)
+        state, row = self._context.state, join_rows(parts)
         message = row.inbound
         question = self._open_input(message) if isinstance(message, MessageReceived) else None
         if question is None or not isinstance(message, MessageReceived):
@@ -280,9 +280,9 @@ class Intake:
                 await state.adapter.receipt(state.conversation, message.message)
             except DeliveryError as error:
                 log.info("no_receipt", extra={"why": str(error)})
-            pace.sent(new=False)
+            pace.note_sent(new=False)
 
-    def _edited(self, row: InboxRow, edit: MessageEdited) -> None:
+    def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
         state = self._context.state
         for n, waiting in enumerate(state.queue):
             known = waiting.inbound
@@ -293,7 +293,7 @@ class Intake:
         said = say("edited", edit.sender.language, text=edit.text)
         self._steer_or_drop(row, edit.message, edit.sender, said)
 
-    def _deleted(self, row: InboxRow, deleted: MessageDeleted) -> None:
+    def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
         state = self._context.state
         for waiting in list(state.queue):
             known = waiting.inbound
@@ -341,9 +341,9 @@ class Intake:
         if not state.queue or self.settles_in():
             return None
         parts = whole(state.queue)
-        if await self._answered_by(parts):
+        if await self._answers_question(parts):
             return None
-        rows = [joined(parts)]
+        rows = [join_rows(parts)]
         surplus = len(state.queue) + 1 - len(parts) - self._context.services.most_waiting
         for _ in parts:
             state.queue.popleft()
@@ -351,7 +351,7 @@ class Intake:
             rows.append(state.queue.popleft())
             surplus -= 1
         self._told_full = self._told_full and bool(state.queue)
-        asked = await self._reading.asked(rows)
+        asked = await self._reading.read_rows(rows)
         self._tell_lost(rows[0].seq, state.language)
         waiting = [q for q in state.questions.values() if q.status == "open"]
         if waiting:
@@ -463,7 +463,7 @@ class Intake:
         """The command as it was typed, so that its answer has a question."""
         state, sender = self._context.state, command.sender
         text = f"/{command.name} {command.arguments}".strip()
-        said = Said(name=sender.name or sender.handle or sender.id, text=text)
+        said = SaidView(name=sender.name or sender.handle or sender.id, text=text)
         view = state.want(f"row-{row.seq}", "said", said, 1, final=True)
         state.show(Changes(views=(view,), row=state.row))
 

@@ -37,7 +37,7 @@ def settles_in(rows: Sequence[InboxRow], now: float) -> float:
     return 0.0
 
 
-def joined(rows: Sequence[InboxRow]) -> InboxRow:
+def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
     """One row for the parts `rows`: the words of all, the files of all, the first one's place."""
     parts = [row.inbound for row in rows if isinstance(row.inbound, MessageReceived)]
     if len(parts) < 2:

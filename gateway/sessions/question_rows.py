@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from agent_core.journal import Answered, Asked, Record, Stopped
+from agent_core.journal import Answered, QuestionAsked, Record, Stopped
 from agent_core.questions import Approval, Choice, Question
 from gateway.people.approvers import Approvers, Deciders
 from gateway.sessions.state import ConversationState
@@ -20,7 +20,7 @@ def derive_questions(
     """Make or close the questions that these records are about; their rows, to be committed."""
     rows = []
     for record in records:
-        if isinstance(record, Asked):
+        if isinstance(record, QuestionAsked):
             row = _make_question(state, open_turn, record)
             state.questions[row.id] = row
             rows.append(row)
@@ -51,7 +51,9 @@ def reopen_questions(state: ConversationState, open_turn: OpenTurn) -> None:
         state.submit(Changes(questions=tuple(rows)))
 
 
-def _make_question(state: ConversationState, open_turn: OpenTurn, record: Asked) -> QuestionRow:
+def _make_question(
+    state: ConversationState, open_turn: OpenTurn, record: QuestionAsked
+) -> QuestionRow:
     services, asked = state.services, record.question
     seconds = asked.expires or services.question_expires
     expires = record.at + seconds if seconds else 0.0
@@ -97,7 +99,7 @@ def audit_records(
             answer = record.answer
             detail = f"{open_turn.id} {record.asked} {answer.choice}"
             lines.append(state.audit(answer.by, "answered", detail))
-        elif isinstance(record, Asked) and isinstance(record.question, Approval):
+        elif isinstance(record, QuestionAsked) and isinstance(record.question, Approval):
             for proposal in record.question.proposals:
                 detail = f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
                 lines.append(state.audit(open_turn.row.sender, "asked", detail))

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from agent_core import ambient
-from agent_core.context.prompt import attributed
+from agent_core.context.prompt import attribute_text
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Picture
 from agent_core.text import file_name
@@ -34,17 +34,17 @@ log = logging.getLogger("turnkeeper.reading")
 JOINED_FILE = "messages.txt"
 INCOMING = "incoming"
 """Folder of the workspace for files that people send."""
-MOST_QUOTED = 2_000
+MAX_QUOTED = 2_000
 MAX_JOINED = 64_000
 """Characters of waiting messages that one prompt holds; the rest is a file in its workspace."""
 FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
 """How often a file is fetched that may be fetched again, within so many seconds, and after what
 pause; it doubles."""
-MOST_PICTURES = 10
+MAX_PICTURES = 10
 """Of one turn, that the model is shown; all are files in its workspace."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class TurnInput(Struct, frozen=True, kw_only=True):
     """What a turn begins with: `text` for the model, `said` for people where the surface does
     not show it by itself. `fetched`: files or a voice note were got for it, once."""
 
@@ -58,11 +58,11 @@ def words(row: InboxRow) -> str:
     """The plain words of `row`, with their writer's name in a group."""
     inbound = row.inbound
     if isinstance(inbound, MessageReceived):
-        return attributed(inbound.sender.name, inbound.text, not inbound.conversation.private)
+        return attribute_text(inbound.sender.name, inbound.text, not inbound.conversation.private)
     return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
 
 
-def shown(row: InboxRow) -> str:
+def show_row(row: InboxRow) -> str:
     """`row` as people see it where the surface does not show it by itself."""
     inbound = row.inbound
     if not isinstance(inbound, MessageReceived):
@@ -75,7 +75,7 @@ def steerable(row: InboxRow) -> str | None:
     message = row.inbound
     if not isinstance(message, MessageReceived) or message.attachments:
         return None
-    return f"{_quoted(message.reply_to)}{words(row)}" if message.reply_to else words(row)
+    return f"{_render_quote(message.reply_to)}{words(row)}" if message.reply_to else words(row)
 
 
 def only_voice(message: MessageReceived) -> bool:
@@ -84,7 +84,7 @@ def only_voice(message: MessageReceived) -> bool:
     return bool(files) and not message.text and all(file.voice for file in files)
 
 
-class Reading:
+class MessageReader:
     """Reads the messages of one conversation; fetches their files into its workspace."""
 
     def __init__(self, services: Services, adapter: Adapter, conversation: Conversation) -> None:
@@ -105,14 +105,14 @@ class Reading:
         lost, self._lost = tuple(self._lost), []
         return lost
 
-    async def asked(self, rows: Sequence[InboxRow]) -> Asked:
+    async def read_rows(self, rows: Sequence[InboxRow]) -> TurnInput:
         """All of `rows` as one turn takes it up."""
         self._seen.clear()
         texts = [await self._whole(row) for row in rows]
-        return Asked(
-            pictures=tuple(self._seen[:MOST_PICTURES]),
+        return TurnInput(
+            pictures=tuple(self._seen[:MAX_PICTURES]),
             text=await self._within_bounds(texts),
-            said="\n\n".join(map(shown, rows)),
+            said="\n\n".join(map(show_row, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
         )
 
@@ -156,7 +156,7 @@ class Reading:
         if not isinstance(message, MessageReceived):
             return text
         if message.reply_to is not None:
-            text = f"{_quoted(message.reply_to)}{text}"
+            text = f"{_render_quote(message.reply_to)}{text}"
         for attachment in message.attachments:
             text += f"\n{await self._file(attachment)}"
         return text.lstrip("\n")
@@ -176,7 +176,7 @@ class Reading:
                 await self._look(path)
                 if attachment.voice:
                     file.seek(0)
-                    said += f"\n{await self._spoken(file, name)}"
+                    said += f"\n{await self._transcribe(file, name)}"
         except (DeliveryError, OSError, ToolFailed) as error:
             self._lost.append((name, str(error)))
             return say("lost_file", "", name=name, why=str(error))
@@ -207,7 +207,7 @@ class Reading:
         if picture is not None:
             self._seen.append(picture)
 
-    async def _spoken(self, audio: BinaryIO, name: str) -> str:
+    async def _transcribe(self, audio: BinaryIO, name: str) -> str:
         hearing = self._services.hearing
         if hearing is None:
             return "[a voice note; no transcription model is set, so nobody has listened to it]"
@@ -219,8 +219,8 @@ class Reading:
         return f"[voice note, transcribed]\n{spoken}"
 
 
-def _quoted(quote: Quote) -> str:
+def _render_quote(quote: Quote) -> str:
     if not quote.text or quote.mine:
         return ""
-    lines = "\n".join(f"> {line}" for line in quote.text[:MOST_QUOTED].splitlines())
+    lines = "\n".join(f"> {line}" for line in quote.text[:MAX_QUOTED].splitlines())
     return f"> {quote.author}:\n{lines}\n"

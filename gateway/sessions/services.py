@@ -6,9 +6,9 @@ from typing import BinaryIO, Protocol
 
 from agent_core import ambient
 from gateway.access import Access
-from gateway.agent import Agent
-from gateway.delivery.pace import Gate, Pace, Paces
-from gateway.jobs.book import Book
+from gateway.agent import TurnMaker
+from gateway.delivery.pace import Pace, Paces, SendGate
+from gateway.jobs.book import JobService
 from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
@@ -17,7 +17,7 @@ from gateway.sessions.feed import Feed
 from gateway.sessions.outage import Outage
 from gateway.sessions.slots import Slots
 from gateway.sessions.spawn import Spawn
-from gateway.sessions.unsaved import Refused, Unsaved
+from gateway.sessions.unsaved import RefusedCommit, Unsaved
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Store
 from gateway.vault.vault import Vault
@@ -77,7 +77,7 @@ class Services:
 
     store: Store
     adapters: Mapping[str, Adapter]
-    agent: Agent
+    agent: TurnMaker
     access: Access
     spawn: Spawn
     owner: str
@@ -101,7 +101,7 @@ class Services:
     vault: Vault | None = None
     ledger: Ledger | None = None
     """None: nothing is limited, so nothing is kept for all conversations together."""
-    jobs: Book | None = None
+    jobs: JobService | None = None
     """None: nothing is done again and again."""
     memory: Memories | None = None
     """None: nothing is remembered."""
@@ -109,17 +109,17 @@ class Services:
     """None: no conversation is ever dropped."""
     unsaved: dict[str, Unsaved] = field(default_factory=dict)
     """By conversation: what its last session made and could not commit."""
-    refused: dict[str, Refused] = field(default_factory=dict)
+    refused: dict[str, RefusedCommit] = field(default_factory=dict)
     """By conversation: the commit that ended its last session, since the store never takes it."""
     outage: Outage | None = None
     """Tells people that their work cannot be committed at the moment; None: nobody is told."""
     slots: Slots = field(default_factory=Slots)
-    _gates: dict[str, Gate] = field(default_factory=dict)
+    _gates: dict[str, SendGate] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)
 
-    def gate(self, platform: str) -> Gate:
+    def gate(self, platform: str) -> SendGate:
         """The gate of first sends of a platform's account."""
-        return self._gates.setdefault(platform, Gate())
+        return self._gates.setdefault(platform, SendGate())
 
     def pace(self, conversation: Conversation) -> Pace:
         """The rate budget of a chat: its threads share it, and whatever is sent there."""

@@ -13,22 +13,22 @@ from functools import partial
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.context.transcript import settled
+from agent_core.context.transcript import settle_messages
 from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
 from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
-from gateway.agent import Agent
+from gateway.agent import TurnMaker
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Change, Context, Features, FiredTurns
-from gateway.history.thread import History
+from gateway.history.thread import ConversationHistory
 from gateway.messages import (
     Conversation,
     Sender,
 )
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.sessions.burial import (
     bury,
     bury_unread,
@@ -36,20 +36,20 @@ from gateway.sessions.burial import (
     give_up_message,
     set_aside_damaged,
 )
-from gateway.sessions.company import Circumstances, Company
+from gateway.sessions.company import SessionTurnHost, TurnContext
 from gateway.sessions.decisions import Decisions
 from gateway.sessions.intake import Intake
 from gateway.sessions.question_rows import reopen_questions
-from gateway.sessions.reading import Asked
+from gateway.sessions.reading import TurnInput
 from gateway.sessions.services import Services
-from gateway.sessions.slots import Place
+from gateway.sessions.slots import TurnSlot
 from gateway.sessions.state import ConversationState
 from gateway.sessions.turn_commits import TurnCommits
 from gateway.sessions.turns import OpenTurn, began, note_rows, read_brief
 from gateway.store.rows import (
+    AcquiredConversation,
     Changes,
     InboxRow,
-    Opened,
     TurnRow,
 )
 from gateway.texts import say
@@ -65,13 +65,13 @@ class Session:
         services: Services,
         features: Features,
         conversation: Conversation,
-        opened: Opened,
+        opened: AcquiredConversation,
         failures: int = 0,
     ) -> None:
         """`failures`: sessions of this process that ended here in a row without progress."""
         self.services = services
         self.state = ConversationState(services, conversation, opened, self._note_undeliverable)
-        self.history = History(self.state)
+        self.history = ConversationHistory(self.state)
         self._write = TurnCommits(self.state, self.history).write
         self.context = Context(state=self.state, turns=self, services=services)
         self.decisions = Decisions(self.context)
@@ -79,7 +79,7 @@ class Session:
         self._failures = failures
         self._features = features
         self._intake = Intake(self.context, features)
-        self._place = Place(services.slots, self.state.changed.set)
+        self._place = TurnSlot(services.slots, self.state.changed.set)
 
     # ---- life ----------------------------------------------------------------------------
 
@@ -286,14 +286,14 @@ class Session:
             if await releasing:
                 return True
             if own and not self.state.woken:
-                await self._refused()
+                await self._on_refused()
             self.state.woken = True
         if self.state.release_under_way is not None:
             releasing, self.state.release_under_way = self.state.release_under_way, None
             return await releasing
         return False
 
-    async def _refused(self) -> None:
+    async def _on_refused(self) -> None:
         """The store sees work: a row just came in, or memory and store differ."""
         newer = await self.services.store.arrivals(self.state.lease.conversation, self.state.seen)
         if not newer:
@@ -345,17 +345,17 @@ class Session:
         reopen_questions(self.state, open_turn)
         return open_turn
 
-    def fold(self, row: TurnRow) -> Fold:
+    def fold(self, row: TurnRow) -> ViewFold:
         """An empty fold for a turn's views."""
-        if (fired := self._fired(row)) is not None:
+        if (fired := self._find_fired(row)) is not None:
             return fired.fold(row)
         own = self.state.adapter.abilities.own_messages
-        return Fold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
+        return ViewFold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
 
     async def start(
         self,
         row: TurnRow,
-        asked: Asked,
+        asked: TurnInput,
         done: tuple[int, ...],
         *,
         rows: Sequence[InboxRow] = (),
@@ -393,7 +393,7 @@ class Session:
         turn = Turn(
             open_turn.id,
             open_turn.journal,
-            Company(self.state, open_turn, self._intake.take_steers),
+            SessionTurnHost(self.state, open_turn, self._intake.take_steers),
             open_turn.brief.max_turns,
             self.state.tenure.permit,
         )
@@ -434,15 +434,15 @@ class Session:
         exception that comes out."""
         open_turn.task = asyncio.current_task()
         agent = self.services.agent
-        hands = agent.hands(Circumstances(self.state, open_turn))
-        fired = self._fired(open_turn.row)
+        hands = agent.hands(TurnContext(self.state, open_turn))
+        fired = self._find_fired(open_turn.row)
         run_code = (
             fired.code(agent, open_turn, hands)
             if fired is not None
             else partial(_run_agent, agent, open_turn.brief, hands)
         )
 
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+        async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
             return await run_code(scope, history, past)
 
         try:
@@ -465,10 +465,10 @@ class Session:
         finally:
             self.state.changed.set()
 
-    def _finish(self, open_turn: OpenTurn, result: Result) -> Awaitable[None]:
+    def _finish(self, open_turn: OpenTurn, result: TurnResult) -> Awaitable[None]:
         """Queue the final commit in this very step: a stop that comes now is late."""
-        open_turn.ending = settled(result.messages)
-        open_turn.seen = settled(result.seen)
+        open_turn.ending = settle_messages(result.messages)
+        open_turn.seen = settle_messages(result.seen)
         record = Finished(key="finished", text=result.text, finish=result.finish)
         return open_turn.journal.put(record)
 
@@ -520,7 +520,7 @@ class Session:
         if not record.partial and open_turn.words:
             record = replace(record, partial=open_turn.words)
         open_turn.done += done
-        open_turn.ending = open_turn.stopped_messages()
+        open_turn.ending = open_turn.messages_when_stopped()
         if open_turn.turn is not None:
             open_turn.turn.suspend(Cancelled())
         open_turn.journal.put(record)
@@ -532,10 +532,10 @@ class Session:
 
     def _note_end(self, row: TurnRow) -> None:
         """Tell the feature whose due time began the turn."""
-        if (fired := self._fired(row)) is not None:
+        if (fired := self._find_fired(row)) is not None:
             fired.end(self.context, row)
 
-    def _fired(self, row: TurnRow) -> FiredTurns | None:
+    def _find_fired(self, row: TurnRow) -> FiredTurns | None:
         """How the turn is run, if a due time began it."""
         return self._features.fired if row.firing is not None else None
 
@@ -569,11 +569,11 @@ class Session:
 
 
 async def _run_agent(
-    agent: Agent,
+    agent: TurnMaker,
     brief: Brief,
     hands: Hands,
     scope: Scope,
     history: tuple[Message, ...],
     past: tuple[Message, ...],
-) -> Result:
+) -> TurnResult:
     return await agent.code(scope, brief, hands, history, past)

@@ -57,7 +57,7 @@ class Slots:
             slot.on_given()
 
 
-class Place:
+class TurnSlot:
     """The place of one session: asked for when a turn is to run, left when none is."""
 
     def __init__(self, slots: Slots, on_given: Callable[[], None]) -> None:

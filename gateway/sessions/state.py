@@ -24,9 +24,10 @@ from gateway.ports import Changed
 from gateway.sessions.services import Services
 from gateway.sessions.tenure import Tenure
 from gateway.sessions.turns import OpenTurn
-from gateway.sessions.unsaved import Refused
-from gateway.store.letters import LONGEST_REASON, letter_id
+from gateway.sessions.unsaved import RefusedCommit
+from gateway.store.letters import MAX_REASON, letter_id
 from gateway.store.rows import (
+    AcquiredConversation,
     AuditRow,
     Changes,
     ConversationRow,
@@ -34,16 +35,15 @@ from gateway.store.rows import (
     InboxRow,
     Letter,
     LetterKind,
-    Opened,
     OutboxRow,
     QuestionRow,
     Spans,
     TranscriptRow,
     TurnRow,
-    shown,
+    show_row,
 )
 from gateway.texts import say
-from gateway.views import Notice, Reply, Report, Tone, View
+from gateway.views import Notice, ReplyView, ReportView, Tone, View
 
 log = logging.getLogger("turnkeeper.session")
 
@@ -61,7 +61,7 @@ class ConversationState:
         self,
         services: Services,
         conversation: Conversation,
-        opened: Opened,
+        opened: AcquiredConversation,
         on_undeliverable: Callable[[str], None],
     ) -> None:
         self.services = services
@@ -143,13 +143,13 @@ class ConversationState:
             changes = replace(changes, views=(*changes.views, *more))
         changes = self._take_staged(changes)
         future = self.last_commit = self.services.store.submit(self.lease, changes)
-        future.add_done_callback(partial(self._submitted, changes))
+        future.add_done_callback(partial(self._on_submitted, changes))
         if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
             # not before it stands: who looks then finds it
             future.add_done_callback(lambda stands: self.services.alarm(nearest))
         return future
 
-    def _submitted(
+    def _on_submitted(
         self, changes: Changes, future: "asyncio.Future[None] | asyncio.Future[bool]"
     ) -> None:
         if future.cancelled():
@@ -173,7 +173,7 @@ class ConversationState:
         turn = next((record.turn for record in changes.records), "")
         rows = tuple(changes.done)
         if self.ended is None and (turn or rows):
-            refused = Refused(turn=turn, rows=rows, why=why, again=turn in self.given_up)
+            refused = RefusedCommit(turn=turn, rows=rows, why=why, again=turn in self.given_up)
             self.services.refused[self.conversation.id] = refused
 
     def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
@@ -221,9 +221,9 @@ class ConversationState:
             if done.cancelled() or done.exception() is not None:
                 return
             self.outbox.stands(rows)
-            if self.services.feed.watched(self.conversation.id):
+            if self.services.feed.is_watched(self.conversation.id):
                 for row in rows:
-                    self.services.feed.publish(self.conversation.id, shown(row))
+                    self.services.feed.publish(self.conversation.id, show_row(row))
 
         if rows:
             future.add_done_callback(stands)
@@ -238,7 +238,7 @@ class ConversationState:
             name=key[1],
             position=self.row.position,
             version=0,
-            view=Reply(text="", state="streaming"),
+            view=ReplyView(text="", state="streaming"),
             at=ambient.now(),
             rev=self.row.rev,
         )
@@ -341,7 +341,7 @@ class ConversationState:
         self.services.count(f"views_{cause}")
         if self.ended is not None or isinstance(row.view, Notice):
             return
-        if cause == "refused" and not row.natives and isinstance(row.view, Report):
+        if cause == "refused" and not row.natives and isinstance(row.view, ReportView):
             self._on_undeliverable(row.turn)
         letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
         if cause == "doubt":
@@ -361,7 +361,7 @@ class ConversationState:
             conversation=self.lease.conversation,
             name=name,
             at=ambient.now(),
-            why=why[:LONGEST_REASON],
+            why=why[:MAX_REASON],
             payload=payload,
             turn=turn,
         )
@@ -372,13 +372,13 @@ class ConversationState:
         log.error("row_dead", extra={"conversation": self.conversation.id, "seq": row.seq})
         return self.letter("message", str(row.seq), why, encode_json(row.inbound))
 
-    def limited(self, seconds: float) -> None:
+    def note_limit(self, seconds: float) -> None:
         # a clock that jumps must not make the pause any longer than the platform asked for
         self.row = replace(self.row, quiet_until=ambient.now() + seconds, quiet_for=seconds)
         if self.ended is None:
             self.submit(Changes(row=self.row))
 
-    def settled(self) -> None:
+    def note_delivery(self) -> None:
         self.changed.set()
 
     def release(self, changes: Changes) -> "asyncio.Future[bool]":
@@ -386,5 +386,5 @@ class ConversationState:
         dirty = self.outbox.take_dirty()
         changes = replace(changes, views=(*changes.views, *dirty))
         future = self.services.store.release(self.lease, self.seen, changes)
-        future.add_done_callback(partial(self._submitted, changes))
+        future.add_done_callback(partial(self._on_submitted, changes))
         return future

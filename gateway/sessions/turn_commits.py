@@ -8,20 +8,20 @@ from msgspec.structs import replace
 
 from agent_core.journal import Record, Replied, Steered
 from gateway.errors import Fenced, Unstorable
-from gateway.history.thread import History
+from gateway.history.thread import ConversationHistory
 from gateway.ports import Growing
 from gateway.sessions.question_rows import audit_records, derive_questions
 from gateway.sessions.state import ConversationState
 from gateway.sessions.turns import OpenTurn
 from gateway.sessions.unsaved import Unsaved
-from gateway.spending.tally import counted
+from gateway.spending.tally import count_reply
 from gateway.store.rows import Changes, OutboxRow, RecordRow
 
 
 class TurnCommits:
     """Writes the records of one conversation's turns."""
 
-    def __init__(self, state: ConversationState, history: History) -> None:
+    def __init__(self, state: ConversationState, history: ConversationHistory) -> None:
         self._state = state
         self._history = history
 
@@ -40,7 +40,7 @@ class TurnCommits:
         letters, open_turn.letters = open_turn.letters, ()
         for record in records:
             if isinstance(record, Replied) and record.reply.model:  # a model was asked
-                spent = counted(self._state.row.spent, open_turn.id, record.reply.usage)
+                spent = count_reply(self._state.row.spent, open_turn.id, record.reply.usage)
                 self._state.row = replace(self._state.row, spent=spent)
             if isinstance(record, Steered):
                 done += record.rows
@@ -51,7 +51,7 @@ class TurnCommits:
                 )
         row = open_turn.advance(records)
         if open_turn.closed:
-            self._history.ended(open_turn)
+            self._history.add_turn(open_turn)
         if row is not None:
             self._state.turns[row.id] = row
         if self._state.row.crashes:

@@ -8,24 +8,33 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from agent_core.context.transcript import messages_of, settled
+from agent_core.context.transcript import messages_of, settle_messages
 from agent_core.errors import Suspend
-from agent_core.journal import Answered, Asked, Began, Finished, Journal, Noted, Record, Stopped
+from agent_core.journal import (
+    Answered,
+    Began,
+    Finished,
+    Journal,
+    Noted,
+    QuestionAsked,
+    Record,
+    Stopped,
+)
 from agent_core.messages import Message, Text
-from agent_core.orchestration.brief import Brief, Result
+from agent_core.orchestration.brief import Brief, TurnResult
 from agent_core.scope import Turn
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.store.rows import InboxRow, Letter, TurnRow, TurnStatus
 
 Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
-Outcome: TypeAlias = Result | Suspend | Exception
+Outcome: TypeAlias = TurnResult | Suspend | Exception
 
 
 class OpenTurn:
     """A turn in memory. `done`: inbox rows that its next commit marks as done."""
 
     def __init__(
-        self, row: TurnRow, brief: Brief, fold: Fold, records: Iterable[Record], write: Writer
+        self, row: TurnRow, brief: Brief, fold: ViewFold, records: Iterable[Record], write: Writer
     ) -> None:
         self.row = row
         self.brief = brief
@@ -63,13 +72,13 @@ class OpenTurn:
         record = self.journal.find(INBOUND, Noted)
         return _read_rows(record.value) if record is not None else ()
 
-    def open_questions(self) -> tuple[Asked, ...]:
+    def open_questions(self) -> tuple[QuestionAsked, ...]:
         """Questions asked and not answered, in order."""
         answered = {r.asked for r in self.journal.records if isinstance(r, Answered)}
         return tuple(
             record
             for record in self.journal.records
-            if isinstance(record, Asked) and record.key not in answered
+            if isinstance(record, QuestionAsked) and record.key not in answered
         )
 
     def status_after(self, records: Iterable[Record]) -> TurnStatus:
@@ -93,13 +102,13 @@ class OpenTurn:
         self.stored = True
         return self.row
 
-    def stopped_messages(self) -> tuple[Message, ...]:
+    def messages_when_stopped(self) -> tuple[Message, ...]:
         """What an ended turn adds to the transcript when it has no answer."""
-        facts = (self.brief.asked(), *messages_of(self.journal.records))
+        facts = (self.brief.make_request(), *messages_of(self.journal.records))
         if self.words and facts[-1].role != "assistant":
             said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
             return (*facts, said)
-        return settled(facts)
+        return settle_messages(facts)
 
 
 INBOUND = "inbound"

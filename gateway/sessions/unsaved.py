@@ -50,7 +50,7 @@ class Unsaved(Struct, kw_only=True):
                 self.records.append(record)
 
 
-class Refused(Struct, frozen=True, kw_only=True):
+class RefusedCommit(Struct, frozen=True, kw_only=True):
     """A commit that the store will never take: its `turn`, or the inbox `rows` it was about.
     `again`: it was the commit by which the turn was to end."""
 

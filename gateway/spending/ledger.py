@@ -11,7 +11,7 @@ from msgspec import Struct, json
 
 from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import MILLION, Price, cost
-from agent_core.models.port import Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest
 from agent_core.orchestration.settings import Limits
 from gateway.spending.money import dollars
 from gateway.spending.port import UNIT, Budgets, Expense
@@ -46,8 +46,12 @@ class Ledger:
         """Dollars reserved for calls under way, by turn."""
 
     async def pay(
-        self, payer: Payer, request: Request, price: Price, call: Callable[[], Awaitable[Reply]]
-    ) -> Reply:
+        self,
+        payer: Payer,
+        request: ModelRequest,
+        price: Price,
+        call: Callable[[], Awaitable[ModelReply]],
+    ) -> ModelReply:
         """The answer of `call`; raises BudgetExceeded, and what `call` raises."""
         most = estimate(request, price)
         self._check_turn(payer, most)
@@ -70,7 +74,7 @@ class Ledger:
 
     async def today(self) -> Mapping[str, float]:
         """Dollars of today by account: of `all`."""
-        known = await self._budgets.spent(utc_day(), ("all",))
+        known = await self._budgets.read_spent(utc_day(), ("all",))
         return {name: amount / UNIT for name, amount in known.items()}
 
     def _check_turn(self, payer: Payer, most: float) -> None:
@@ -104,7 +108,7 @@ class Ledger:
         await self._budgets.spend(day, expenses)
 
 
-def estimate(request: Request, price: Price) -> float:
+def estimate(request: ModelRequest, price: Price) -> float:
     """Dollars that the call may cost at most, about."""
     tools = sum(len(json.encode(tool.parameters)) + len(tool.description) for tool in request.tools)
     read = (len(request.system) + tools + len(json.encode(request.messages))) / LETTERS
@@ -112,6 +116,6 @@ def estimate(request: Request, price: Price) -> float:
     return (read * price.input + said * price.output) / MILLION
 
 
-def priced(reply: Reply, price: Price | None) -> float | None:
+def price_reply(reply: ModelReply, price: Price | None) -> float | None:
     """Dollars that the answer cost, None where nobody knows."""
     return cost(reply.usage, price) if price is not None else None

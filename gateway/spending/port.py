@@ -28,5 +28,5 @@ class Budgets(Protocol):
         """Add all of `expenses` on `day` (2026-11-22) in one write, or none: then the first
         account that would pass its limit. No account falls below 0."""
 
-    async def spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
+    async def read_spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
         """What was spent on `day`, of those of `accounts` that are known."""

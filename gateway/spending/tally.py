@@ -46,7 +46,7 @@ def utc_day(days: int = 0) -> str:
     return f"{ambient.utc(ambient.now()) + timedelta(days=days):%Y-%m-%d}"
 
 
-def counted(spent: Spent, turn: str, usage: Usage) -> Spent:
+def count_reply(spent: Spent, turn: str, usage: Usage) -> Spent:
     """`spent` after one more answer in `turn`, now."""
     return Spent(
         turn=turn,

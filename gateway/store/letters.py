@@ -19,7 +19,7 @@ from gateway.store.rows import Letter, LetterKind, OutboxRow, QuestionRow, TurnR
 log = logging.getLogger("turnkeeper.store")
 
 T = TypeVar("T")
-LONGEST_REASON = 300
+MAX_REASON = 300
 
 encode_letter = msgspec.json.Encoder().encode
 _read_letter = msgspec.json.Decoder(Letter).decode
@@ -29,7 +29,7 @@ _read_question = msgspec.json.Decoder(QuestionRow).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def damaged_row(
+def make_damaged_letter(
     kind: LetterKind, conversation: str, name: str, payload: bytes | str, error: Exception
 ) -> Letter:
     """A letter for a row that cannot be read; what is damaged may not even be bytes."""
@@ -43,7 +43,7 @@ def damaged_row(
         conversation=conversation,
         name=name,
         at=ambient.now(),
-        why=f"unreadable: {error}"[:LONGEST_REASON],
+        why=f"unreadable: {error}"[:MAX_REASON],
         payload=payload if isinstance(payload, bytes) else str(payload).encode(errors="replace"),
     )
 
@@ -58,7 +58,7 @@ def read_letter(name: str, conversation: str, body: bytes) -> Letter:
     try:
         return _read_letter(as_bytes(body))
     except (msgspec.MsgspecError, ValueError) as error:
-        damaged = damaged_row("conversation", conversation, name, body, error)
+        damaged = make_damaged_letter("conversation", conversation, name, body, error)
         return replace(damaged, id=name)
 
 
@@ -74,10 +74,10 @@ def read_each(
         try:
             yield read(as_bytes(body))
         except (msgspec.MsgspecError, ValueError, TypeError) as error:
-            damaged.append(damaged_row(kind, conversation, name, body, error))
+            damaged.append(make_damaged_letter(kind, conversation, name, body, error))
 
 
-def revived_view(payload: bytes) -> OutboxRow | None:
+def revive_view(payload: bytes) -> OutboxRow | None:
     """A view to be tried again from the beginning; None if its payload cannot be read."""
     try:
         row = _read_view(payload)
@@ -88,7 +88,7 @@ def revived_view(payload: bytes) -> OutboxRow | None:
     )
 
 
-def revived_turn(payload: bytes) -> TurnRow | None:
+def revive_turn(payload: bytes) -> TurnRow | None:
     """A turn that is to run again; None if its payload cannot be read."""
     try:
         return replace(_read_turn(payload), status="running", resumes=0)
@@ -174,13 +174,13 @@ def resubmit_letter(c: sqlite3.Connection, name: str, now: float) -> str | None:
             )
             c.execute("UPDATE conversations SET last = ? WHERE id = ?", (done.lastrowid, where))
         case "turn":
-            turned = revived_turn(letter.payload)
+            turned = revive_turn(letter.payload)
             body = letter.payload if turned is None else _encode(turned)
             sql = "UPDATE turns SET status = 'running', ended = NULL, body = ? WHERE id = ?"
             c.execute(sql, (body, letter.name))
         case "view":
             turn, _, view = letter.name.partition(" ")
-            row = revived_view(letter.payload)
+            row = revive_view(letter.payload)
             body = letter.payload if row is None else _encode(row)
             sql = "UPDATE outbox SET unsent = 1, body = ? WHERE turn = ? AND name = ?"
             c.execute(sql, (body, turn, view))

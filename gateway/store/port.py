@@ -12,16 +12,16 @@ from typing import Protocol
 
 from agent_core.journal import Record
 from gateway.messages import Inbound
-from gateway.ports import Scope, Shown, Summary
+from gateway.ports import ListScope, Shown, Summary
 from gateway.spending.port import Budgets
 from gateway.store.rows import (
-    Accepted,
+    AcceptedRow,
+    AcquiredConversation,
     AuditRow,
     Changes,
     InboxRow,
     Lease,
     Letter,
-    Opened,
     OutboxRow,
     QuestionRow,
     Spans,
@@ -34,7 +34,7 @@ from gateway.store.rows import (
 class Inbox(Protocol):
     """Inbound values: stored and deduplicated before a platform gets its acknowledgement."""
 
-    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
+    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[AcceptedRow, ...]:
         """Keep `inbounds` in one commit, in order; known ones (24 h, by event and by message)
         are marked not fresh and change nothing."""
 
@@ -63,13 +63,15 @@ class Leases(Protocol):
     """Who may write a conversation. Leases run out by the store's own clock, never by their
     holders' clocks."""
 
-    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+    async def acquire(
+        self, conversation: str, owner: str, ttl: float
+    ) -> AcquiredConversation | None:
         """Take the conversation for `ttl` seconds with a new token, and what its holder needs.
         None while another owner holds it. An owner takes back its own lease."""
 
     async def take_in(
         self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
-    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+    ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
         """As `accept`, and where a store can do both in one commit, as `acquire` for those of the
         conversations `free` that got something new. `free`: `owner` has no session for them."""
 
@@ -94,7 +96,7 @@ class Leases(Protocol):
 
 
 class Reads(Protocol):
-    """What is read besides a new lease's `Opened`."""
+    """What is read besides a new lease's `AcquiredConversation`."""
 
     async def records(self, turn: str) -> tuple[Record, ...]:
         """A turn's journal in commit order."""
@@ -115,9 +117,9 @@ class Reads(Protocol):
     async def summary(self, conversation: str) -> Summary | None:
         """One conversation as lists show it, None if nobody began it."""
 
-    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+    async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         """The conversations of a list, newest first; with `words` those of the newest
-        MOST_SEARCHED that hold them (gateway.store.search)."""
+        MAX_SEARCHED that hold them (gateway.store.search)."""
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         """The newest lines of the audit."""
@@ -137,7 +139,7 @@ class Archive(Protocol):
     async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
         """The transcript's last rows, in order."""
 
-    async def holding(
+    async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
     ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
         """The last `limit` transcript rows of those of the conversations in which each of the

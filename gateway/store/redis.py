@@ -24,7 +24,7 @@ from gateway.messages import Inbound, dedupe_keys, read_conversation
 from gateway.retention.periods import CREATED
 from gateway.spending.port import Expense
 from gateway.store import budgets
-from gateway.store.letters import due_of, revived_turn, revived_view
+from gateway.store.letters import due_of, revive_turn, revive_view
 from gateway.store.opening.redis_check import check_server
 from gateway.store.opening.redis_upgrade import upgrade
 from gateway.store.redis_lease import (
@@ -45,7 +45,7 @@ from gateway.store.redis_lists import (
     list_commands,
 )
 from gateway.store.redis_presence import Presence
-from gateway.store.redis_reads import Reading, index_letter, opened
+from gateway.store.redis_reads import RedisReads, index_letter, read_opened
 from gateway.store.redis_scripts import (
     ACCEPT,
     ACQUIRE,
@@ -60,15 +60,15 @@ from gateway.store.redis_scripts import (
     SPEND,
     run,
 )
-from gateway.store.redis_wire import MAX_SECONDS, PATIENCE, Command, Reply, Wire, connect, load
+from gateway.store.redis_wire import MAX_SECONDS, PATIENCE, Command, RedisWire, Reply, connect, load
 from gateway.store.rows import (
     JOBS,
-    Accepted,
+    AcceptedRow,
+    AcquiredConversation,
     Changes,
     ConversationRow,
     Lease,
     Letter,
-    Opened,
 )
 
 log = logging.getLogger("turnkeeper.store")
@@ -83,19 +83,19 @@ _encode = msgspec.json.Encoder().encode
 
 
 _REVIVE: dict[str, Callable[[bytes], object]] = {
-    "view": revived_view,
-    "turn": revived_turn,
+    "view": revive_view,
+    "turn": revive_turn,
     "question": lambda payload: None,
 }
 
 
-class RedisStore(Reading):
+class RedisStore(RedisReads):
     """All store ports over one Redis. Open it with `await RedisStore.open(url)`."""
 
     def __init__(self, url: str, journals: float | None = JOURNALS) -> None:
         self._url = url
         self._journals = None if journals is None else int(journals)
-        self._wires: list[Wire] = []
+        self._wires: list[RedisWire] = []
         super().__init__(self._wire(), self._wire())
         self._renewals = self._wire()
         self._held: dict[str, Held] = {}
@@ -130,9 +130,9 @@ class RedisStore(Reading):
             raise
         return store
 
-    def _wire(self) -> Wire:
+    def _wire(self) -> RedisWire:
         """A connection of its own: what one waits for holds up no other."""
-        wire = Wire(connect(self._url), self._leave)
+        wire = RedisWire(connect(self._url), self._leave)
         self._wires.append(wire)
         return wire
 
@@ -178,11 +178,11 @@ class RedisStore(Reading):
 
     async def take_in(
         self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
-    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+    ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
         """The lease is taken apart: it lives in another script of the same slot."""
         return await self.accept(inbounds), ()
 
-    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
+    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[AcceptedRow, ...]:
         try:
             rows = [(*dedupe_keys(inbound), _encode(inbound)) for inbound in inbounds]
             places = [inbound.conversation.id for inbound in inbounds]
@@ -215,7 +215,7 @@ class RedisStore(Reading):
                             seqs[n] = int(seq)
                     case [b"again", int(last)]:
                         highest = max(highest, last)
-        return tuple(Accepted(seq=seq, fresh=seq > 0) for seq in seqs)
+        return tuple(AcceptedRow(seq=seq, fresh=seq > 0) for seq in seqs)
 
     async def _prepare(
         self, conversations: Sequence[str], count: int, above: int
@@ -288,7 +288,9 @@ class RedisStore(Reading):
 
     # ---- leases and commits --------------------------------------------------------------
 
-    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+    async def acquire(
+        self, conversation: str, owner: str, ttl: float
+    ) -> AcquiredConversation | None:
         began, now, nonce = ambient.monotonic(), ambient.now(), ambient.new_id()
         before: tuple[Command, ...] = ()
         epoch = ""
@@ -307,7 +309,7 @@ class RedisStore(Reading):
                     self._held[conversation] = Held(lease=lease, journals=self._journals)
                     *bodies, audit = cast("list[list[bytes]]", rows)
                     self._flush(conversation, audit)
-                    found = opened(lease, cast("list[bytes]", head), bodies, began)
+                    found = read_opened(lease, cast("list[bytes]", head), bodies, began)
                     if found.row.is_counted or token == 1:
                         return found
                     return replace(found, row=await self._recount(conversation, found.row))
@@ -380,7 +382,7 @@ class RedisStore(Reading):
 
         held.releasing = held.releasing or seen is not None
 
-        def done(outcome: str, error: Exception | None) -> None:
+        def on_done(outcome: str, error: Exception | None) -> None:
             held.releasing = held.releasing and seen is None
             if outcome == "released" or isinstance(error, Fenced):
                 self._drop(held)
@@ -390,7 +392,7 @@ class RedisStore(Reading):
                 self._writes.tell(*commit.after)
             resolve(future, outcome, error)
 
-        commit = Commit(held, changes, seen, done)
+        commit = Commit(held, changes, seen, on_done)
         self._writes.put(commit)
         return future
 
@@ -450,13 +452,13 @@ class RedisStore(Reading):
     async def spend(self, day: str, expenses: Sequence[Expense]) -> str | None:
         await self._carry(day)
         parts = (part for one in expenses for part in (one.account, one.amount, one.limit))
-        script = run(SPEND, spent_key(day), ambient.new_id(), SPENT_KEPT, *parts)
+        script = run(SPEND, budget_key(day), ambient.new_id(), SPENT_KEPT, *parts)
         (place,) = cast("list[int]", await self._writes.call(script))
         return expenses[place - 1].account if place else None
 
-    async def spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
+    async def read_spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
         await self._carry(day)
-        (found,) = await self._writes.call(("HMGET", spent_key(day), *accounts))
+        (found,) = await self._writes.call(("HMGET", budget_key(day), *accounts))
         amounts = zip(accounts, cast("list[bytes | None]", found), strict=True)
         return {name: int(amount) for name, amount in amounts if amount is not None}
 
@@ -466,7 +468,7 @@ class RedisStore(Reading):
             return
         old = budgets.read_document(await self.get(budgets.document_key(day)))
         parts = (part for pair in old.items() for part in pair)
-        await self._writes.call(run(CARRY, spent_key(day), SPENT_KEPT, *parts))
+        await self._writes.call(run(CARRY, budget_key(day), SPENT_KEPT, *parts))
         self._carried = day
 
     async def sweep(self, now: float, journals: float | None = JOURNALS) -> int:
@@ -474,7 +476,7 @@ class RedisStore(Reading):
         return 0
 
 
-def spent_key(day: str) -> str:
+def budget_key(day: str) -> str:
     """What was spent on a day, by account."""
     return f"tk:{{spent}}:{day}"
 

@@ -138,7 +138,7 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
     for letter in changes.letters:
         yield "l", letter.id, letter.kind, letter.name, _encode(letter), stays
     for view in changes.views:
-        yield "v", view.turn, view.name, view.rev, view.position, _unsent(view), _encode(view)
+        yield "v", view.turn, view.name, view.rev, view.position, _is_unsent(view), _encode(view)
     for question in changes.questions:
         yield "q", question.id, question.status, _encode(question)
     for entry in changes.transcript:
@@ -149,7 +149,7 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
         yield "a", name, f"{at!r} ".encode() + body
 
 
-def _unsent(view: OutboxRow) -> int:
+def _is_unsent(view: OutboxRow) -> int:
     return int(view.version > view.sent or view.sending >= 0)
 
 

@@ -12,7 +12,7 @@ from gateway.messages import Conversation, Inbound, read_conversation, sender_of
 from gateway.ports import account_scope, channel_scope, person_scope
 from gateway.store.redis_lease import key
 from gateway.store.redis_scripts import LAST, run
-from gateway.store.redis_wire import Command, Wire
+from gateway.store.redis_wire import Command, RedisWire
 
 KNOWN, DIRECTORY = "tk:conversations", "tk:{directory}"
 FILLED = "tk:lists:filled"
@@ -47,7 +47,7 @@ def list_commands(where: Conversation, person: str, at: float) -> Iterator[Comma
         yield "ZADD", list_key(scope.key), "GT", at, where.id
 
 
-async def find_persons(wire: Wire, inbounds: Sequence[Inbound]) -> Mapping[str, str]:
+async def find_persons(wire: RedisWire, inbounds: Sequence[Inbound]) -> Mapping[str, str]:
     """Whose each private conversation is: of who writes there, else as it is stored."""
     found = {inbound.conversation.id: "" for inbound in inbounds}
     for inbound in inbounds:
@@ -63,7 +63,7 @@ async def find_persons(wire: Wire, inbounds: Sequence[Inbound]) -> Mapping[str, 
     return found
 
 
-async def fill(wire: Wire) -> None:
+async def fill(wire: RedisWire) -> None:
     """Make the lists of a store that has none yet, in pieces; again from the start if cut off."""
     (done,) = await wire.call(("GET", FILLED))
     if done is not None:
@@ -86,7 +86,7 @@ async def fill(wire: Wire) -> None:
     await wire.call(("SET", FILLED, 1))
 
 
-async def _find_stored(wire: Wire, names: Sequence[str]) -> list[str]:
+async def _find_stored(wire: RedisWire, names: Sequence[str]) -> list[str]:
     """Whose the conversations are, "" where nothing there tells."""
     spoken = (run(LAST, key(name), ":n", ":transcript", 0, 19) for name in names)
     begun = (("HRANDFIELD", f"{key(name)}:turns", 5, "WITHVALUES") for name in names)
@@ -112,7 +112,7 @@ def _find_person(spoken: list[bytes], begun: list[bytes], waiting: list[bytes]) 
     return ""
 
 
-async def _fill_names(wire: Wire) -> None:
+async def _fill_names(wire: RedisWire) -> None:
     cursor = b"0"
     while True:
         (reply,) = await wire.call(("HSCAN", DIRECTORY, cursor, "COUNT", PIECE))

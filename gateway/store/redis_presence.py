@@ -10,7 +10,7 @@ from typing import cast
 from agent_core import ambient
 from gateway.errors import StoreFailed
 from gateway.store.redis_scripts import KEEP, run
-from gateway.store.redis_wire import Wire
+from gateway.store.redis_wire import RedisWire
 
 log = logging.getLogger("turnkeeper.store")
 
@@ -23,7 +23,7 @@ EVERY = 0.8
 class Presence:
     """The claim of this process on `name`."""
 
-    def __init__(self, wire: Wire, name: str) -> None:
+    def __init__(self, wire: RedisWire, name: str) -> None:
         self._wire = wire
         self._key = f"tk:replica:{name}"
         self._nonce = ambient.secret_id()

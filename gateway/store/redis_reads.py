@@ -1,4 +1,4 @@
-"""What is read from Redis besides a new lease's `Opened`, on a connection of its own: a long
+"""What is read from Redis besides a new lease's `AcquiredConversation`, on a connection of its own: a long
 journal never stands before a commit. Indexes name more than there is; what they name is checked.
 """
 
@@ -11,35 +11,35 @@ import msgspec
 from agent_core import ambient
 from agent_core.journal import Record
 from gateway.messages import Inbound
-from gateway.ports import Scope, Shown, Summary
+from gateway.ports import ListScope, Shown, Summary
 from gateway.store import search
 from gateway.store.letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_lists import DIRECTORY, list_key
 from gateway.store.redis_scripts import LAST, MOVE, RANGE, run
-from gateway.store.redis_wire import Command, Wire
+from gateway.store.redis_wire import Command, RedisWire
 from gateway.store.rows import (
+    AcquiredConversation,
     AuditRow,
     ConversationRow,
     InboxRow,
     Lease,
     Letter,
     LetterKind,
-    Opened,
     OutboxRow,
     QuestionRow,
     Spans,
     Thread,
     TranscriptRow,
     TurnRow,
-    shown,
+    show_row,
 )
 
 T = TypeVar("T")
 DAY = 86_400.0
 CHUNK = 100
-MOST_STALE = 10_000
+MAX_STALE = 10_000
 """Names of dead letters that are looked at, of which some may be of none any more."""
 
 VIEWS, ENTRIES = (":pos", ":views"), (":n", ":transcript")
@@ -47,7 +47,7 @@ FIRST = 32
 """Bodies that are read of each conversation before it is known to be long."""
 TOGETHER = 8
 """Pieces of a long conversation that are asked for in one round trip."""
-MOST_VIEWS = 100_000
+MAX_VIEWS = 100_000
 """Views of a conversation that a search looks through."""
 
 _inbound = msgspec.json.Decoder(Inbound).decode
@@ -59,10 +59,10 @@ _entry = msgspec.json.Decoder(TranscriptRow).decode
 _audit = msgspec.json.Decoder(AuditRow).decode
 
 
-class Reading:
+class RedisReads:
     """Reads, questions and the directory's reads."""
 
-    def __init__(self, reads: Wire, writes: Wire) -> None:
+    def __init__(self, reads: RedisWire, writes: RedisWire) -> None:
         self._reads = reads
         self._writes = writes
 
@@ -72,7 +72,7 @@ class Reading:
 
     async def letters(self, limit: int) -> tuple[Letter, ...]:
         found: list[Letter] = []
-        for start in range(0, MOST_STALE, CHUNK):
+        for start in range(0, MAX_STALE, CHUNK):
             names = await self._list("ZRANGE", DEAD, start, start + CHUNK - 1, "REV")
             if not names or len(found) >= limit:
                 break
@@ -166,12 +166,12 @@ class Reading:
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
         wanted = (f"({after}", "+inf", limit)
         found = await self._range(conversation, (":rev", ":views"), wanted)
-        return tuple(map(shown, readable("view", _view, ([body] for _, body in found))))
+        return tuple(map(show_row, readable("view", _view, ([body] for _, body in found))))
 
     async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
         script = run(LAST, key(conversation), *VIEWS, 0, limit - 1)
         bodies = await self._list(*cast("tuple[str]", script))
-        return tuple(map(shown, readable("view", _view, ([body] for body in reversed(bodies)))))
+        return tuple(map(show_row, readable("view", _view, ([body] for body in reversed(bodies)))))
 
     async def summary(self, conversation: str) -> Summary | None:
         found = await self._summaries((conversation,))
@@ -184,22 +184,24 @@ class Reading:
         rows = zip(names, replies, replies[len(names) :], strict=False)
         return [_summary(name, row, live) for name, row, live in rows if row[0]]
 
-    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
-        wanted = search.wanted(words)
-        most = search.MOST_SEARCHED if wanted else limit
+    async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        wanted = search.parse_words(words)
+        most = search.MAX_SEARCHED if wanted else limit
         listed = await self._list("ZRANGE", list_key(scope.key), 0, most - 1, "REV")
         names = [name.decode() for name in listed]
         found: list[Summary] = []
         for start in range(0, len(names), CHUNK):
             some = await self._summaries(names[start : start + CHUNK])
-            found += await self._holding(some, wanted) if wanted else some
+            found += await self._filter_holding(some, wanted) if wanted else some
             if len(found) >= limit:
                 break
         return tuple(sorted(found[:limit], key=lambda one: -one.at))
 
-    async def _holding(self, some: Sequence[Summary], words: frozenset[str]) -> list[Summary]:
+    async def _filter_holding(
+        self, some: Sequence[Summary], words: frozenset[str]
+    ) -> list[Summary]:
         """Those of `some` that hold the words."""
-        rows = await self._newest_bodies([one.conversation for one in some], VIEWS, MOST_VIEWS)
+        rows = await self._newest_bodies([one.conversation for one in some], VIEWS, MAX_VIEWS)
 
         def look() -> list[Summary]:
             return [
@@ -210,7 +212,7 @@ class Reading:
 
         return await asyncio.to_thread(look)
 
-    async def holding(
+    async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
     ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
         found: list[tuple[str, tuple[TranscriptRow, ...]]] = []
@@ -292,7 +294,7 @@ class Reading:
             start += CHUNK
             scored = ((m.decode(), float(at)) for m, at in pairs(flat))
             entries = [(member, at) for member, at in scored if (at, member) > after]
-            named = await self._named([member for member, _ in entries])
+            named = await self._load_named([member for member, _ in entries])
             for (member, at), row in zip(entries, named, strict=True):
                 if isinstance(row, Letter):  # or it would be due for ever
                     wrong += self._aside(row)
@@ -312,7 +314,7 @@ class Reading:
     def _aside(self, letter: Letter) -> list[Command]:
         return [*index_letter(letter), ("SREM", f"{key(letter.conversation)}:open", letter.name)]
 
-    async def _named(self, entries: Sequence[str]) -> list[QuestionRow | Letter | None]:
+    async def _load_named(self, entries: Sequence[str]) -> list[QuestionRow | Letter | None]:
         places = [tuple(member.split(" ", 1)) for member in entries]
         asked = (("HGET", f"{key(where)}:questions", name) for where, name in places)
         bodies = cast("list[bytes | None]", await self._reads.call(*asked))
@@ -371,9 +373,9 @@ def _old_letter(conversation: str, seq: str, body: bytes) -> Letter:
     )
 
 
-def opened(
+def read_opened(
     lease: Lease, head: Sequence[bytes], found: Sequence[list[bytes]], began: float
-) -> Opened:
+) -> AcquiredConversation:
     """What ACQUIRE answers, as a value."""
     last, crashed, body = head
     where = lease.conversation
@@ -387,7 +389,7 @@ def opened(
         return list(read_each(named, decode, kind, where, damaged))
 
     row = read("conversation", [(b"", body)] if body else [], _row)
-    return Opened(
+    return AcquiredConversation(
         lease=lease,
         row=row[0] if row else ConversationRow(),
         last=int(last),
@@ -407,7 +409,7 @@ def pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
 
 
 def _read_shown(body: bytes) -> str:
-    return "".join(search.shown_text(row.view) for row in readable("view", _view, [[body]]))
+    return "".join(search.visible_text(row.view) for row in readable("view", _view, [[body]]))
 
 
 def _hold_each(

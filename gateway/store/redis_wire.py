@@ -25,7 +25,7 @@ log = logging.getLogger("turnkeeper.store")
 
 Command: TypeAlias = "tuple[str | bytes | int | float, ...]"
 Reply: TypeAlias = object
-MOST_AT_ONCE = 256
+MAX_AT_ONCE = 256
 PATIENCE = 2.0
 """Seconds that a server gets for a connection, and for each reply."""
 MAX_SECONDS = 5.0
@@ -48,7 +48,7 @@ def connect(url: str, *, listening: bool = False) -> Redis:
     )
 
 
-class Request(Protocol):
+class RedisRequest(Protocol):
     """What a wire carries. Every command must be harmless when sent twice: a lost reply means
     that it is sent again."""
 
@@ -88,7 +88,7 @@ class _Call:
             self._future.set_exception(error)
 
 
-class Wire:
+class RedisWire:
     """Sends requests in order over one connection, many in one round trip. `moved` is called when
     the server says that it is no master. `failed`: why nothing is sent any more, "" while all is
     well."""
@@ -97,14 +97,14 @@ class Wire:
         self._client = client
         self._moved = moved
         self._leaving = False
-        self._queue: deque[Request] = deque()
+        self._queue: deque[RedisRequest] = deque()
         self._wake = asyncio.Event()
         self._closing = False
         self.trips = 0
         self.failed = ""
         self._task = asyncio.create_task(self._run(), name="redis-wire")  # noqa: TID251  # lives until close
 
-    def put(self, request: Request) -> None:
+    def put(self, request: RedisRequest) -> None:
         """Queue `request` in this very step."""
         if self._closing or self.failed:
             request.fail(StoreFailed(self.failed or "the store is closed"))
@@ -147,11 +147,11 @@ class Wire:
             await self._wake.wait()
             self._wake.clear()
             while self._queue:
-                count = min(MOST_AT_ONCE, len(self._queue))
+                count = min(MAX_AT_ONCE, len(self._queue))
                 await self._trip([self._queue.popleft() for _ in range(count)])
 
-    async def _trip(self, requests: Sequence[Request]) -> None:
-        ready: list[tuple[Request, Sequence[Command]]] = []
+    async def _trip(self, requests: Sequence[RedisRequest]) -> None:
+        ready: list[tuple[RedisRequest, Sequence[Command]]] = []
         for request in requests:
             try:
                 ready.append((request, [tuple(map(_plain, one)) for one in request.commands()]))

@@ -32,7 +32,7 @@ class Lease(Struct, frozen=True, kw_only=True):
     nonce: str = ""
 
 
-class Accepted(Struct, frozen=True, kw_only=True):
+class AcceptedRow(Struct, frozen=True, kw_only=True):
     """What became of an inbound value: its place in the inbox, or that it was known already."""
 
     seq: int
@@ -224,7 +224,7 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     workspace: str = ""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class HistoryPart(Struct, frozen=True, kw_only=True):
     """A part of a conversation that may be resumed: what was seen of it at its end."""
 
     conversation: str
@@ -254,7 +254,7 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     """A known person has addressed the agent in this thread."""
     settings: ConversationSettings = ConversationSettings()
     spent: Spent = Spent()
-    found: tuple[Place, ...] = ()
+    found: tuple[HistoryPart, ...] = ()
     """What the last /resume found here, in the order it was listed."""
 
     @property
@@ -286,7 +286,7 @@ class Letter(Struct, frozen=True, kw_only=True):
     turn: str = ""
 
 
-class Opened(Struct, frozen=True, kw_only=True):
+class AcquiredConversation(Struct, frozen=True, kw_only=True):
     """What a new lease holder needs: all of it small, nothing that grows with history."""
 
     lease: Lease
@@ -330,7 +330,7 @@ class Changes(Struct, frozen=True, kw_only=True):
     audit: tuple[AuditRow, ...] = ()
 
 
-def shown(row: OutboxRow) -> Shown:
+def show_row(row: OutboxRow) -> Shown:
     """The row's view as people see it."""
     return Shown(
         rev=row.rev, turn=row.turn, name=row.name, position=row.position, at=row.at, view=row.view

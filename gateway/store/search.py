@@ -13,23 +13,23 @@ from gateway.views import (
     Media,
     Notice,
     PlanView,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     View,
 )
 
-MOST_SEARCHED = 500
+MAX_SEARCHED = 500
 """How many of a person's newest conversations are looked through."""
-MOST_WORDS = 8
+MAX_WORDS = 8
 PIECE = 256
 """Rows that are looked at together."""
 ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f]')
 
 
-def wanted(words: str) -> frozenset[str]:
+def parse_words(words: str) -> frozenset[str]:
     """What to look for."""
-    return frozenset(words.casefold().split()[:MOST_WORDS])
+    return frozenset(words.casefold().split()[:MAX_WORDS])
 
 
 def holds(
@@ -74,14 +74,14 @@ def _plain(word: str) -> list[str]:
     return ESCAPED.split(word)
 
 
-def shown_text(view: View) -> str:
+def visible_text(view: View) -> str:
     """All words of a view that people read."""
     match view:
-        case Reply() | Notice() | Said():
+        case ReplyView() | Notice() | SaidView():
             return view.text
         case ChoiceCard() | FormCard():
             return f"{view.text} {view.outcome}"
-        case Report():
+        case ReportView():
             return f"{view.title} {view.text}"
         case Activity():
             lines = (f"{line.tool} {line.summary} {line.output}" for line in view.lines)

@@ -14,7 +14,7 @@ from agent_core import ambient
 from agent_core.journal import Record
 from gateway.errors import StoreFailed, Unstorable
 from gateway.messages import Inbound
-from gateway.ports import Scope, Shown, Summary
+from gateway.ports import ListScope, Shown, Summary
 from gateway.retention.periods import CREATED
 from gateway.spending.port import Expense
 from gateway.store import budgets, search, sqlite_lists, statements
@@ -29,20 +29,20 @@ from gateway.store.letters import (
 from gateway.store.opening.sqlite_upgrade import read_layout, upgrade
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.rows import (
-    Accepted,
+    AcceptedRow,
+    AcquiredConversation,
     AuditRow,
     Changes,
     InboxRow,
     Lease,
     Letter,
-    Opened,
     OutboxRow,
     QuestionRow,
     Spans,
     Thread,
     TranscriptRow,
     TurnRow,
-    shown,
+    show_row,
 )
 from gateway.store.sqlite_sweep import JOURNALS, Sweep
 from gateway.store.writer import Writer
@@ -53,9 +53,9 @@ T = TypeVar("T")
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 
-NEAR = 1_000
+CACHE_SIZE = 1_000
 """Documents of the directory that are kept at hand, those that are not there among them."""
-AT_HAND = ("memory:", "identity:")
+CACHED_PREFIXES = ("memory:", "identity:")
 """How the names of those begin: what each turn asks for, and only this process writes."""
 SWEPT = 20
 """Pieces of a sweep, one after the other: other writes go in between."""
@@ -94,7 +94,7 @@ class SqliteStore:
     async def open(cls, path: Path) -> "SqliteStore":
         """The store in the file `path`, made if missing; StoreFailed if it cannot be."""
         store = cls(path)
-        await store._writer.started()
+        await store._writer.wait_started()
         return store
 
     async def close(self) -> None:
@@ -118,7 +118,7 @@ class SqliteStore:
         """Why nothing can be written any more, "" while all is well."""
         return self._writer.failed
 
-    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[Accepted, ...]:
+    async def accept(self, inbounds: Sequence[Inbound]) -> tuple[AcceptedRow, ...]:
         now = ambient.now()
         return await self._writer.submit(
             lambda c: tuple(statements.accept(c, inbound, now) for inbound in inbounds)
@@ -151,15 +151,19 @@ class SqliteStore:
 
     # ---- leases and commits --------------------------------------------------------------
 
-    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+    async def acquire(
+        self, conversation: str, owner: str, ttl: float
+    ) -> AcquiredConversation | None:
         began, now = ambient.monotonic(), ambient.now()
 
-        def work(c: sqlite3.Connection) -> Opened | None:
+        def work(c: sqlite3.Connection) -> AcquiredConversation | None:
             return self._take(c, statements.Wanted(conversation, owner, ttl, began, now))
 
         return await self._writer.submit(work)
 
-    def _take(self, c: sqlite3.Connection, wanted: statements.Wanted) -> Opened | None:
+    def _take(
+        self, c: sqlite3.Connection, wanted: statements.Wanted
+    ) -> AcquiredConversation | None:
         """Take the lease if it is free."""
         conversation, began = wanted.conversation, wanted.began
         opened = statements.acquire(c, wanted, lambda token: self.is_live(conversation, token))
@@ -169,7 +173,9 @@ class SqliteStore:
             self._broken.discard((conversation, opened.lease.token))  # after a removal: given anew
         return opened
 
-    def _take_apart(self, c: sqlite3.Connection, wanted: statements.Wanted) -> Opened | None:
+    def _take_apart(
+        self, c: sqlite3.Connection, wanted: statements.Wanted
+    ) -> AcquiredConversation | None:
         """As `_take`; what goes wrong with one conversation takes no accepted message along."""
         c.execute("SAVEPOINT take")
         try:
@@ -195,10 +201,12 @@ class SqliteStore:
 
     async def take_in(
         self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
-    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+    ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
         began, now = ambient.monotonic(), ambient.now()
 
-        def work(c: sqlite3.Connection) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+        def work(
+            c: sqlite3.Connection,
+        ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
             accepted = tuple(statements.accept(c, inbound, now) for inbound in inbounds)
             fresh = (i.conversation.id for i, a in zip(inbounds, accepted, strict=True) if a.fresh)
             taken = [
@@ -338,7 +346,7 @@ class SqliteStore:
             )[::-1]
         )
 
-    async def holding(
+    async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
     ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
         return await self._search(
@@ -350,7 +358,7 @@ class SqliteStore:
         return await self._read(
             lambda c: tuple(
                 map(
-                    shown,
+                    show_row,
                     readable("view", statements.read_view, c.execute(statements.CHANGED, wanted)),
                 )
             )
@@ -361,7 +369,7 @@ class SqliteStore:
         return await self._read(
             lambda c: tuple(
                 map(
-                    shown,
+                    show_row,
                     readable("view", statements.read_view, c.execute(statements.LATEST, wanted)),
                 )
             )[::-1]
@@ -370,8 +378,8 @@ class SqliteStore:
     async def summary(self, conversation: str) -> Summary | None:
         return await self._read(lambda c: sqlite_lists.read_summary(c, conversation))
 
-    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
-        wanted = search.wanted(words)
+    async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
+        wanted = search.parse_words(words)
         look = self._search if wanted else self._read
         return await look(lambda c: sqlite_lists.read_recent(c, scope, limit, wanted))
 
@@ -426,8 +434,8 @@ class SqliteStore:
         puts = self._puts
         found = await self._read(work)
         # with a write in between, it may be older than that
-        if key.startswith(AT_HAND) and puts == self._puts:
-            while len(self._near) >= NEAR:
+        if key.startswith(CACHED_PREFIXES) and puts == self._puts:
+            while len(self._near) >= CACHE_SIZE:
                 del self._near[next(iter(self._near))]
             self._near[key] = found
         return found
@@ -450,7 +458,7 @@ class SqliteStore:
     async def spend(self, day: str, expenses: Sequence[Expense]) -> str | None:
         return await self._writer.submit(lambda c: budgets.spend(c, day, expenses))
 
-    async def spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
+    async def read_spent(self, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
         return await self._read(lambda c: budgets.read(c, day, accounts))
 
     async def sweep(self, now: float, journals: float | None = JOURNALS) -> int:
@@ -505,11 +513,9 @@ class SqliteStore:
         return connection
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._reader, self._reading_do, work
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._reader, self._run_read, work)
 
-    def _reading_do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run_read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             if self._reading is None:
                 self._reading = _open_to_read(self._path)
@@ -521,10 +527,10 @@ class SqliteStore:
 
     async def _search(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(
-            self._searcher, self._searching_do, work
+            self._searcher, self._run_search, work
         )
 
-    def _searching_do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run_search(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             if self._searching is None:
                 self._searching = _open_to_read(self._path)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.messages import Conversation, Inbound, sender_of
-from gateway.ports import Scope, Summary, account_scope, channel_scope, person_scope
+from gateway.ports import ListScope, Summary, account_scope, channel_scope, person_scope
 from gateway.store import search
 from gateway.store.reading import readable
 from gateway.store.rows import OutboxRow, TranscriptRow
@@ -44,7 +44,7 @@ _title = msgspec.json.Decoder(_Titled).decode
 def name_lists(where: Conversation, person: str) -> tuple[str, ...]:
     """The lists in which a conversation stands; `person`: whose it is if it is private."""
     if not where.private:
-        own: Scope | None = channel_scope(where)
+        own: ListScope | None = channel_scope(where)
     else:
         own = person_scope(person) if person else None
     return tuple(scope.key for scope in (account_scope(where), own) if scope is not None)
@@ -88,13 +88,13 @@ def read_summary(c: sqlite3.Connection, conversation: str) -> Summary | None:
 
 
 def read_recent(
-    c: sqlite3.Connection, scope: Scope, limit: int, words: frozenset[str]
+    c: sqlite3.Connection, scope: ListScope, limit: int, words: frozenset[str]
 ) -> tuple[Summary, ...]:
     """A list, the newest first; with folded `words` only those that hold them."""
     if not words:
         return tuple(_summary(*row) for row in c.execute(_RECENT, (scope.key, limit)))
     found: list[Summary] = []
-    for row in c.execute(_RECENT, (scope.key, search.MOST_SEARCHED)).fetchall():
+    for row in c.execute(_RECENT, (scope.key, search.MAX_SEARCHED)).fetchall():
         one = _summary(*row)
         bodies = _in_pieces(c, "SELECT body FROM outbox WHERE conversation = ?", one.conversation)
         if search.holds(words, one.title, bodies, _read_shown):
@@ -105,7 +105,7 @@ def read_recent(
 
 
 def _read_shown(body: bytes) -> str:
-    return "".join(search.shown_text(row.view) for row in readable("view", _view, [[body]]))
+    return "".join(search.visible_text(row.view) for row in readable("view", _view, [[body]]))
 
 
 def read_holding(

@@ -14,7 +14,8 @@ from gateway.store import sqlite_lists
 from gateway.store.letters import read_each, write_letter
 from gateway.store.reading import readable
 from gateway.store.rows import (
-    Accepted,
+    AcceptedRow,
+    AcquiredConversation,
     AuditRow,
     Changes,
     ConversationRow,
@@ -22,7 +23,6 @@ from gateway.store.rows import (
     Lease,
     Letter,
     LetterKind,
-    Opened,
     OutboxRow,
     QuestionRow,
     Spans,
@@ -69,7 +69,7 @@ CHANGED = "SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY r
 LATEST = "SELECT body FROM outbox WHERE conversation = ? ORDER BY position DESC LIMIT ?"
 
 
-def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
+def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> AcceptedRow:
     """Keep one inbound value, unless it is known."""
     conversation = inbound.conversation.id
     event, message = dedupe_keys(inbound)
@@ -78,7 +78,7 @@ def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
         (conversation, event, message or None, now, encode(inbound)),
     )
     if not done.rowcount:
-        return Accepted(seq=0, fresh=False)
+        return AcceptedRow(seq=0, fresh=False)
     seq = done.lastrowid or 0
     c.execute(
         "INSERT INTO conversations(id, last, at) VALUES(?1, ?2, ?3)"
@@ -86,7 +86,7 @@ def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> Accepted:
         (conversation, seq, now),
     )
     sqlite_lists.bring_forward(c, inbound, now)
-    return Accepted(seq=seq, fresh=True)
+    return AcceptedRow(seq=seq, fresh=True)
 
 
 def arrivals(c: sqlite3.Connection, conversation: str, after: int) -> tuple[InboxRow, ...]:
@@ -115,7 +115,9 @@ class Wanted(NamedTuple):
     now: float
 
 
-def acquire(c: sqlite3.Connection, wanted: Wanted, is_live: Callable[[int], bool]) -> Opened | None:
+def acquire(
+    c: sqlite3.Connection, wanted: Wanted, is_live: Callable[[int], bool]
+) -> AcquiredConversation | None:
     """Take the lease if it is free, with what its holder needs. `is_live`: whether the lease with
     this token has not run out."""
     conversation, owner, ttl, began, now = wanted
@@ -138,7 +140,7 @@ def acquire(c: sqlite3.Connection, wanted: Wanted, is_live: Callable[[int], bool
         found = c.execute(select, (conversation,)).fetchall()
         return tuple(read_each(found, decode, kind, conversation, damaged))
 
-    return Opened(
+    return AcquiredConversation(
         lease=Lease(conversation=conversation, owner=owner, token=token + 1),
         row=_read_conversation(c, conversation, body, damaged),
         last=last,

@@ -20,7 +20,7 @@ Broken: TypeAlias = Callable[[], None]
 _Item: TypeAlias = "tuple[Work, asyncio.Future[object], Broken | None]"
 _Outcome: TypeAlias = "tuple[asyncio.Future[object], object, Exception | None]"
 
-MOST_AT_ONCE = 512
+MAX_AT_ONCE = 512
 
 
 class Writer:
@@ -39,7 +39,7 @@ class Writer:
         self.commits = 0
         self.failed = ""
 
-    async def started(self) -> None:
+    async def wait_started(self) -> None:
         """Wait for the connection; raises what opening it raised."""
         await self._ready
 
@@ -73,7 +73,7 @@ class Writer:
             item = self._queue.get()
             while item is not None:
                 batch.append(item)
-                if not self._grouped or len(batch) >= MOST_AT_ONCE or self._queue.empty():
+                if not self._grouped or len(batch) >= MAX_AT_ONCE or self._queue.empty():
                     break
                 item = self._queue.get()
             going = item is not None

@@ -15,17 +15,17 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.guardrails.redaction import Redactions
-from agent_core.sandboxes.secrets import named
+from agent_core.sandboxes.secrets import find_named
 from gateway.messages import digest
 
 FILE = "secrets.json"
 NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
-LEAST = 6
+MIN_VALUE = 6
 """Characters of a value: a shorter one could not be hidden in an output."""
 _TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|PYTHON.*|DYLD_.*)")
 
 
-class Unfit(ValueError):
+class UnfitSecret(ValueError):
     """The name or the value cannot be used; the text says why."""
 
 
@@ -64,12 +64,12 @@ class Vault:
     def keep(self, address: str, name: str, value: str) -> None:
         """Keep a secret. Raises Unfit."""
         if not NAME.fullmatch(name) or _TAKEN.fullmatch(name):
-            raise Unfit(
+            raise UnfitSecret(
                 f"{name[:64]!r} cannot be a name: use capitals, digits and _, and no name "
                 "that a shell uses itself."
             )
-        if len(value) < LEAST or "\0" in value or "\n" in value:
-            raise Unfit(f"The value needs at least {LEAST} characters, in one line.")
+        if len(value) < MIN_VALUE or "\0" in value or "\n" in value:
+            raise UnfitSecret(f"The value needs at least {MIN_VALUE} characters, in one line.")
         known = self._read()
         self._write(known | {address: known.get(address, {}) | {name: value}})
 
@@ -82,10 +82,10 @@ class Vault:
         self._write({where: names for where, names in (known | {address: own}).items() if names})
         return True
 
-    def given(self, workspace: Path, command: str) -> dict[str, str]:
+    def lend(self, workspace: Path, command: str) -> dict[str, str]:
         """As `Secrets` says; a workspace is named after its conversation."""
         own = next((s for a, s in self._read().items() if digest(a.encode()) == workspace.name), {})
-        return {name: own[name] for name in named(command, own)}
+        return {name: own[name] for name in find_named(command, own)}
 
     def hide(self, text: str) -> str:
         """`text` with `[NAME]` in place of each value, also in base64."""

@@ -19,9 +19,9 @@ from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.messages import Message, Picture
 from agent_core.models.catalog import Price
-from agent_core.models.port import Model, OnDelta, Reply, Request
+from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.tiers import Models
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.routes.classifier import Route, classify
 from agent_core.policy import Grant, Mode, Situation, Verdict
@@ -43,17 +43,17 @@ from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of
-from gateway.agent import Circumstances
+from gateway.agent import PolicyContext
 from gateway.memory.shelf import Memories
 from gateway.messages import Conversation, digest
 from gateway.model_settings import read_models
+from gateway.settings import ConfigurationError as NotSet
 from gateway.settings import Settings
-from gateway.settings import SettingsError as NotSet
-from gateway.spending.ledger import Ledger, Payer, priced
+from gateway.spending.ledger import Ledger, Payer, price_reply
 from gateway.store.rows import ConversationSettings
 from gateway.vault.vault import Vault
 from gateway.wiring.jobs import JobWork
-from gateway.wiring.toolkit import Ground, toolkit
+from gateway.wiring.toolkit import ToolDeps, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
 
@@ -98,7 +98,7 @@ class TurnkeeperAgent:
         self._means = ResearchDeps(web=web_of(models.tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = Browser(folder.parent / "browser", models.tools.web.allowed)
-        ground = Ground(
+        ground = ToolDeps(
             settings=models,
             sandbox=sandbox,
             background=self._background,
@@ -167,7 +167,7 @@ class TurnkeeperAgent:
         )
         places = (conversation.platform, conversation.id)
         profile = "" if first is not None else settings.profile  # the skill has to be in reach
-        return choice.chosen(brief, self._kit, profile, places)
+        return choice.apply_choice(brief, self._kit, profile, places)
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it."""
@@ -181,14 +181,14 @@ class TurnkeeperAgent:
             return None
         return Picture(ref=kept.ref, path=path, mime=mime, size=kept.size)
 
-    def missing(self, profile: str) -> tuple[str, ...]:
+    def list_missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""
-        return choice.missing(self._kit, profile)
+        return choice.list_missing(self._kit, profile)
 
-    def lacking(self, mode: str) -> str:
+    def why_unusable(self, mode: str) -> str:
         """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
         skill = skill_of(mode)
-        return self._skills.missing(skill) if skill else ""
+        return self._skills.why_unusable(skill) if skill else ""
 
     def _room(self, model: str) -> ContextLimits:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
@@ -233,7 +233,7 @@ class TurnkeeperAgent:
             return str(error)
         return ""
 
-    def hands(self, circumstances: Circumstances) -> Hands:
+    def hands(self, circumstances: PolicyContext) -> Hands:
         """Models, tools and policy; the conversation's settings are read at each judgement."""
         conversation = circumstances.conversation
         self.jobs.enter(circumstances)
@@ -257,22 +257,24 @@ class TurnkeeperAgent:
         limited = circumstances.payer().limit and not self.models.demo
         ledger = self.ledger or (self.job_ledger if limited else None)
 
-        async def paid(name: str, request: Request, on_delta: OnDelta) -> Reply:
+        async def complete_paid(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
             assert ledger is not None
-            return await self._paid((ledger, circumstances.payer()), name, request, on_delta)
+            return await self._complete_paid(
+                (ledger, circumstances.payer()), name, request, on_delta
+            )
 
         hands = Hands(
-            complete=self._complete if ledger is None else paid,
-            toolbox=self._toolbox.showing((), barred),
+            complete=self._complete if ledger is None else complete_paid,
+            toolbox=self._toolbox.show_more((), barred),
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
             hides=self.vault.words,
             research=self._means,
         )
-        return self._reminded(hands, circumstances)
+        return self._add_memory(hands, circumstances)
 
-    def _reminded(self, hands: Hands, circumstances: Circumstances) -> Hands:
+    def _add_memory(self, hands: Hands, circumstances: PolicyContext) -> Hands:
         """`hands` with what is remembered where they work; older messages are summarised, and
         looked through before, by the same model."""
         if self.memory is None:
@@ -294,12 +296,12 @@ class TurnkeeperAgent:
         hands: Hands,
         history: tuple[Message, ...],
         past: tuple[Message, ...],
-    ) -> Result:
+    ) -> TurnResult:
         """The turn's code over its scope. A turn that is stopped takes along what runs in the
         background of its conversation, one that parks or ends leaves it running."""
         # where it lies now: the data folder may have been moved, or restored elsewhere
         brief = replace(brief, workspace=str(self._folder / Path(brief.workspace).name))
-        box = hands.toolbox.showing(brief.more, hands.toolbox.barred)
+        box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
         hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
         try:
             return await work(scope, brief, hands, history, past)
@@ -313,21 +315,21 @@ class TurnkeeperAgent:
         await self._background.close()
         await self.models.close()
 
-    async def _complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def _complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         model, known_as = self._picked.get(name) or await self._pick(name)
-        request = await pictures.shown(replace(request, model=known_as), self._kept.read)
+        request = await pictures.attach_pictures(replace(request, model=known_as), self._kept.read)
         reply = await model.complete(request, on_delta)
         price = self._price(reply.provider, reply.model, known_as)
-        return replace(reply, usage=replace(reply.usage, cost=priced(reply, price)))
+        return replace(reply, usage=replace(reply.usage, cost=price_reply(reply, price)))
 
     def _price(self, provider: str, *names: str) -> Price | None:
         """By the name that the provider gave, else by the one it was asked for."""
         prices = (self.models.catalog.price(provider, name) for name in names)
         return next(filter(None, prices), None)
 
-    async def _paid(
-        self, purse: tuple[Ledger, Payer], name: str, request: Request, on_delta: OnDelta
-    ) -> Reply:
+    async def _complete_paid(
+        self, purse: tuple[Ledger, Payer], name: str, request: ModelRequest, on_delta: OnDelta
+    ) -> ModelReply:
         """As `_complete`, within the limits of money."""
         ledger, payer = purse
         model, known_as = self._picked.get(name) or await self._pick(name)

@@ -17,12 +17,12 @@ from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
 from agent_core.settings import SettingsError as WrongModel
 from agent_core.tools.send import FileStore
-from gateway.access import Access, People
+from gateway.access import Access, AllowLists
 from gateway.errors import StoreFailed
-from gateway.jobs.book import Book
+from gateway.jobs.book import JobService
 from gateway.jobs.means import means_of
 from gateway.jobs.work.desk import BookDesk
-from gateway.jobs.work.hooks import Calls
+from gateway.jobs.work.hooks import WebhookCalls
 from gateway.memory.shelf import Memories
 from gateway.messages import Inbound
 from gateway.model_settings import read_models
@@ -30,13 +30,13 @@ from gateway.ops import control, lock
 from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
 from gateway.ops.upkeep import StoreUpkeep
-from gateway.ports import Accept, Adapter, Hooked, Hooks, JobDesk
+from gateway.ports import Accept, Adapter, Hooked, JobDesk, WebhookReceiver
 from gateway.retention.sweeping import Retention
 from gateway.sessions.host import Host
 from gateway.sessions.outage import Outage
 from gateway.sessions.services import HostPorts, Services
 from gateway.sessions.slots import Slots
-from gateway.settings import VERSION, Settings, SettingsError
+from gateway.settings import VERSION, ConfigurationError, Settings
 from gateway.spending.ledger import Ledger
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
@@ -44,7 +44,7 @@ from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.ears import Ears
 from gateway.wiring.features import load_features
-from gateway.wiring.jobs import WORKSPACES, JobWork, made
+from gateway.wiring.jobs import WORKSPACES, JobWork, make_book
 from gateway.wiring.linking import DirectoryLinking
 from gateway.wiring.pairing import DirectoryPairing
 from gateway.wiring.retention import make_retention
@@ -79,7 +79,7 @@ class Parts:
             settings = Settings.read()
             self._rehook(settings)
             self.services.access.replace_lists(_read_lists(settings), settings.policy)
-        except (SettingsError, StoreFailed, ValueError) as error:
+        except (ConfigurationError, StoreFailed, ValueError) as error:
             log.error("not_reloaded", extra={"why": str(error)})
             return
         self.settings = settings
@@ -110,9 +110,9 @@ class Parts:
         return GatewayDesk(self.host)
 
     @property
-    def hooks(self) -> Hooks:
+    def hooks(self) -> WebhookReceiver:
         """What calls from outside begin."""
-        return Calls(self.agent.jobs.book, self.agent.vault)
+        return WebhookCalls(self.agent.jobs.book, self.agent.vault)
 
     @property
     def job_desk(self) -> JobDesk:
@@ -231,14 +231,16 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     )
 
 
-def _build_book(supplies: Supplies, deliver: Accept) -> Book:
+def _build_book(supplies: Supplies, deliver: Accept) -> JobService:
     settings, store = supplies.settings, supplies.store
     limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
     platforms = frozenset(supplies.adapters) | {"web"}
-    return made(store, limited, means_of(store, deliver, settings.home / WORKSPACES, platforms))
+    return make_book(
+        store, limited, means_of(store, deliver, settings.home / WORKSPACES, platforms)
+    )
 
 
-def _build_agent(supplies: Supplies, book: Book) -> TurnkeeperAgent:
+def _build_agent(supplies: Supplies, book: JobService) -> TurnkeeperAgent:
     """The agent, its limits and its memory. Where money is limited, each price must be known."""
     settings, models, store = supplies.settings, supplies.models, supplies.store
     ledger, memory = Ledger(store, models.agent.limits), models.memory
@@ -254,11 +256,11 @@ def _build_agent(supplies: Supplies, book: Book) -> TurnkeeperAgent:
     try:
         agent.check_prices()
     except WrongModel as error:
-        raise SettingsError(error.setting, error.value, error.mend) from None
+        raise ConfigurationError(error.setting, error.value, error.mend) from None
     return agent
 
 
-def pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
+def make_pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
     """Pairing while no gateway runs: its news wait in the store."""
 
     async def accept(inbounds: Sequence[Inbound]) -> None:
@@ -272,15 +274,15 @@ def access(settings: Settings, directory: Directory) -> Access:
     return Access(_read_lists(settings), {}, settings.policy, directory.get)
 
 
-def _read_lists(settings: Settings) -> dict[str, People]:
+def _read_lists(settings: Settings) -> dict[str, AllowLists]:
     """The lists of the settings by platform. SettingsError for rights to no command."""
     commands = load_features(settings.plugins).commands
     for name in settings.policy.rights:
         if name not in commands:
             mend = f"there is no command /{name}; there are {', '.join(commands)}."
-            raise SettingsError("COMMAND_RIGHTS", name, mend)
+            raise ConfigurationError("COMMAND_RIGHTS", name, mend)
     return {
-        platform: People(
+        platform: AllowLists(
             allowed=listed.allowed,
             admins=listed.admins,
             viewers=listed.viewers,
@@ -316,13 +318,13 @@ async def claim_name(
     presence = store.presence(name)
     if not await presence.claim():
         mend = "another running process has this name; give each replica a name of its own."
-        raise SettingsError("REPLICA_ID", name, mend)
+        raise ConfigurationError("REPLICA_ID", name, mend)
     stack.push_async_callback(presence.give_up)
 
     async def hold() -> None:
         await presence.hold()
         mend = "another process has taken this name while this one stood still; it ends."
-        raise SettingsError("REPLICA_ID", name, mend)
+        raise ConfigurationError("REPLICA_ID", name, mend)
 
     return hold
 
@@ -377,5 +379,5 @@ async def _sandbox(settings: Settings) -> Sandbox:
     found = await detect()
     if settings.sandbox == "bwrap" and not found.isolated:
         mend = "bubblewrap does not work here; install it, or use auto."
-        raise SettingsError("SANDBOX_PROVIDER", settings.sandbox, mend)
+        raise ConfigurationError("SANDBOX_PROVIDER", settings.sandbox, mend)
     return found

@@ -50,18 +50,20 @@ async def choices(
         return [(one.part.title, one.part.title) for one in parts]
     first, space, rest = typed.lstrip().partition(" ")
     if not space:
-        return _fitting(((word, word) for word in WORDS.get(name, ())), first)
+        return _match_choices(((word, word) for word in WORDS.get(name, ())), first)
     found: Iterable[Choice] = ()
     if name == "jobs" and first in ACTIONS:
         found = await _jobs(host, await identify_asker(access, conversation, sender))
     elif name == "todo" and first in EDITS:
         found = _steps(host, conversation)
-    return [(f"{first} {shown}", f"{first} {words}") for shown, words in _fitting(found, rest)]
+    return [
+        (f"{first} {shown}", f"{first} {words}") for shown, words in _match_choices(found, rest)
+    ]
 
 
 async def _jobs(host: Host, who: Asker) -> Iterable[Choice]:
     book = host.services.jobs
-    known = await book.seen_by(who) if book is not None else ()
+    known = await book.list_visible(who) if book is not None else ()
     return [(f"{n} {job.title}", str(n)) for n, job in enumerate(known, 1)]
 
 
@@ -74,7 +76,7 @@ def _steps(host: Host, conversation: Conversation) -> Iterable[Choice]:
     return [(f"{n} {step.description}", str(n)) for n, step in enumerate(steps, 1)]
 
 
-def _fitting(found: Iterable[Choice], typed: str) -> Sequence[Choice]:
+def _match_choices(found: Iterable[Choice], typed: str) -> Sequence[Choice]:
     """Those that begin with what is typed come first, then those that hold it."""
     words = typed.strip().casefold()
     hits = [one for one in found if words in one[0].casefold()]

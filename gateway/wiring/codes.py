@@ -22,12 +22,12 @@ log = logging.getLogger("turnkeeper.codes")
 
 HOUR = 3600.0
 LENGTH = 8
-MOST_WRONG = 5
+MAX_WRONG = 5
 
 Doc = TypeVar("Doc", bound=Struct)
 
 
-class Code(Struct, frozen=True, kw_only=True):
+class PairingCode(Struct, frozen=True, kw_only=True):
     """A code and whom it was shown to. `taken`: who entered it; `grants`: what that gave."""
 
     code: str
@@ -62,10 +62,10 @@ class Codes:
         now = ambient.now()
         shown = f"{self._kind}shown:{sender.key}"
         async with self._first_write:
-            known, body = await get(self._directory, shown, Code)
+            known, body = await get(self._directory, shown, PairingCode)
             if known is not None and known.until > now and await self._free(known.code):
                 return known.code
-            code = Code(
+            code = PairingCode(
                 code=ambient.token(LENGTH),
                 key=sender.key,
                 platform=sender.platform,
@@ -77,37 +77,39 @@ class Codes:
             if known is not None:
                 await self._directory.put(self._name(known.code), None)
             if not await self._directory.put(shown, msgspec.json.encode(code), body or b""):
-                newer, _ = await get(self._directory, shown, Code)
+                newer, _ = await get(self._directory, shown, PairingCode)
                 return newer.code if newer is not None else code.code
             await self._directory.put(self._name(code.code), msgspec.json.encode(code))
         log.info("code_shown", extra={"to": sender.key, "kind": self._kind or "pair"})
         return code.code
 
     async def _free(self, code: str) -> bool:
-        known, _ = await get(self._directory, self._name(code), Code)
+        known, _ = await get(self._directory, self._name(code), PairingCode)
         return known is not None and not known.taken
 
     async def drop(self, key: str) -> None:
         """The code shown to the account `key` is good for nobody any more."""
         shown = f"{self._kind}shown:{key}"
-        known, _ = await get(self._directory, shown, Code)
+        known, _ = await get(self._directory, shown, PairingCode)
         if known is not None:
             await self._directory.put(self._name(known.code), None)
             await self._directory.put(shown, None)
 
-    async def locked(self, by: str) -> bool:
+    async def is_locked(self, by: str) -> bool:
         """`by` entered too many wrong codes within the hour."""
         wrong, _ = await get(self._directory, f"wrong:{by}", _Wrong)
-        return wrong is not None and wrong.until > ambient.now() and wrong.times >= MOST_WRONG
+        return wrong is not None and wrong.until > ambient.now() and wrong.times >= MAX_WRONG
 
-    async def find(self, text: str, by: str) -> tuple[Code, bytes] | None:
+    async def find(self, text: str, by: str) -> tuple[PairingCode, bytes] | None:
         """The code as it is written, if `by` may take it, and its document to `take` it with."""
-        found, body = await get(self._directory, self._name(_plain(text)), Code)
+        found, body = await get(self._directory, self._name(_plain(text)), PairingCode)
         if found is None or body is None or found.until <= ambient.now():
             return None
         return (found, body) if found.taken in ("", by) else None
 
-    async def take(self, found: tuple[Code, bytes], by: str, grants: str = "") -> Code | None:
+    async def take(
+        self, found: tuple[PairingCode, bytes], by: str, grants: str = ""
+    ) -> PairingCode | None:
         """Give the code to `by`; None if another one was faster."""
         code, body = found
         if code.taken:
@@ -127,11 +129,11 @@ class Codes:
                 if known is None or known.until <= now:
                     known = _Wrong(times=0, until=now + HOUR)
                 if known.last == code:
-                    return known.times >= MOST_WRONG
+                    return known.times >= MAX_WRONG
                 more = _Wrong(times=known.times + 1, until=now + HOUR, last=code)
                 if await self._directory.put(key, msgspec.json.encode(more), body or b""):
                     log.warning("wrong_code", extra={"by": by, "times": more.times})
-                    return more.times >= MOST_WRONG
+                    return more.times >= MAX_WRONG
 
     def _name(self, code: str) -> str:
         return f"{self._kind}code:{code}"

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gateway.access import Role
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
-from gateway.ports import Live, Offered, Scope, Shown, Standing, Summary, Waiting
+from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting
 from gateway.sessions.host import Host
 from gateway.store.rows import InboxRow
 
@@ -32,7 +32,7 @@ class GatewayDesk:
         """The newest ones by position, oldest first."""
         return await self._host.services.store.latest(conversation, limit)
 
-    async def standing(self, conversation: str) -> Standing:
+    async def read_standing(self, conversation: str) -> Standing:
         """Its state, and the messages that no turn has begun with."""
         store = self._host.services.store
         waiting = still_waiting(await store.arrivals(conversation, 0))
@@ -41,7 +41,7 @@ class GatewayDesk:
             return Standing(title="", state="idle", waiting=waiting)
         return Standing(title=one.title, state=one.state, waiting=waiting)
 
-    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+    async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         """The conversations of a list, newest first."""
         return await self._host.services.store.recent(scope, limit, words)
 

@@ -12,7 +12,7 @@ from gateway.jobs.work.commands import job_costs
 from gateway.memory import feature as memory
 from gateway.people import feature as people
 from gateway.plans import feature as plans
-from gateway.settings import SettingsError
+from gateway.settings import ConfigurationError
 from gateway.spending.feature import make_feature as make_spending
 from gateway.vault import feature as vault
 
@@ -47,7 +47,7 @@ def load_features(plugins: tuple[str, ...] = ()) -> Features:
             Features(found)
         except ValueError as error:
             mend = f"it cannot be used beside the other features: {error}."
-            raise SettingsError("PLUGINS", name, mend) from None
+            raise ConfigurationError("PLUGINS", name, mend) from None
     return Features(found, MENU)
 
 
@@ -65,15 +65,15 @@ def _load_plugin(name: str) -> Feature:
         mend = (
             f"no feature of this name is installed ({known}); install its package, or leave it out."
         )
-        raise SettingsError("PLUGINS", name, mend)
+        raise ConfigurationError("PLUGINS", name, mend)
     try:
         feature = installed[name].load()
     except Exception as error:  # the border: a plugin's code may fail in any way
         mend = (
             f"it cannot be imported ({type(error).__name__}: {error}); mend or remove its package."
         )
-        raise SettingsError("PLUGINS", name, mend) from error
+        raise ConfigurationError("PLUGINS", name, mend) from error
     if not isinstance(feature, Feature):
         mend = f"its entry point {installed[name].value} is no gateway.feature.Feature."
-        raise SettingsError("PLUGINS", name, mend)
+        raise ConfigurationError("PLUGINS", name, mend)
     return feature

@@ -7,13 +7,13 @@ from weakref import WeakValueDictionary
 
 from agent_core.tools.contract import Tool
 from gateway.access import Access
-from gateway.agent import Circumstances
+from gateway.agent import PolicyContext
 from gateway.jobs.asker import identify_asker
-from gateway.jobs.book import Book
-from gateway.jobs.means import Means, alone
+from gateway.jobs.book import JobService
+from gateway.jobs.means import JobDeps, alone
 from gateway.jobs.operator.applying import JobFile
 from gateway.jobs.operator.console import Console
-from gateway.jobs.port import Asker, Jobs
+from gateway.jobs.port import Asker, JobStore
 from gateway.jobs.settings import JobSettings
 from gateway.settings import Settings
 from gateway.spending.money import dollars
@@ -31,14 +31,14 @@ WORKSPACES = "workspaces"
 class JobWork:
     """Jobs as the agent and the gateway have them. `run` fires what is due."""
 
-    def __init__(self, book: Book, access: Access, home: Path) -> None:
+    def __init__(self, book: JobService, access: Access, home: Path) -> None:
         self.book = book
         self.file = JobFile(home, book)
         self.console = Console(book, self.file, live=True)
         self._access = access
-        self._turns: WeakValueDictionary[str, Circumstances] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[str, PolicyContext] = WeakValueDictionary()
 
-    def enter(self, circumstances: Circumstances) -> None:
+    def enter(self, circumstances: PolicyContext) -> None:
         """A turn runs; as long as it does it is found by its id."""
         self._turns[circumstances.payer().turn] = circumstances
 
@@ -46,9 +46,9 @@ class JobWork:
         """schedule_job."""
         from cron.tool import schedule_tool
 
-        return schedule_tool(lambda: self.book, self._asking, self._spend)
+        return schedule_tool(lambda: self.book, self._find_asker, self._spend)
 
-    async def _asking(self, turn: str) -> Asker | None:
+    async def _find_asker(self, turn: str) -> Asker | None:
         known = self._turns.get(turn)
         if known is None:
             return None
@@ -72,11 +72,11 @@ class JobWork:
         return scheduler
 
 
-def made(store: Store, settings: JobSettings, means: Means) -> Book:
+def make_book(store: Store, settings: JobSettings, means: JobDeps) -> JobService:
     """The book of all jobs of `store`."""
     from cron.timetable import Times
 
-    return Book(stored(store), Times(), settings, means)
+    return JobService(make_jobs(store), Times(), settings, means)
 
 
 def console_alone(settings: Settings, store: Store) -> Console:
@@ -84,11 +84,11 @@ def console_alone(settings: Settings, store: Store) -> Console:
     bots = (("telegram", settings.telegram), ("discord", settings.discord),
             ("slack", settings.slack))  # fmt: skip
     platforms = frozenset(name for name, bot in bots if bot is not None) | {"web"}
-    book = made(store, settings.jobs, alone(store, settings.home / WORKSPACES, platforms))
+    book = make_book(store, settings.jobs, alone(store, settings.home / WORKSPACES, platforms))
     return Console(book, JobFile(settings.home, book), live=False)
 
 
-def stored(store: Store) -> Jobs:
+def make_jobs(store: Store) -> JobStore:
     """The jobs of `store`."""
     if isinstance(store, SqliteStore):
         from gateway.jobs.store_sqlite import SqliteJobs

@@ -16,7 +16,7 @@ from gateway.wiring.codes import Codes, get
 log = logging.getLogger("turnkeeper.linking")
 
 LASTS = 600.0
-MOST = 8
+MAX_ACCOUNTS = 8
 """Accounts of one person."""
 
 
@@ -34,7 +34,7 @@ class DirectoryLinking:
     async def enter(self, code: str, sender: Sender) -> str:
         """Link the account that was shown `code` with the sender's; what to tell the sender."""
         by, language = sender.key, sender.language
-        if await self._codes.locked(by):
+        if await self._codes.is_locked(by):
             return say("pair_locked", language)
         found = await self._codes.find(code, by)
         if found is not None and found[0].key == by:
@@ -46,7 +46,7 @@ class DirectoryLinking:
             return say("pair_locked" if locked else "pair_wrong", language)
         keys = await self._join(taken.key, by, taken.grants)
         if not keys:
-            return say("link_full", language, n=MOST)
+            return say("link_full", language, n=MAX_ACCOUNTS)
         log.info("linked", extra={"account": by, "with": taken.key})
         return say("linked", language, accounts=", ".join(key for key in keys if key != by))
 
@@ -83,7 +83,7 @@ class DirectoryLinking:
         while True:
             known, body = await get(self._directory, f"accounts:{person}", Accounts)
             keys = tuple(dict.fromkeys((*(known.keys if known else ()), *more)))
-            if len(keys) > MOST:
+            if len(keys) > MAX_ACCOUNTS:
                 return ()
             if await self._put(person, keys, body):
                 return keys

@@ -7,7 +7,7 @@ from gateway.jobs.chat.cards import line
 from gateway.messages import Conversation, Sender, job_token, read_conversation
 from gateway.people.approvers import Person
 from gateway.people.roles import at_least
-from gateway.ports import Entry, Overview, Summary, account_scope, person_scope
+from gateway.ports import Overview, OverviewEntry, Summary, account_scope, person_scope
 from gateway.sessions.decisions import describe
 from gateway.sessions.host import Host
 from gateway.sessions.turns import OpenTurn
@@ -26,12 +26,12 @@ async def overview(host: Host, conversation: Conversation, sender: Sender) -> Ov
         return Overview()
     prefix = f"{conversation.platform}:{conversation.account}:"
     person = await host.services.access.person(sender)
-    waits: list[Entry] = []
+    waits: list[OverviewEntry] = []
     for one in await _recent(host, conversation, sender):
         if one.state != "idle" and len(waits) < MOST:
             waits += await _waits(host, one, person, sender.language)
     runs = [
-        Entry(text=session.state.row.title, conversation=address, stops=True)
+        OverviewEntry(text=session.state.row.title, conversation=address, stops=True)
         for address, session in host.sessions.items()
         if address.startswith(prefix) and _runs_for(session.state.active, sender, role)
     ]
@@ -48,7 +48,9 @@ async def _recent(host: Host, conversation: Conversation, sender: Sender) -> lis
     return list(unique.values())
 
 
-async def _waits(host: Host, summary: Summary, person: Person, language: str) -> list[Entry]:
+async def _waits(
+    host: Host, summary: Summary, person: Person, language: str
+) -> list[OverviewEntry]:
     """The open questions there that the person may decide."""
     store, where = host.services.store, read_conversation(summary.conversation)
     found = []
@@ -60,7 +62,7 @@ async def _waits(host: Host, summary: Summary, person: Person, language: str) ->
         if asked is None or refusal(asked[1], where.id, where, person) is not None:
             continue
         text = describe(asked[1], language)
-        found.append(Entry(text=text, conversation=where.id, buttons=view.buttons))
+        found.append(OverviewEntry(text=text, conversation=where.id, buttons=view.buttons))
     return found
 
 
@@ -71,13 +73,13 @@ def _runs_for(active: OpenTurn | None, sender: Sender, role: Role | None) -> boo
 
 async def _jobs(
     host: Host, conversation: Conversation, sender: Sender, role: Role | None
-) -> tuple[Entry, ...]:
+) -> tuple[OverviewEntry, ...]:
     book, access = host.services.jobs, host.services.access
     if book is None or not at_least(role, "user"):
         return ()
     who = await identify_asker(access, conversation, sender)
     entries = []
-    for n, job in enumerate((await book.seen_by(who))[:MOST], 1):
+    for n, job in enumerate((await book.list_visible(who))[:MOST], 1):
         turn = ("jobs_resume", "resume") if job.state == "paused" else ("jobs_pause", "pause")
         offered = (("jobs_run", "run"), *((turn,) if job.state != "ended" else ()))
         buttons = tuple(
@@ -85,5 +87,5 @@ async def _jobs(
             for key, action in offered
         )
         text = await line(book, job, n, sender.language)
-        entries.append(Entry(text=text, conversation=conversation.id, buttons=buttons))
+        entries.append(OverviewEntry(text=text, conversation=conversation.id, buttons=buttons))
     return tuple(entries)

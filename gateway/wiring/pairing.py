@@ -13,7 +13,7 @@ from gateway.people.roles import read_role
 from gateway.ports import Accept
 from gateway.store.port import Directory
 from gateway.texts import say
-from gateway.wiring.codes import HOUR, Code, Codes
+from gateway.wiring.codes import HOUR, Codes, PairingCode
 
 log = logging.getLogger("turnkeeper.pairing")
 
@@ -30,7 +30,7 @@ class Lists(Protocol):
     def forget(self, key: str) -> None:
         """The person `key` is not known by pairing."""
 
-    def listed(self, sender: Sender) -> bool:
+    def is_listed(self, sender: Sender) -> bool:
         """The settings themselves let the sender in."""
 
     def has_admin(self, platform: str) -> bool:
@@ -63,7 +63,7 @@ class DirectoryPairing:
 
     async def enter(self, code: str, by: str, language: str) -> str:
         """Let in who was shown `code`; what to tell the person `by` who entered it."""
-        if await self._codes.locked(by):
+        if await self._codes.is_locked(by):
             return say("pair_locked", language)
         found = await self._codes.find(code, by)
         taken = None
@@ -76,7 +76,7 @@ class DirectoryPairing:
         await self._let_in(taken, role, by)
         return say("paired_admin" if role == "admin" else "paired", language, name=taken.name)
 
-    async def _let_in(self, code: Code, role: Role, by: str) -> None:
+    async def _let_in(self, code: PairingCode, role: Role, by: str) -> None:
         """All of it may happen again with the same outcome."""
         person = LetIn(role=role, name=code.name, by=by, at=ambient.now())
         await self._directory.put(f"person:{code.key}", msgspec.json.encode(person))
@@ -96,11 +96,11 @@ class DirectoryPairing:
             await self._directory.put(f"person:{key}", None)
             log.info("put_out", extra={"person": key})
         self._lists.forget(key)
-        if self._lists.listed(Sender(platform=platform, id=name)):
+        if self._lists.is_listed(Sender(platform=platform, id=name)):
             return say("unpair_listed", language, person=key)
         return say("unpaired" if known else "unpair_unknown", language, person=key)
 
-    async def _role(self, code: Code, by: str) -> Role:
+    async def _role(self, code: PairingCode, by: str) -> Role:
         """The first one let in on a platform, on the machine itself, becomes its admin."""
         if by != MACHINE or self._lists.has_admin(code.platform):
             return "user"

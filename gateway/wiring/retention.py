@@ -8,7 +8,7 @@ from gateway.retention.sweeping import Retention
 from gateway.settings import Settings
 from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.jobs import WORKSPACES, stored
+from gateway.wiring.jobs import WORKSPACES, make_jobs
 
 
 def make_removal(store: Store) -> Removal:
@@ -39,10 +39,10 @@ def make_contents(store: Store) -> Contents:
 
 async def make_retention(settings: Settings, store: Store) -> Retention:
     """What drops conversations of `store` when they are past their period."""
-    jobs = stored(store)
+    jobs = make_jobs(store)
 
     async def keeps() -> frozenset[str]:
-        return frozenset(job.conversation for job in await jobs.listed() if job.state != "ended")
+        return frozenset(job.conversation for job in await jobs.list_jobs() if job.state != "ended")
 
     created = await store.get(CREATED) is not None
     periods = settings.retention.in_force(created=created)

@@ -28,7 +28,7 @@ from agent_core.tools.web.tools import web_tools
 from gateway.vault.vault import Vault
 
 
-class Ground(Struct, frozen=True, kw_only=True):
+class ToolDeps(Struct, frozen=True, kw_only=True):
     """What the tools stand on; `job` is the tool of another package."""
 
     settings: ModelSettings
@@ -42,7 +42,7 @@ class Ground(Struct, frozen=True, kw_only=True):
     browser: Browser
 
 
-def toolkit(ground: Ground) -> tuple[Tool, ...]:
+def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
     """In the order in which models are shown them; it is part of every prompt."""
     limit = ground.settings.tools.command_max_seconds
     commands = command_tools(ground.sandbox, ground.background, limit, ground.vault)

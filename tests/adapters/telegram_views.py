@@ -14,9 +14,9 @@ from gateway.views import (
     PlanStep,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     ToolLine,
     View,
 )
@@ -101,7 +101,7 @@ def many_steps(one: st.SearchStrategy[PlanStep]) -> st.SearchStrategy[tuple[Plan
 
 VIEWS: st.SearchStrategy[View] = st.one_of(
     st.builds(
-        Reply,
+        ReplyView,
         text=texts(30, huge=True),
         state=st.sampled_from(["streaming", "final", "stopped"]),
         note=st.sampled_from(["", "Stopped here."]),
@@ -149,12 +149,12 @@ VIEWS: st.SearchStrategy[View] = st.one_of(
         Media, files=st.lists(FILES, max_size=13).map(tuple), caption=texts(20), language=LANGUAGES
     ),
     st.builds(
-        Report,
+        ReportView,
         title=texts(3),
         text=texts(30, huge=True),
         note=st.sampled_from(["", "Every day at 8."]),
         language=LANGUAGES,
     ),
     st.builds(Notice, text=texts(20), tone=st.sampled_from(["info", "warning", "error"])),
-    st.builds(Said, name=st.just("Ann"), text=texts(2)),
+    st.builds(SaidView, name=st.just("Ann"), text=texts(2)),
 )

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.calls import HIDDEN, laid_out, visible
+from adapters.calls import HIDDEN, format_arguments, visible
 
 
 def test_a_command_alone_is_shown_bare() -> None:
-    assert laid_out('{"command": "cd a &&\\n  make \\"b\\""}') == 'cd a &&\n  make "b"'
+    assert format_arguments('{"command": "cd a &&\\n  make \\"b\\""}') == 'cd a &&\n  make "b"'
 
 
 def test_code_stands_below_what_else_there_is() -> None:
     code = '{"language":"python","code":"for a in b:\\n    print(a)\\n"}'
-    assert laid_out(code) == '{"language":"python"}\nfor a in b:\n    print(a)'
-    assert laid_out('{"code":"  a = 1"}') == "  a = 1"
+    assert format_arguments(code) == '{"language":"python"}\nfor a in b:\n    print(a)'
+    assert format_arguments('{"code":"  a = 1"}') == "  a = 1"
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_code_stands_below_what_else_there_is() -> None:
     ],
 )
 def test_all_else_is_shown_as_json(arguments: str, shown: str) -> None:
-    assert laid_out(arguments) == shown
+    assert format_arguments(arguments) == shown
 
 
 @given(st.sampled_from(["command", "path"]), st.text())
 def test_what_is_shown_says_exactly_what_runs(name: str, text: str) -> None:
-    shown = laid_out(json.dumps({name: text}, ensure_ascii=False))
+    shown = format_arguments(json.dumps({name: text}, ensure_ascii=False))
     assert visible(shown) == shown and not set(map(ord, shown)) & set(HIDDEN)
     bare = name == "command" and shown == text
     assert bare or json.loads(shown) == {name: text}
@@ -73,5 +73,5 @@ def test_many_and_deep_arguments_are_laid_out_quickly() -> None:
     deep = '{"code": "x", "a": ' + "[" * 100_000 + "]" * 100_000 + "}"
     for arguments in (many, many.replace('"code"', '"command"'), deep):
         began = time.process_time()
-        assert laid_out(arguments)
+        assert format_arguments(arguments)
         assert time.process_time() - began < 2

@@ -15,8 +15,8 @@ from gateway.commands.menu import Menu
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived
 from gateway.ports import Adapter
-from gateway.settings import Settings, SettingsError
-from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, Reply, View
+from gateway.settings import ConfigurationError, Settings
+from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView, View
 from gateway.wiring.features import our_commands
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
@@ -35,7 +35,7 @@ THREAD = Conversation(
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (receive, session):
-        monkeypatch.setattr(module, "LEAST_PAUSE", 0.01)
+        monkeypatch.setattr(module, "MIN_PAUSE", 0.01)
     monkeypatch.setattr(memory, "SAVE_EVERY", 0.0)
 
 
@@ -77,20 +77,20 @@ async def test_send_and_edit(server: DiscordServer, discord: DiscordAdapter) -> 
     (shown,) = server.chats[CHANNEL]
     assert text_of(shown) == "goodbye" and shown["edits"] == 2
     assert server.made("send")[0].params["flags"] & 1 << 12, "a quiet one rings nowhere"
-    await discord.send(THREAD, payload(Reply(text="in the thread")))
+    await discord.send(THREAD, payload(ReplyView(text="in the thread")))
     assert [text_of(one) for one in server.chats["7200"]] == ["in the thread"]
 
 
 async def test_a_limit_is_told_and_kept(server: DiscordServer, discord: DiscordAdapter) -> None:
     server.fail("send", 429, retry_after=7.5, **{"global": False})
     with pytest.raises(RateLimited) as limited:
-        await discord.send(TEAM, payload(Reply(text="x")))
+        await discord.send(TEAM, payload(ReplyView(text="x")))
     assert limited.value.retry_after == 7.5
     with pytest.raises(RateLimited) as known:
-        await discord.send(TEAM, payload(Reply(text="x")))
+        await discord.send(TEAM, payload(ReplyView(text="x")))
     assert 6 < known.value.retry_after <= 7.5
     assert len(server.made("send")) == 1, "Discord is not asked again before its time"
-    native = await discord.send(THREAD, payload(Reply(text="elsewhere")))
+    native = await discord.send(THREAD, payload(ReplyView(text="elsewhere")))
     assert native, "another channel has a limit of its own"
 
 
@@ -118,34 +118,34 @@ async def test_the_headers_of_a_used_up_bucket_are_heard(
     server: DiscordServer, discord: DiscordAdapter
 ) -> None:
     server.limits["edit"] = (2, 30.0)
-    native = await discord.send(TEAM, payload(Reply(text="x")))
+    native = await discord.send(TEAM, payload(ReplyView(text="x")))
     for n in range(2):
-        await discord.edit(TEAM, native, payload(Reply(text=f"x{n}")))
+        await discord.edit(TEAM, native, payload(ReplyView(text=f"x{n}")))
     with pytest.raises(RateLimited) as limited:
-        await discord.edit(TEAM, native, payload(Reply(text="x3")))
+        await discord.edit(TEAM, native, payload(ReplyView(text="x3")))
     assert 25 < limited.value.retry_after <= 30
     assert len(server.made("edit")) == 2
     server.limits["edit"] = (1, 0.2)
-    other = await discord.send(THREAD, payload(Reply(text="y")))
+    other = await discord.send(THREAD, payload(ReplyView(text="y")))
     for n in range(3):  # a short one is waited for
-        await discord.edit(THREAD, other, payload(Reply(text=f"y{n}")))
+        await discord.edit(THREAD, other, payload(ReplyView(text=f"y{n}")))
     assert [call.status for call in server.made("edit")[2:]] == [200] * 3
 
 
 async def test_the_other_errors(server: DiscordServer, discord: DiscordAdapter) -> None:
     server.fail("send", 403, code=50001, message="Missing Access")
     with pytest.raises(Rejected, match="Missing Access"):
-        await discord.send(TEAM, payload(Reply(text="x")))
+        await discord.send(TEAM, payload(ReplyView(text="x")))
     server.fail("edit", 503)
     with pytest.raises(Ambiguous):
-        await discord.edit(TEAM, "5", payload(Reply(text="x")))
+        await discord.edit(TEAM, "5", payload(ReplyView(text="x")))
     with pytest.raises(Rejected, match="Unknown Message"):
-        await discord.edit(TEAM, "5", payload(Reply(text="x")))
+        await discord.edit(TEAM, "5", payload(ReplyView(text="x")))
     with pytest.raises(Rejected, match="not a Discord id"):
-        await discord.edit(TEAM, "../5", payload(Reply(text="x")))
+        await discord.edit(TEAM, "../5", payload(ReplyView(text="x")))
     nobody = DiscordAdapter(server.token, "http://127.0.0.1:9/api/v10")
     with pytest.raises(Unsent):
-        await nobody.send(TEAM, payload(Reply(text="x")))
+        await nobody.send(TEAM, payload(ReplyView(text="x")))
     await nobody.close()
 
 
@@ -154,13 +154,13 @@ async def test_a_lost_answer_is_asked_for_again_with_the_same_nonce(
 ) -> None:
     server.drop("send")
     server.fail("send", 500, done=True)
-    native = await discord.send(TEAM, payload(Reply(text="once")))
+    native = await discord.send(TEAM, payload(ReplyView(text="once")))
     assert [one["id"] for one in server.chats[CHANNEL]] == [native]
     server.fail("send", 502, times=9)
     with pytest.raises(Ambiguous):
-        await discord.send(TEAM, payload(Reply(text="in doubt")))
+        await discord.send(TEAM, payload(ReplyView(text="in doubt")))
     server._faults.clear()
-    await discord.send(TEAM, payload(Reply(text="once")))
+    await discord.send(TEAM, payload(ReplyView(text="once")))
     assert len(server.chats[CHANNEL]) == 2, "the same words again are another message"
 
 
@@ -327,7 +327,7 @@ def test_its_settings(tmp_path: Path) -> None:
         ("DISCORD_API_BASE_URL", "ftp://x"),
         ("DISCORD_GATEWAY_URL", "https://x"),
     ):
-        with pytest.raises(SettingsError, match=name) as refused:
+        with pytest.raises(ConfigurationError, match=name) as refused:
             read(**({"DISCORD_BOT_TOKEN": "a.b.c"} | {name: value}))
         assert "secret-value" not in str(refused.value)
 
@@ -346,7 +346,7 @@ async def test_without_a_token_nothing_of_discord_is_imported(tmp_path: Path) ->
 
 
 def test_the_same_view_is_the_same_bytes() -> None:
-    view = Reply(text="| a | b |\n|---|---|\n| 1 | 22 |\n\n# Big\n##### Small\n- [x] done")
+    view = ReplyView(text="| a | b |\n|---|---|\n| 1 | 22 |\n\n# Big\n##### Small\n- [x] done")
     (one,) = render(view)
     assert json.loads(one) == {
         "flags": 1 << 15 | 1 << 2,

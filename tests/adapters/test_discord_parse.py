@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.discord.memory import Said
+from adapters.discord.memory import MessageOrigin
 from adapters.discord.parse import (
     NOWHERE,
     Channel,
-    Me,
+    DiscordBot,
     channel_of,
     parse,
     press_of,
@@ -18,7 +18,7 @@ from adapters.discord.parse import (
     read_me,
     token_of,
 )
-from adapters.discord.receive import withdrawn
+from adapters.discord.receive import read_deletions
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -31,7 +31,7 @@ from gateway.messages import (
 )
 
 Json = dict[str, Any]
-ME = Me(id="4001", name="helper", application="4002")
+ME = DiscordBot(id="4001", name="helper", application="4002")
 ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
 BOT = {"id": "4001", "username": "helper", "bot": True}
 OPEN = Channel(opens=True)
@@ -158,12 +158,12 @@ def test_edits_and_deletions() -> None:
     assert edited.event == f"e175928847299117063:{when}"
     assert parse("MESSAGE_UPDATE", message("new", edited_timestamp=None), ME) is None, "a preview"
     said = received(message("soon gone", id="1"))
-    known = {"1": Said(conversation=said.conversation, sender=said.sender)}
-    (gone,) = withdrawn({"id": "1"} | DM, known)
+    known = {"1": MessageOrigin(conversation=said.conversation, sender=said.sender)}
+    (gone,) = read_deletions({"id": "1"} | DM, known)
     assert isinstance(gone, MessageDeleted) and gone.message == "1"
     assert (gone.sender, gone.conversation) == (said.sender, said.conversation)
-    assert withdrawn({"id": "2"} | DM, known) == []
-    assert len(withdrawn({"ids": ["1", "2"]} | TEAM, known)) == 1
+    assert read_deletions({"id": "2"} | DM, known) == []
+    assert len(read_deletions({"ids": ["1", "2"]} | TEAM, known)) == 1
 
 
 def test_interactions() -> None:
@@ -197,7 +197,7 @@ def test_what_a_modal_brings() -> None:
 
 def test_who_we_are() -> None:
     assert read_me(BOT, {"id": "4002"}) == ME
-    assert read_me(BOT) == Me(id="4001", name="helper", application="4001")
+    assert read_me(BOT) == DiscordBot(id="4001", name="helper", application="4001")
     assert read_me([]) is None
 
 
@@ -226,6 +226,6 @@ def test_odd_events_are_no_error(whole: Json, odd: Json) -> None:
     event = whole | odd
     for kind in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "TYPING_START"):
         parse(kind, event, ME)
-    withdrawn(event, {})
+    read_deletions(event, {})
     token_of(event), press_of(event), channel_of(event), read_channel(event.get("channel"))
     read_me(event)

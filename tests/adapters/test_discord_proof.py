@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from adapters.calls import laid_out
+from adapters.calls import format_arguments
 from adapters.discord import render as rendering
 from adapters.discord.render import render
-from gateway.views import ApprovalCard, Media, PlanView, ProposalLine, Reply, Report, View
+from gateway.views import ApprovalCard, Media, PlanView, ProposalLine, ReplyView, ReportView, View
 from tests.adapters.telegram_views import FILES, VIEWS, texts
 from tests.fakes.discord_schema import check_message
 from tests.fakes.discord_server import text_of
@@ -102,7 +102,7 @@ WORD = re.compile(r"w\d+e")
 
 def shown(view: View) -> Iterator[str]:
     for payload in payloads(view):
-        if isinstance(view, Reply | Report) and (files := payload.get("files")):
+        if isinstance(view, ReplyView | ReportView) and (files := payload.get("files")):
             yield from (source["text"] for source in files)
         else:
             yield text_of(payload)
@@ -136,14 +136,14 @@ LONG = st.lists(
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
 @given(LONG, st.booleans())
 def test_the_parts_of_an_answer_are_the_answer(text: str, as_report: bool) -> None:
-    view = Report(title="Title", text=text) if as_report else Reply(text=text)
+    view = ReportView(title="Title", text=text) if as_report else ReplyView(text=text)
     parts, wanted = list(shown(view)), WORD.findall(text)
     if any("files" in payload for payload in payloads(view)):
         *beginning, file = parts
         assert text in file
         assert len(beginning) == rendering.BEGINNING
         return
-    assert len(parts) <= rendering.MOST_MESSAGES
+    assert len(parts) <= rendering.MAX_MESSAGES
     assert list(dict.fromkeys(word for part in parts for word in WORD.findall(part))) == wanted
 
 
@@ -157,7 +157,7 @@ def test_an_approval_shows_all_arguments(name: str, arguments: list[str]) -> Non
     whole = "".join("".join(shown(ApprovalCard(question="1", asker="", proposals=lines))).split())
     whole = whole.replace("```", "")
     for one in encoded:
-        wanted = laid_out(one).replace("\x00", "").replace("```", "``\\u0060")
+        wanted = format_arguments(one).replace("\x00", "").replace("```", "``\\u0060")
         assert "".join(wanted.split()).replace("```", "") in whole
 
 
@@ -165,6 +165,6 @@ def test_an_approval_shows_all_arguments(name: str, arguments: list[str]) -> Non
 @given(st.builds(Media, files=st.lists(FILES, max_size=13).map(tuple), caption=texts(20)))
 def test_each_file_is_given_once_or_named(view: Media) -> None:
     given_out = [one["ref"] for payload in payloads(view) for one in payload.get("files", ())]
-    small = [one.ref for one in view.files if one.size <= rendering.MOST_FILE]
+    small = [one.ref for one in view.files if one.size <= rendering.MAX_FILE]
     assert given_out == small
     assert "".join(shown(view)).count("✕") >= len(view.files) - len(small)

@@ -13,7 +13,7 @@ from adapters.slack.adapter import SlackAdapter
 from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment
-from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, Reply
+from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView
 from tests.adapters.slack_rig import adapter_of, where
 from tests.fakes.slack_server import TOKEN, SlackServer, elements, shown
 
@@ -32,7 +32,7 @@ async def adapter(server: SlackServer, tmp_path: Path) -> AsyncIterator[SlackAda
     await made._wire.close()
 
 
-HELLO = Reply(text="hello <!channel>")
+HELLO = ReplyView(text="hello <!channel>")
 
 
 async def test_a_message_is_sent_and_edited(server: SlackServer, adapter: SlackAdapter) -> None:
@@ -43,7 +43,7 @@ async def test_a_message_is_sent_and_edited(server: SlackServer, adapter: SlackA
     assert (message["ts"], message["thread_ts"]) == (native, "1.5")
     assert message["text"] == "hello &lt;!channel&gt;", "for notifications"
     assert (message["unfurl_links"], message["unfurl_media"]) == (False, False)
-    (payload,) = adapter.render(Reply(text="done"), thread)
+    (payload,) = adapter.render(ReplyView(text="done"), thread)
     await adapter.edit(thread, native, payload)
     await adapter.edit(thread, native, payload)
     assert shown(message) == "done" and message["edits"] == 2
@@ -149,7 +149,7 @@ async def test_only_kept_copies_go_up(
 async def test_a_file_that_was_not_taken_was_not_sent(
     server: SlackServer, adapter: SlackAdapter
 ) -> None:
-    (payload,) = adapter.render(Reply(text="x"), where())
+    (payload,) = adapter.render(ReplyView(text="x"), where())
     payload = json.dumps({"text": "", "files": [{"name": "a.md", "text": "hello"}]}).encode()
     server.fail("files.getUploadURLExternal", 502)
     with pytest.raises(Unsent):

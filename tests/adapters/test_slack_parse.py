@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.slack.parse import Me, parse, read_me
+from adapters.slack.parse import SlackBot, parse, read_me
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -19,7 +19,7 @@ from gateway.messages import (
 from tests.adapters.slack_rig import where
 
 Json = dict[str, Any]
-ME = Me(user="U0BOT", team="T0TEAM", bot="B0BOT")
+ME = SlackBot(user="U0BOT", team="T0TEAM", bot="B0BOT")
 
 
 def heard(**event: object) -> Inbound | None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.slack.receive import Receiver
+from adapters.slack.receive import SlackReceiver
 from gateway.errors import Rejected
 from gateway.messages import (
     ButtonPressed,
@@ -103,7 +103,7 @@ async def test_a_connection_is_renewed_without_a_gap(server: SlackServer) -> Non
 async def test_a_broken_connection_is_made_again(
     server: SlackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.slack.receive.LEAST_PAUSE", 0.01)
+    monkeypatch.setattr("adapters.slack.receive.MIN_PAUSE", 0.01)
     store = Store()
     async with running(server, store):
         server.fail("apps.connections.open", 500)
@@ -190,14 +190,14 @@ async def test_poison_holds_nothing_up(
     server: SlackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, once = Store(), iter([True])
-    real = Receiver._open
+    real = SlackReceiver._open
 
-    async def trip(self: Receiver, payload: dict) -> None:  # type: ignore[type-arg]
+    async def trip(self: SlackReceiver, payload: dict) -> None:  # type: ignore[type-arg]
         if next(once, False):
             raise KeyError("odd")
         await real(self, payload)
 
-    monkeypatch.setattr(Receiver, "_open", trip)
+    monkeypatch.setattr(SlackReceiver, "_open", trip)
     async with running(server, store):
         server.push("interactive", {"type": "something new"})
         server.push("events_api", {"event": 5})
@@ -211,7 +211,7 @@ async def test_a_quiet_connection_is_alive_and_a_mute_one_is_not(
 ) -> None:
     monkeypatch.setattr("adapters.slack.receive.SILENCE", 0.02)
     monkeypatch.setattr("adapters.slack.receive.GREETING", 0.02)
-    monkeypatch.setattr("adapters.slack.receive.LEAST_PAUSE", 0.01)
+    monkeypatch.setattr("adapters.slack.receive.MIN_PAUSE", 0.01)
     store = Store()
     server.mute = 1
     async with running(server, store) as adapter:

@@ -18,8 +18,8 @@ from gateway.views import (
     PlanStep,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
+    ReplyView,
+    ReportView,
     ToolLine,
     View,
 )
@@ -93,10 +93,12 @@ def test_a_plan_is_a_plan_block_with_its_buttons() -> None:
 
 
 def test_a_report_is_one_message_under_its_title() -> None:
-    (message,) = payloads(Report(title="Open *now*", text="Two are **open**.", note="Due today"))
+    (message,) = payloads(
+        ReportView(title="Open *now*", text="Two are **open**.", note="Due today")
+    )
     assert [block["type"] for block in message["blocks"]] == ["header", "markdown", "context"]
     assert message["text"] == "Open *now*: Two are **open**."
-    (alone,) = payloads(Report(title="Open", text=""))
+    (alone,) = payloads(ReportView(title="Open", text=""))
     assert [block["type"] for block in alone["blocks"]] == ["header"]
 
 
@@ -189,16 +191,16 @@ def test_nobody_is_pinged_and_code_stays_code() -> None:
 
 def test_long_answers_come_in_parts_or_as_a_file() -> None:
     code = "```py\n" + "\n".join(f"x{n} = {n}" for n in range(1_400)) + "\n```"
-    parts = payloads(Reply(text=code, note="Stopped here."))
+    parts = payloads(ReplyView(text=code, note="Stopped here."))
     assert len(parts) == 2
     for part in parts:
         text = part["blocks"][0]["text"]
         assert text.startswith("```py\n") and text.rstrip().endswith("```")
     assert parts[-1]["blocks"][1]["type"] == "context"
-    first, document = payloads(Report(title="", text="word " * 20_000))
+    first, document = payloads(ReportView(title="", text="word " * 20_000))
     assert "blocks" in first and document["files"][0]["text"] == "word " * 20_000
-    assert len(payloads(Reply(text="word " * 20_000, state="streaming"))) == 1
-    assert payloads(Reply(text="  ")) == []
+    assert len(payloads(ReplyView(text="word " * 20_000, state="streaming"))) == 1
+    assert payloads(ReplyView(text="  ")) == []
 
 
 def test_files_have_words_for_who_cannot_see_them() -> None:
@@ -241,11 +243,11 @@ def test_of_long_outputs_the_newest_are_shown() -> None:
 def test_what_runs_can_be_stopped_in_one_tap() -> None:
     line = ToolLine(call_id="1", tool="shell", summary="ls", state="running")
     (running,) = payloads(Activity(lines=(line,)))
-    (growing,) = payloads(Reply(text="Once upon", state="streaming"))
+    (growing,) = payloads(ReplyView(text="Once upon", state="streaming"))
     assert labels(running) == labels(growing) == ["Stop"]
     assert running["session"] == growing["session"] == "processing"
     (done,) = payloads(Activity(lines=(msgspec.structs.replace(line, state="done"),)))
-    (told,) = payloads(Reply(text="Once upon a time"))
+    (told,) = payloads(ReplyView(text="Once upon a time"))
     assert labels(done) == labels(told) == [] and "session" not in done
     assert told["session"] == "active"
 

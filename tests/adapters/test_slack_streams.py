@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from adapters.slack.adapter import SlackAdapter
 from adapters.slack.live import streams
-from adapters.slack.live.chunks import controls, difference, spoken, step, titled
+from adapters.slack.live.chunks import controls, difference, make_text_chunk, make_title_chunk, step
 from gateway.errors import Ambiguous, RateLimited
 from gateway.messages import MessageReceived, StopPressed
-from gateway.views import Activity, Button, Notice, PlanStep, PlanView, Reply, ToolLine, View
+from gateway.views import Activity, Button, Notice, PlanStep, PlanView, ReplyView, ToolLine, View
 from tests.adapters.slack_rig import running, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SlackServer, labels, shown, streamed
@@ -37,8 +37,8 @@ async def adapter(server: SlackServer) -> AsyncIterator[SlackAdapter]:
         yield made
 
 
-def growing(text: str) -> Reply:
-    return Reply(text=text, state="streaming")
+def growing(text: str) -> ReplyView:
+    return ReplyView(text=text, state="streaming")
 
 
 def working(*states: str, output: str = "") -> Activity:
@@ -71,7 +71,7 @@ async def test_an_answer_streams_and_its_last_words_end_the_stream(
     assert server.sessions["D0ANN", THREAD] == "processing" and labels(message) == []
     await edit(adapter, native, growing("Once upon"))
     await edit(adapter, native, growing("Once upon"))
-    await edit(adapter, native, Reply(text="Once upon a time.", note="Stopped here."))
+    await edit(adapter, native, ReplyView(text="Once upon a time.", note="Stopped here."))
     assert shown(message) == "Once upon a time.\nStopped here."
     assert message["streaming_state"] == "completed"
     assert server.sessions["D0ANN", THREAD] == "active"
@@ -83,7 +83,7 @@ async def test_what_cannot_be_added_is_an_edit(server: SlackServer, adapter: Sla
     await edit(adapter, native, growing("Twice"))
     (message,) = server.channels["D0ANN"]
     assert shown(message).startswith("Twice") and labels(message) == ["Stop"]
-    await edit(adapter, native, Reply(text="Twice upon a time."))
+    await edit(adapter, native, ReplyView(text="Twice upon a time."))
     assert shown(message) == "Twice upon a time." and labels(message) == []
     await server.wait(lambda: server.sessions["D0ANN", THREAD] == "active")
 
@@ -97,7 +97,7 @@ async def test_tools_are_tasks_whose_output_comes_once(
     (message,) = server.channels["D0ANN"]
     assert [one["status"] for one in message["blocks"]] == ["complete", "in_progress"]
     assert shown(message).count("three") == 2
-    await send(adapter, Reply(text="There."))
+    await send(adapter, ReplyView(text="There."))
     assert message["streaming_state"] == "completed", "the answer ends what still streams"
 
 
@@ -173,7 +173,7 @@ async def test_where_others_read_too_or_there_is_no_thread_a_message_is_edited(
     native = await adapter.send(here, payload)
     (message,) = server.channels[here.channel]
     assert labels(message) == ["Stop"] and "streaming_state" not in message
-    await adapter.edit(here, native, adapter.render(Reply(text="Once."), here)[0])
+    await adapter.edit(here, native, adapter.render(ReplyView(text="Once."), here)[0])
     assert labels(message) == [] and shown(message) == "Once."
 
 
@@ -231,7 +231,7 @@ async def test_a_stream_that_slack_has_ended_goes_on_as_an_edit(
     server.channels["D0ANN"][0]["streaming_state"] = "errored"
     server.fail("chat.appendStream", error=error)
     await edit(adapter, native, growing("Once upon"))
-    await edit(adapter, native, Reply(text="Once upon a time."))
+    await edit(adapter, native, ReplyView(text="Once upon a time."))
     assert [shown(one) for one in server.channels["D0ANN"]] == ["Once upon a time."]
 
 
@@ -284,7 +284,7 @@ async def test_after_a_kill_a_stream_goes_on_in_its_message(server: SlackServer)
     async with running(server, Store()) as second:
         assert await send(second, growing(f"{WORDS} And")) == native, "it was not noted down"
         await edit(second, other, growing("Something quite different, of another turn: done."))
-        await edit(second, native, Reply(text=f"{WORDS} And a queen."))
+        await edit(second, native, ReplyView(text=f"{WORDS} And a queen."))
     told = [shown(one).split("\n")[0] for one in server.channels["D0ANN"]]
     assert told == [f"{WORDS} And a queen.", "Something quite different, of another turn: done."]
     assert all(one["streaming_state"] == "completed" for one in server.channels["D0ANN"])
@@ -292,14 +292,14 @@ async def test_after_a_kill_a_stream_goes_on_in_its_message(server: SlackServer)
 
 async def test_a_message_in_doubt_that_is_there_is_not_sent_again(server: SlackServer) -> None:
     """Below the last word of a person; above it the same may have been said before."""
-    plain, doubtful = Reply(text="Good day."), Reply(
+    plain, doubtful = ReplyView(text="Good day."), ReplyView(
         text="Good day.", doubt="Possibly sent twice (restart)."
     )  # fmt: skip
     async with running(server, Store()) as first:
         native = await send(first, plain)
     async with running(server, Store()) as second:
         assert await send(second, doubtful) == native
-        await edit(second, native, Reply(text="Good day, Ann.", doubt=doubtful.doubt))
+        await edit(second, native, ReplyView(text="Good day, Ann.", doubt=doubtful.doubt))
         assert [shown(one) for one in server.channels["D0ANN"]] == ["Good day, Ann."]
     server.say("D0ANN", "hello", thread=THREAD)
     async with running(server, Store()) as third:
@@ -309,8 +309,8 @@ async def test_a_message_in_doubt_that_is_there_is_not_sent_again(server: SlackS
 
 async def test_a_message_in_doubt_is_known_by_its_name(server: SlackServer) -> None:
     """Also above what people have said since, and among others that say the same."""
-    said, here = Reply(text="Good day."), where("C0DEV", "1.5")
-    doubtful = Reply(text="Good day.", doubt="Possibly sent twice (restart).")
+    said, here = ReplyView(text="Good day."), where("C0DEV", "1.5")
+    doubtful = ReplyView(text="Good day.", doubt="Possibly sent twice (restart).")
     async with running(server, Store()) as first:
         (payload,) = first.render(said, here)
         natives = [await first.send_as(name, here, payload) for name in ("one", "two")]
@@ -365,8 +365,8 @@ STATES = st.tuples(
 def test_what_is_appended_makes_the_stream_show_what_is_wanted(before: Any, after: Any) -> None:
     def chunks(state: Any) -> list[Json]:
         text, tasks, title, tokens = state
-        made = [titled(title)] if title else []
-        made += [spoken(text)] if text else []
+        made = [make_title_chunk(title)] if title else []
+        made += [make_text_chunk(text)] if text else []
         made += [step(name, f"t {name}", status, out) for name, status, out in tasks]
         buttons = [{"type": "button", "value": token} for token in sorted(tokens)]
         return made + ([controls([{"type": "actions", "elements": buttons}])] if buttons else [])

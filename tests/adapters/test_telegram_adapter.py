@@ -13,7 +13,7 @@ from gateway.commands.menu import Menu
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound
 from gateway.ports import Adapter
-from gateway.views import ApprovalCard, Button, FormCard, ProposalLine, Reply, View
+from gateway.views import ApprovalCard, Button, FormCard, ProposalLine, ReplyView, View
 from gateway.wiring.features import our_commands
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
@@ -24,7 +24,7 @@ TEAM = Conversation(platform="telegram", account="123456", channel="-1007")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -152,9 +152,9 @@ async def test_a_refused_token_ends_the_run_and_is_told_nowhere(
 
 
 async def test_send_and_edit(server: TelegramServer, telegram: TelegramAdapter) -> None:
-    native = await telegram.send(ANN, payload(telegram, Reply(text="Hello **you**")))
-    await telegram.edit(ANN, native, payload(telegram, Reply(text="Bye")))
-    await telegram.edit(ANN, native, payload(telegram, Reply(text="Bye")))  # not modified: fine
+    native = await telegram.send(ANN, payload(telegram, ReplyView(text="Hello **you**")))
+    await telegram.edit(ANN, native, payload(telegram, ReplyView(text="Bye")))
+    await telegram.edit(ANN, native, payload(telegram, ReplyView(text="Bye")))  # not modified: fine
     (message,) = server.chats[7]
     assert (str(message["message_id"]), message["text"], message["edits"]) == (native, "Bye", 1)
     assert server.made("sendMessage")[0].params["link_preview_options"] == {"is_disabled": True}
@@ -162,7 +162,7 @@ async def test_send_and_edit(server: TelegramServer, telegram: TelegramAdapter) 
 
 async def test_topics_get_their_thread(server: TelegramServer, telegram: TelegramAdapter) -> None:
     topic = Conversation(platform="telegram", account="123456", channel="-1007", thread="4")
-    await telegram.send(topic, payload(telegram, Reply(text="hi")))
+    await telegram.send(topic, payload(telegram, ReplyView(text="hi")))
     assert server.chats[-1007][0]["message_thread_id"] == 4
 
 
@@ -193,11 +193,11 @@ async def test_a_form_forces_a_reply(server: TelegramServer, telegram: TelegramA
     )
     assert server.chats[7][0]["reply_markup"]["force_reply"] is True
     with pytest.raises(Rejected, match="can't be edited"):  # Telegram's rule for such messages
-        await telegram.edit(ANN, native, payload(telegram, Reply(text="Answered")))
+        await telegram.edit(ANN, native, payload(telegram, ReplyView(text="Answered")))
 
 
 async def test_what_errors_mean(server: TelegramServer, telegram: TelegramAdapter) -> None:
-    hello = payload(telegram, Reply(text="hi"))
+    hello = payload(telegram, ReplyView(text="hi"))
     server.fail("sendMessage", 429, retry_after=7)
     with pytest.raises(RateLimited) as limited:
         await telegram.send(ANN, hello)
@@ -226,7 +226,7 @@ async def test_a_silent_server_is_ambiguous_an_absent_one_is_not(
     server: TelegramServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     telegram = TelegramAdapter(server.token, server.base_url)
-    hello = payload(telegram, Reply(text="hi"))
+    hello = payload(telegram, ReplyView(text="hi"))
     server.hold("sendMessage")
     monkeypatch.setattr(transport, "READ_TIMEOUT", 0.05)
     with pytest.raises(Ambiguous):
@@ -244,7 +244,7 @@ async def test_formatting_that_telegram_refuses_is_sent_bare(
     server: TelegramServer, telegram: TelegramAdapter
 ) -> None:
     server.fail("sendMessage", 400, description="Bad Request: can't parse entities: x")
-    await telegram.send(ANN, payload(telegram, Reply(text="**bold** words")))
+    await telegram.send(ANN, payload(telegram, ReplyView(text="**bold** words")))
     (message,) = server.chats[7]
     assert message["text"] == "bold words"
     assert "entities" not in message
@@ -255,7 +255,7 @@ async def test_a_group_that_moved_still_gets_its_message(
 ) -> None:
     server.migrated[-5] = -1005
     moved = Conversation(platform="telegram", account="123456", channel="-5")
-    await telegram.send(moved, payload(telegram, Reply(text="hi")))
+    await telegram.send(moved, payload(telegram, ReplyView(text="hi")))
     assert server.chats[-1005][0]["text"] == "hi"
 
 
@@ -306,7 +306,7 @@ async def test_files(server: TelegramServer, telegram: TelegramAdapter) -> None:
 
 async def test_what_is_under_way_when_the_run_ends_still_goes_out(server: TelegramServer) -> None:
     adapter = TelegramAdapter(server.token, server.base_url)
-    hello = payload(adapter, Reply(text="last words"))
+    hello = payload(adapter, ReplyView(text="last words"))
     server.hold("sendMessage")
     async with asyncio.TaskGroup() as group:
         async with running(adapter, Store()):

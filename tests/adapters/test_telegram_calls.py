@@ -17,8 +17,8 @@ from gateway.views import (
     MediaFile,
     PlanStep,
     PlanView,
-    Reply,
-    Report,
+    ReplyView,
+    ReportView,
     ToolLine,
     View,
 )
@@ -34,7 +34,7 @@ DONE = PlanView(title="Trip", steps=(PlanStep(id="a", text="Book", state="done")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_a_plan_ticks_in_place(server: TelegramServer, telegram: TelegramA
     (message,) = server.chats[7]
     assert message["text"] == "☑ Trip 1/1\n☑ 1. Book"
     assert message["rich_message"]["blocks"][1]["items"][0]["is_checked"] is True
-    (text,) = telegram.render(Reply(text="over"), ANN)
+    (text,) = telegram.render(ReplyView(text="over"), ANN)
     await telegram.edit(ANN, native, text)
     assert message["text"] == "over"
     assert "rich_message" not in message
@@ -88,7 +88,7 @@ async def test_an_older_server_is_asked_once(
     server.rich = False
     (native,) = await deliver(telegram, PLAN)
     await telegram.edit(ANN, native, telegram.render(DONE, ANN)[0])
-    await deliver(telegram, Report(title="R", text="| a | b |\n|---|---|\n| 1 | 2 |"))
+    await deliver(telegram, ReportView(title="R", text="| a | b |\n|---|---|\n| 1 | 2 |"))
     texts = [message["text"] for message in server.chats[7]]
     assert texts[0] == "☑ Trip 1/1\n\n☑ 1. Book"
     assert "1 | 2" in texts[1]
@@ -207,7 +207,7 @@ async def test_a_long_answer_comes_with_its_file(
     server: TelegramServer, telegram: TelegramAdapter
 ) -> None:
     text = "A line with an ü in it.\n\n" * 2_000
-    natives = await send_all(telegram, Reply(text=text))
+    natives = await send_all(telegram, ReplyView(text=text))
     assert len(natives) == 3
     (sent,) = server.uploads[int(natives[-1])]
     assert (sent.name, sent.mime, sent.data.decode()) == ("answer.md", "text/markdown", text)
@@ -251,7 +251,7 @@ async def test_a_menu_that_is_refused_holds_nothing_up(
 
 
 def test_a_deaf_poll_is_noticed_within_a_minute() -> None:
-    assert receive.POLL + receive.GRACE + 5 + receive.LEAST_PAUSE < 60
+    assert receive.POLL + receive.GRACE + 5 + receive.MIN_PAUSE < 60
 
 
 async def test_a_poll_that_is_never_answered_is_made_anew(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.telegram.parse import Me, parse, read_me
+from adapters.telegram.parse import TelegramBot, parse, read_me
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -20,7 +20,7 @@ from gateway.messages import (
     StopPressed,
 )
 
-ME = Me(id=42, username="Test_Bot")
+ME = TelegramBot(id=42, username="Test_Bot")
 ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee", "username": "ann"}
 SENDER = Sender(platform="telegram", id="7", name="Ann Lee", handle="ann")
 PRIVATE = {"id": 7, "type": "private", "first_name": "Ann"}

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.calls import laid_out
+from adapters.calls import format_arguments
 from adapters.telegram import answers
 from adapters.telegram.render import render
-from gateway.views import ApprovalCard, PlanView, ProposalLine, Reply, Report, View
+from gateway.views import ApprovalCard, PlanView, ProposalLine, ReplyView, ReportView, View
 from tests.adapters.telegram_views import VIEWS, WIDE, texts
 from tests.fakes.telegram_schema import check_payload
 from tests.fakes.telegram_wire import bare
@@ -72,9 +72,9 @@ EDGES = (
 def test_what_is_over_a_limit_degrades(text: str, rich: bool) -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2 |\n\n"
     for view in (
-        Report(title="T", text=text),
-        Reply(text=table + text),
-        Reply(text=text + "\n\n" + table),
+        ReportView(title="T", text=text),
+        ReplyView(text=table + text),
+        ReplyView(text=text + "\n\n" + table),
     ):
         every_view_is_taken(view, rich)
 
@@ -121,7 +121,7 @@ LONG = paragraphs(
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
 @given(LONG, st.booleans(), st.booleans())
 def test_the_parts_of_an_answer_are_the_answer(text: str, rich: bool, as_report: bool) -> None:
-    view = Report(title="Title", text=text) if as_report else Reply(text=text)
+    view = ReportView(title="Title", text=text) if as_report else ReplyView(text=text)
     parts = list(shown(view, rich))
     wanted = WORD.findall(text)
     if any("files" in payload for payload in payloads(view, rich)):
@@ -131,7 +131,7 @@ def test_the_parts_of_an_answer_are_the_answer(text: str, rich: bool, as_report:
         found = [word for part in beginning for word in dict.fromkeys(WORD.findall(part))]
         assert wanted[: len(set(found))] == list(dict.fromkeys(found))
         return
-    assert len(parts) <= answers.MOST_MESSAGES
+    assert len(parts) <= answers.MAX_MESSAGES
     headers = set(WORD.findall("\n".join(re.findall(r"^\|.*\n\|---", text, re.MULTILINE))))
     words = [word for part in parts for word in WORD.findall(part)]
     again = [word for n, word in enumerate(words) if word in words[:n]]
@@ -157,4 +157,4 @@ def test_an_approval_shows_all_arguments(name: str, arguments: list[str], rich: 
     view = ApprovalCard(question="1", asker="", proposals=lines)
     whole = "".join("".join(shown(view, rich)).split())
     for line in lines:
-        assert "".join(laid_out(line.arguments).split()) in whole
+        assert "".join(format_arguments(line.arguments).split()) in whole

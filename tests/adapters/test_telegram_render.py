@@ -20,8 +20,8 @@ from gateway.views import (
     FormCard,
     Notice,
     ProposalLine,
-    Reply,
-    Said,
+    ReplyView,
+    SaidView,
     ToolLine,
     View,
 )
@@ -49,7 +49,7 @@ def entities(payload: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_a_plain_reply() -> None:
-    assert shown(Reply(text="Hello, it is 5 - 3 = 2.")) == [
+    assert shown(ReplyView(text="Hello, it is 5 - 3 = 2.")) == [
         {
             "method": "sendMessage",
             "text": "Hello, it is 5 - 3 = 2.",
@@ -60,7 +60,7 @@ def test_a_plain_reply() -> None:
 
 def test_markdown_becomes_entities() -> None:
     (payload,) = shown(
-        Reply(
+        ReplyView(
             text="# Top\n\n**b** 𝕏 `c` [l](https://a.b)\n\n- x\n\n```py\ni < 1\n```", note="stopped"
         )
     )
@@ -73,26 +73,26 @@ def test_markdown_becomes_entities() -> None:
 
 
 def test_html_and_double_bars_survive() -> None:
-    (payload,) = shown(Reply(text="a <b>x</b> || b || c <script>\n\n`x<y || z` **!**"))
+    (payload,) = shown(ReplyView(text="a <b>x</b> || b || c <script>\n\n`x<y || z` **!**"))
     assert payload["text"] == "a <b>x</b> || b || c <script>\n\nx<y || z !"
 
 
 def test_nothing_in_model_output_pings_or_loads() -> None:
     text = "[Ann](tg://user?id=7) ![cat](https://a.b/c.png) [bad](javascript:1) ![x](tg://emoji?id=5368324170671202286)"
-    (payload,) = shown(Reply(text=text))
+    (payload,) = shown(ReplyView(text=text))
     assert entities(payload) == [("text_link", "cat")]
     assert "Ann" in payload["text"]
 
 
 def test_markup_that_means_nothing_is_shown_raw() -> None:
-    assert [p["text"] for p in shown(Reply(text="```\n\n```"))] == ["```\n\n```"]
-    assert shown(Reply(text="  ")) == []
-    assert [p["text"] for p in shown(Reply(text="", note="stopped"))] == ["stopped"]
+    assert [p["text"] for p in shown(ReplyView(text="```\n\n```"))] == ["```\n\n```"]
+    assert shown(ReplyView(text="  ")) == []
+    assert [p["text"] for p in shown(ReplyView(text="", note="stopped"))] == ["stopped"]
 
 
 def test_a_long_reply_comes_whole_in_parts() -> None:
     code = "```py\n" + "".join(f"print({i})\n" for i in range(900)) + "```"
-    payloads = shown(Reply(text="Words **here**.\n\n" * 200 + code, note="possibly sent twice"))
+    payloads = shown(ReplyView(text="Words **here**.\n\n" * 200 + code, note="possibly sent twice"))
     assert len(payloads) == 4
     together = "\n".join(payload["text"] for payload in payloads)
     assert together.count("Words here.") == 200
@@ -212,7 +212,7 @@ def test_choice_form_notice_said() -> None:
     }
     (error,) = shown(Notice(text="It failed. Try `/retry`.", tone="error"))
     assert error["text"] == "✕ It failed. Try /retry."
-    assert shown(Said(name="Ann", text="hi")) == []
+    assert shown(SaidView(name="Ann", text="hi")) == []
 
 
 def test_a_draft_is_the_end_of_the_text() -> None:
@@ -240,13 +240,13 @@ WORDS = st.text(max_size=30) | st.sampled_from(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join), st.sampled_from(["", "stopped"]))
 def test_every_reply_is_what_telegram_takes(text: str, note: str) -> None:
-    view = Reply(text=text.encode("utf-8", "replace").decode(), note=note)
+    view = ReplyView(text=text.encode("utf-8", "replace").decode(), note=note)
     shown(view)
     assert render(view) == render(view)
 
 
 def test_plain_replies_are_cheap_and_need_no_converter() -> None:
-    view = Reply(text="A short answer, as most are. It has two sentences.")
+    view = ReplyView(text="A short answer, as most are. It has two sentences.")
     assert timeit.timeit(lambda: render(view), number=500) / 500 < 0.0001
     code = (
         "import sys; from adapters.telegram.render import render; from gateway.views import Reply;"

@@ -17,8 +17,8 @@ from gateway.views import (
     PlanStep,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
+    ReplyView,
+    ReportView,
     ToolLine,
     View,
 )
@@ -166,7 +166,7 @@ TABLE = "Prices:\n\n| Thing | Price |\n|:--|--:|\n| **Pen** | 2 |\n| Ink | 30 |\
 
 
 def test_a_table_is_a_table_where_the_server_has_them() -> None:
-    (payload,) = payloads(Reply(text=TABLE, note="Stopped here."), rich=True)
+    (payload,) = payloads(ReplyView(text=TABLE, note="Stopped here."), rich=True)
     before, table, after, note = payload["rich_message"]["blocks"]
     assert (bare([before]), bare([after]), bare([note])) == (
         "Prices:",
@@ -177,21 +177,21 @@ def test_a_table_is_a_table_where_the_server_has_them() -> None:
     assert all(cell["is_header"] for cell in table["cells"][0])
     assert [cell["align"] for cell in table["cells"][1]] == ["left", "right"]
     assert table["cells"][1][0]["text"] == {"type": "bold", "text": "Pen"}
-    (plain,) = payloads(Reply(text=TABLE))
+    (plain,) = payloads(ReplyView(text=TABLE))
     assert "Pen   | 2" in plain["text"].replace("    ", "   ")
     assert any(kind == "pre" for kind, _ in styles(plain))
 
 
 def test_answers_without_a_table_stay_plain_messages() -> None:
     for text in ("Hello", "# Top\n\n- a | b\n- c", "a --- b | c", "```\n|a|\n|-|\n```"):
-        assert [p["method"] for p in payloads(Reply(text=text), rich=True)] == ["sendMessage"]
+        assert [p["method"] for p in payloads(ReplyView(text=text), rich=True)] == ["sendMessage"]
 
 
 def test_nothing_in_a_rich_message_pings_or_loads() -> None:
     text = (
         TABLE + "\n\n[a](tg://user?id=7) ![c](https://a.b/c.png) <img src=x> @somebody http://x.y"
     )
-    (payload,) = payloads(Reply(text=text), rich=True)
+    (payload,) = payloads(ReplyView(text=text), rich=True)
     encoded = msgspec.json.encode(payload).decode()
     assert "tg://" not in encoded
     assert payload["rich_message"]["skip_entity_detection"] is True
@@ -201,7 +201,7 @@ def test_nothing_in_a_rich_message_pings_or_loads() -> None:
 
 
 def test_names_in_plain_messages_ping_nobody() -> None:
-    (payload,) = payloads(Reply(text="Ask @bob_b or **@ann_a**, mail a@b.cc, `@code`, 𝕏 @c"))
+    (payload,) = payloads(ReplyView(text="Ask @bob_b or **@ann_a**, mail a@b.cc, `@code`, 𝕏 @c"))
     assert [text for kind, text in styles(payload) if kind == "code"] == [
         "@bob_b",
         "@ann_a",
@@ -211,13 +211,13 @@ def test_names_in_plain_messages_ping_nobody() -> None:
 
 def test_a_very_long_answer_is_a_beginning_and_a_file() -> None:
     text = "".join(f"Paragraph {n} has some words in it.\n\n" for n in range(900))
-    first, second, document = payloads(Reply(text=text))
+    first, second, document = payloads(ReplyView(text=text))
     assert first["text"].startswith("Paragraph 0 ")
     assert second["method"] == "sendMessage"
     assert document["method"] == "sendDocument"
     assert document["files"]["document"]["text"] == text
     assert "all of it" in document["caption"]
-    noted = payloads(Reply(text=text, note="Possibly sent twice (restart)."))
+    noted = payloads(ReplyView(text=text, note="Possibly sent twice (restart)."))
     assert noted[:3] == [first, second, document]
     assert noted[3]["text"] == "Possibly sent twice (restart)."
 
@@ -226,16 +226,16 @@ def test_what_is_shown_of_a_growing_answer_stays_a_message() -> None:
     """A message cannot become a file: what is streamed is the beginning of every final form."""
     words = [f"Sentence {n} of a long answer. " for n in range(1500)]
     for count in range(50, 1500, 50):
-        growing = Reply(text="".join(words[:count]), state="streaming")
+        growing = ReplyView(text="".join(words[:count]), state="streaming")
         shown = payloads(growing)
-        final = payloads(Reply(text="".join(words)))
+        final = payloads(ReplyView(text="".join(words)))
         assert len(shown) <= answers.BEGINNING
         for before, after in zip(shown, final, strict=False):
             assert after["method"] == before["method"]
 
 
 def test_a_report() -> None:
-    view = Report(title="Disk", text="All **fine**.\n\n" + TABLE, note="Daily", language="de")
+    view = ReportView(title="Disk", text="All **fine**.\n\n" + TABLE, note="Daily", language="de")
     (rich,) = payloads(view, rich=True)
     kinds = [block["type"] for block in rich["rich_message"]["blocks"]]
     assert kinds == ["heading", "paragraph", "paragraph", "table", "paragraph", "footer"]
@@ -243,7 +243,7 @@ def test_a_report() -> None:
     assert plain["text"].startswith("Disk\n\nAll fine.\n\nPrices:")
     assert styles(plain)[0] == ("bold", "Disk")
     assert styles(plain)[-1] == ("italic", "Daily")
-    long = Report(title="Disk", text="A paragraph of a report.\n\n" * 2000, language="de")
+    long = ReportView(title="Disk", text="A paragraph of a report.\n\n" * 2000, language="de")
     for form in (True, False):
         *texts, document = payloads(long, rich=form)
         assert [p["method"] for p in texts] == ["sendMessage"] * 2

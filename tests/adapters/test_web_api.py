@@ -22,7 +22,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
-from gateway.views import Button, ChoiceCard, FormCard, Notice, Reply, Said
+from gateway.views import Button, ChoiceCard, FormCard, Notice, ReplyView, SaidView
 from tests.fakes.desk import FakeDesk
 from tests.fakes.web_server import WebServer, serve
 
@@ -77,7 +77,7 @@ async def test_two_people_with_the_same_key_and_id_do_not_meet(tmp_path: Path) -
         async with aiohttp.ClientSession(server.url, headers=as_person(server, "ann")) as http:
             async with http.post(f"{C1}/messages", json=message) as answer:
                 assert answer.status == 202
-            server.desk.show(server.address("c1"), Said(name="owner", text="secret"), "said")
+            server.desk.show(server.address("c1"), SaidView(name="owner", text="secret"), "said")
             async with http.get(C1) as answer:
                 assert "secret" not in await answer.text()
             async with http.get("/api/conversations") as answer:
@@ -248,8 +248,8 @@ async def test_history_is_a_page_and_says_what_goes_on(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         where = server.address("c1")
         for number in range(5):
-            server.desk.show(where, Reply(text=f"**{number}**"), f"reply-{number}")
-        server.desk.show(where, Reply(text="new"), "reply-0")
+            server.desk.show(where, ReplyView(text=f"**{number}**"), f"reply-{number}")
+        server.desk.show(where, ReplyView(text="new"), "reply-0")
         server.desk.room(where).state = "running"
         await post(server, f"{C1}/messages", {"text": "later"})
         async with server.http.get(f"{C1}?limit=3") as answer:
@@ -381,7 +381,7 @@ async def test_the_description_is_accurate(tmp_path: Path) -> None:
             if method != "parameters" and not path.startswith("/api/jobs")  # test_jobs_api does
         }
         where = server.address("c1")
-        server.desk.show(where, Reply(text="x"), "reply")
+        server.desk.show(where, ReplyView(text="x"), "reply")
         await post(server, f"{C1}/messages", {"text": "x"})
         schemas = described["components"]["schemas"]
         for url, name in (("/api/conversations", "Listed"), (C1, "Opened")):

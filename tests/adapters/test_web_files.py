@@ -6,10 +6,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adapters.web.uploads import GRACE, KEPT
+from adapters.web.uploads import GRACE, KEPT_SECONDS
 from gateway import clock
 from gateway.messages import MessageDeleted, MessageEdited, MessageReceived
-from gateway.views import Media, MediaFile, Reply, Said
+from gateway.views import Media, MediaFile, ReplyView, SaidView
 from tests.fakes.web_server import WebServer, serve
 
 C1 = "/api/conversations/c1"
@@ -90,8 +90,8 @@ async def test_uploads_go_after_their_time(tmp_path: Path, monkeypatch: pytest.M
 
         assert await left(GRACE - 60) == [True, True], "a turn cut off may fetch it again"
         assert await left(GRACE + 60) == [False, True]
-        assert await left(KEPT - 60) == [False, True]
-        assert await left(KEPT + 60) == [False, False]
+        assert await left(KEPT_SECONDS - 60) == [False, True]
+        assert await left(KEPT_SECONDS + 60) == [False, False]
         assert not files[1].parent.exists()
 
 
@@ -128,10 +128,10 @@ async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> Non
 async def test_search_commands_and_the_language_of_who_asks(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         desk = server.desk
-        desk.show(server.address("c1"), Said(name="o", text="The parcel"), "said")
-        desk.show(server.address("c1"), Reply(text="It is in **Köln**."), "reply")
-        desk.show(server.address("c2"), Said(name="o", text="The train"), "said")
-        desk.show(server.address("c3", "ann"), Said(name="o", text="parcel köln"), "said")
+        desk.show(server.address("c1"), SaidView(name="o", text="The parcel"), "said")
+        desk.show(server.address("c1"), ReplyView(text="It is in **Köln**."), "reply")
+        desk.show(server.address("c2"), SaidView(name="o", text="The train"), "said")
+        desk.show(server.address("c3", "ann"), SaidView(name="o", text="parcel köln"), "said")
         async with server.http.get("/api/conversations", params={"q": "KÖLN parcel"}) as answer:
             found = (await answer.json())["conversations"]
         assert [one["conversation"] for one in found] == ["c1"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, Claim, Gate, Refused
+from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, Claim, RequestGate, RequestRefused
 from agent_core import ambient
 from tests.fakes.web_server import SECRET, TOKEN, serve
 
@@ -43,14 +43,14 @@ def hands() -> Iterator[Hands]:
 def gate(
     host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str | None = None, port: int = 8080,
     claim: Claim | None = None,
-) -> Gate:  # fmt: skip
-    return Gate(SECRET, host, port, names, token, claim)
+) -> RequestGate:  # fmt: skip
+    return RequestGate(SECRET, host, port, names, token, claim)
 
 
-def refusal(gate: Gate, method: str, **headers: str) -> int:
+def refusal(gate: RequestGate, method: str, **headers: str) -> int:
     try:
         gate.check(method, {name.replace("_", "-"): value for name, value in headers.items()})
-    except Refused as refused:
+    except RequestRefused as refused:
         return refused.status
     return 0
 
@@ -122,7 +122,7 @@ def test_a_post_says_where_it_comes_from(method: str, headers: dict[str, str], s
     try:
         gate().check(method, {"Host": HOST, **headers})
         assert status == 0
-    except Refused as refused:
+    except RequestRefused as refused:
         assert refused.status == status
 
 
@@ -133,15 +133,15 @@ def test_a_session_lasts_its_time_and_belongs_to_its_secret(hands: Hands) -> Non
     hands.time += SESSION_SECONDS - 1
     assert here.person({}, cookie) == "ann@example.org"
     hands.time += 1
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         here.person({}, cookie)
-    with pytest.raises(Refused):
-        here.person({}, Gate(b"x" * 32, "127.0.0.1", 8080).session("ann"))
+    with pytest.raises(RequestRefused):
+        here.person({}, RequestGate(b"x" * 32, "127.0.0.1", 8080).session("ann"))
 
 
 @given(st.text(max_size=80))
 def test_no_cookie_of_chance_is_a_session(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         gate().person({}, text)
 
 
@@ -150,7 +150,7 @@ def test_no_changed_cookie_is_a_session(data: st.DataObject) -> None:
     cookie = gate().session("ann")
     at = data.draw(st.integers(0, len(cookie) - 1))
     other = data.draw(st.characters().filter(lambda one: one != cookie[at]))
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         gate().person({}, cookie[:at] + other + cookie[at + 1 :])
 
 
@@ -158,11 +158,11 @@ async def test_a_link_works_once_and_for_ten_minutes(hands: Hands) -> None:
     here = gate()
     token = here.issue("ann")
     assert await here.redeem(token) == "ann"
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         await here.redeem(token)
     late = here.issue("ann")
     hands.time += LINK_SECONDS
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         await here.redeem(late)
     assert here.issue("ann") != here.issue("ann")
 
@@ -175,15 +175,15 @@ async def test_a_link_of_another_process_works_until_a_restart_forgets_the_used_
     token = gate().issue("ann")
     assert await running.redeem(token) == "ann"
     hands.time += 5
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         await gate().redeem(token)
 
 
 async def test_a_link_is_no_cookie_and_a_cookie_no_link(hands: Hands) -> None:
     here = gate()
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         await here.redeem(here.session("ann"))
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         here.person({}, here.issue("ann"))
 
 
@@ -197,10 +197,10 @@ def test_the_token_is_the_owner_and_a_wrong_one_nobody(hands: Hands) -> None:
     here = gate(token=TOKEN)
     assert here.person({"Authorization": f"Bearer {TOKEN}"}, None) == "owner"
     for wrong in ("x", TOKEN + "x", TOKEN[:-1], "é"):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RequestRefused) as caught:
             here.person({"Authorization": f"Bearer {wrong}"}, here.session("owner"))
         assert caught.value.status == 401
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         gate().person({"Authorization": "Bearer None"}, None)
 
 
@@ -241,7 +241,7 @@ async def test_without_a_good_cookie_or_token_nothing_is_told(tmp_path: Path, ha
         hands.time -= SESSION_SECONDS
         expired = server.gate.session("owner")
         hands.time += SESSION_SECONDS
-        forged = Gate(b"another secret, as long", "127.0.0.1", server.port).session("owner")
+        forged = RequestGate(b"another secret, as long", "127.0.0.1", server.port).session("owner")
         name = server.gate.cookie
         async with aiohttp.ClientSession(server.url, headers={"Origin": server.url}) as http:
             paths = ("/api/conversations", "/api/conversations/c1", "/api/conversations/c1/events")
@@ -325,5 +325,5 @@ async def test_a_link_that_is_claimed_in_a_store_works_once_in_all_processes(han
     younger = gate(claim=claim)
     assert await younger.redeem(token) == "ann"
     for one in (old, younger, gate(claim=claim)):
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             await one.redeem(token)

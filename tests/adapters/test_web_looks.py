@@ -19,9 +19,9 @@ from gateway.views import (
     Notice,
     PlanStep,
     PlanView,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
 )
 from tests.adapters.web_rig import faults, media, plan, settle
 from tests.fakes.needs import NEEDS_CHROMIUM
@@ -41,12 +41,12 @@ def fill(room: Room) -> None:
     desk.stand("web:local::owner~c3::p", "waiting")
     desk.room("web:local::owner~c3::p").title = "Book the train to Oslo"
     question = "How is the weather in Berlin and Oslo, and can you release the site?"
-    desk.show(where, Said(name="owner", text=question), "said")
+    desk.show(where, SaidView(name="owner", text=question), "said")
     desk.show(where, activity(), "activity")
     desk.show(where, plan(), "plan")
     desk.show(where, media(room), "media")
-    desk.show(where, Reply(text=ANSWER, note="Stopped here."), "reply")
-    report = Report(title="Every morning", text="Two deliveries are **late**.", note="Job 3")
+    desk.show(where, ReplyView(text=ANSWER, note="Stopped here."), "reply")
+    report = ReportView(title="Every morning", text="Two deliveries are **late**.", note="Job 3")
     desk.show(where, report, "report")
     desk.show(where, Notice(text="The demo model answers: it is scripted."), "notice")
     desk.show(where, Notice(text="The disk is almost full.", tone="warning"), "warning")
@@ -113,9 +113,9 @@ async def test_at_320_pixels_all_is_in_reach(tmp_path: Path) -> None:
         await drawn(room)
         long = "x" * 300
         step = PlanStep(id="1", text=long, note=long)
-        room.server.desk.show(room.where, Said(name="o", text=long), "said2")
+        room.server.desk.show(room.where, SaidView(name="o", text=long), "said2")
         room.server.desk.show(room.where, PlanView(title=long, steps=(step,)), "plan2")
-        room.server.desk.show(room.where, Reply(text=f"`{long}`\n\n```\n{long}\n```"), "reply2")
+        room.server.desk.show(room.where, ReplyView(text=f"`{long}`\n\n```\n{long}\n```"), "reply2")
         file = MediaFile(ref="o1/x", name=f"{long}.zip", mime="application/zip", size=1)
         room.server.desk.show(room.where, Media(files=(file,), caption=long), "media2")
         await room.shows(".media", ".zip")
@@ -140,7 +140,7 @@ async def test_on_a_german_phone_words_stay_whole(tmp_path: Path) -> None:
         page, desk = room.page, room.server.desk
         heads = "".join(f"| Spalte{n} " for n in range(9)) + "|\n" + "|---" * 9 + "|\n"
         desk.show(room.where, activity(), "activity")
-        desk.show(room.where, Reply(text=f"{heads}\n![Katze](https://e.org/x.png)"), "reply")
+        desk.show(room.where, ReplyView(text=f"{heads}\n![Katze](https://e.org/x.png)"), "reply")
         desk.stand(room.where, "running")
         await room.shows(".reply", "Katze")
         await page.until("!document.querySelector('#stop').hidden")

@@ -24,8 +24,8 @@ from gateway.views import (
     FormCard,
     Notice,
     ProposalLine,
-    Reply,
-    Said,
+    ReplyView,
+    SaidView,
     ToolLine,
 )
 from tests.fakes.browser import browse
@@ -52,7 +52,7 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         assert isinstance(said, MessageReceived)
         assert said.text == "How is the weather in Berlin?"
         await room.shows("#pending .later", "Waits for its turn")
-        desk.show(room.where, Said(name="owner", text=said.text), "said")
+        desk.show(room.where, SaidView(name="owner", text=said.text), "said")
         await room.shows("#log .said", "Berlin")
         await page.until("!document.querySelector('#pending').childElementCount")
         desk.stand(room.where, "running")
@@ -62,7 +62,7 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         desk.grow(room.where, "Berlin is **2 °C**")
         await room.shows(".growing", "Berlin is **2 °C**")
         desk.stand(room.where, "idle")
-        desk.show(room.where, Reply(text=ANSWER), "reply")
+        desk.show(room.where, ReplyView(text=ANSWER), "reply")
         await room.shows("#log .reply strong", "2 °C")
         await page.until("document.querySelector('#stop').hidden")
         assert await room.texts(".growing") == []
@@ -131,7 +131,7 @@ async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
         desk.stand(room.where, "running")
-        desk.show(room.where, Said(name="owner", text="Count to a million"), "said")
+        desk.show(room.where, SaidView(name="owner", text="Count to a million"), "said")
         desk.grow(room.where, "1, 2, 3")
         await room.write("And backwards")
         assert isinstance(await room.next(), MessageReceived)
@@ -140,7 +140,7 @@ async def test_stop_commands_and_a_message_that_waits(tmp_path: Path) -> None:
         await page.click("#stop")
         assert isinstance(await room.next(), StopPressed)
         desk.stand(room.where, "idle")
-        stopped = Reply(text="1, 2, 3", state="stopped", note="Stopped by owner.")
+        stopped = ReplyView(text="1, 2, 3", state="stopped", note="Stopped by owner.")
         desk.show(room.where, stopped, "reply")
         await room.shows(".reply .note", "Stopped by owner.")
         await room.write("/jobs pause 3")
@@ -158,10 +158,10 @@ async def test_hostile_markdown_does_nothing_in_a_browser(tmp_path: Path) -> Non
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
         desk.stand(room.where, "running")
-        desk.show(room.where, Said(name="<b>", text=XSS), "said")
+        desk.show(room.where, SaidView(name="<b>", text=XSS), "said")
         desk.grow(room.where, XSS)
         await room.shows(".growing", "<script>")
-        desk.show(room.where, Reply(text=XSS), "reply")
+        desk.show(room.where, ReplyView(text=XSS), "reply")
         desk.show(room.where, Notice(text=XSS, tone="error"), "notice")
         line = ToolLine(call_id='"><x>', tool=XSS, summary=XSS, state="done", output=XSS)
         desk.show(room.where, Activity(lines=(line,), words=XSS), "activity")
@@ -198,7 +198,7 @@ async def test_a_lost_connection_comes_back_with_what_was_missed(tmp_path: Path)
 async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
-        desk.show(room.where, Said(name="owner", text="The first one"), "said")
+        desk.show(room.where, SaidView(name="owner", text="The first one"), "said")
         await room.shows("#log", "The first one")
         await page.click("#new")
         await page.until("location.hash !== '#c=c1' && !document.querySelector('#empty').hidden")
@@ -208,7 +208,7 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
         said = await room.next()
         assert isinstance(said, MessageReceived)
         assert said.conversation.id != room.where
-        desk.show(said.conversation.id, Said(name="owner", text="Another"), "said")
+        desk.show(said.conversation.id, SaidView(name="owner", text="Another"), "said")
         await room.shows("#list", "The first one")
         await room.shows("#list", "Another")  # or it moves away from under the pointer
         await page.click("#list a[href='#c=c1']")
@@ -219,10 +219,10 @@ async def test_conversations_are_apart_and_listed(tmp_path: Path) -> None:
 async def test_on_a_phone_nothing_sticks_out(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
-        desk.show(room.where, Said(name="owner", text="How is the weather in Berlin and Oslo, and can you "
+        desk.show(room.where, SaidView(name="owner", text="How is the weather in Berlin and Oslo, and can you "
                                    "release the site?"), "said")  # fmt: skip
         desk.show(room.where, activity(), "activity")
-        desk.show(room.where, Reply(text=ANSWER + "\n\n" + "x" * 300), "reply")
+        desk.show(room.where, ReplyView(text=ANSWER + "\n\n" + "x" * 300), "reply")
         desk.show(room.where, Notice(text="The demo model answers: it is scripted."), "notice")
         desk.show(room.where, approval(), "ask")
         desk.show(room.where, approval("approved"), "asked")
@@ -266,7 +266,7 @@ async def test_reading_above_is_not_disturbed(tmp_path: Path) -> None:
         )
         await page.js("document.querySelector('#scroll').scrollTop = 700")
         await page.until("!document.querySelector('#down').hidden")
-        desk.show(room.where, Reply(text="# End"), "reply")
+        desk.show(room.where, ReplyView(text="# End"), "reply")
         await room.shows("h1", "End")
         assert await page.js("document.querySelector('#scroll').scrollTop") == 700
         await page.click("#down")
@@ -349,4 +349,4 @@ def test_the_page_is_whole_in_both_languages() -> None:
     ],
 )
 def test_the_language_is_the_best_liked_one_that_we_speak(accepted: str, language: str) -> None:
-    assert words.preferred(accepted) == language
+    assert words.choose_language(accepted) == language

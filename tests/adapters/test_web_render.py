@@ -17,8 +17,8 @@ from gateway.views import (
     FormCard,
     Notice,
     ProposalLine,
-    Reply,
-    Said,
+    ReplyView,
+    SaidView,
     ToolLine,
     View,
 )
@@ -162,12 +162,12 @@ def test_an_image_is_a_link_to_it() -> None:
 def test_each_view_has_its_markdown_and_said_has_none() -> None:
     line = ToolLine(call_id="1", tool="t", summary="s", state="done", output="<b>")
     views: dict[View, bool] = {
-        Reply(text="**x**"): True,
+        ReplyView(text="**x**"): True,
         Notice(text="**x**"): True,
         ChoiceCard(question="q", text="**x**"): True,
         FormCard(question="q", text="**x**", token="q:1:x"): True,
         Activity(lines=(line,), words="**x**"): True,
-        Said(name="ann", text="**x**"): False,
+        SaidView(name="ann", text="**x**"): False,
     }
     for view, formatted in views.items():
         drawn = draw(Shown(rev=1, turn="t", name="n", position=1, at=0.0, view=view))

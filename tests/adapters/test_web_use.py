@@ -17,9 +17,9 @@ from gateway.views import (
     MediaFile,
     PlanStep,
     PlanView,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     ToolLine,
 )
 from tests.adapters.web_rig import media, plan, press, value
@@ -104,9 +104,9 @@ async def test_a_chosen_appearance_is_remembered(tmp_path: Path) -> None:
 async def test_search_finds_by_words_and_keyboard(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
-        desk.show(room.server.address("c2"), Said(name="o", text="A parcel"), "said")
-        desk.show(room.server.address("c2"), Reply(text="It waits in Cologne"), "reply")
-        desk.show(room.where, Said(name="o", text="The weather"), "said")
+        desk.show(room.server.address("c2"), SaidView(name="o", text="A parcel"), "said")
+        desk.show(room.server.address("c2"), ReplyView(text="It waits in Cologne"), "reply")
+        desk.show(room.where, SaidView(name="o", text="The weather"), "said")
         desk.stand(room.where, "running")
         await room.shows("#list", "The weather")
         await page.click("#search")
@@ -149,7 +149,9 @@ async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
         desk, page = room.server.desk, room.page
         desk.show(room.where, plan(), "plan")
         desk.show(room.where, media(room), "media")
-        desk.show(room.where, Report(title="Every day", text="**Fine**", note="Job 3"), "report")
+        desk.show(
+            room.where, ReportView(title="Every day", text="**Fine**", note="Job 3"), "report"
+        )
         await room.shows(".report strong", "Fine")
         assert await room.texts(".plan .mark-of") == ["☑", "☑", "◐", "☐", "–"]
         assert await page.js("document.querySelector('.plan progress').value") == 2
@@ -246,7 +248,7 @@ async def test_hostile_plans_files_and_titles_do_nothing(tmp_path: Path) -> None
             )
         )
         desk.show(room.where, Media(files=files, caption=XSS), "media")
-        desk.show(room.where, Report(title=XSS, text=XSS, note=XSS), "report")
+        desk.show(room.where, ReportView(title=XSS, text=XSS, note=XSS), "report")
         await room.shows(".report", "<script>")
         await room.shows(".download small", "449 bytes")
         await room.shows("#title", "<script>")
@@ -277,7 +279,7 @@ async def test_a_finished_answer_is_read_out_and_a_growing_one_is_not(tmp_path: 
             ".forEach((node) => said.push(node.className)))).observe(document.querySelector('#log'),"
             " {childList: true})"
         )
-        desk.show(room.where, Reply(text="one two"), "reply")
+        desk.show(room.where, ReplyView(text="one two"), "reply")
         await room.shows("article.reply", "one two")
         assert await page.js("said") == ["reply"]
         assert await page.js("document.querySelector('#log').getAttribute('aria-live')") == "polite"

@@ -4,16 +4,16 @@ import pytest
 
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, ToolResult, user
-from agent_core.models.port import Delta, Model, Request, ToolSpec
+from agent_core.models.port import Delta, Model, ModelRequest, ToolSpec
 from tests.fakes.model_server import Json
 
 KEY = "sk-test-1234567890abcdef"
 TOOL = ToolSpec(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
 
 
-def ask(*messages: Message, **more: object) -> Request:
+def ask(*messages: Message, **more: object) -> ModelRequest:
     settings: Json = {"model": "m", "system": "Be short.", "messages": messages or (user("hi"),)}
-    return Request(**(settings | more))
+    return ModelRequest(**(settings | more))
 
 
 def tool(call_id: str, content: str = "seen", error: bool = False) -> Message:
@@ -29,7 +29,7 @@ def ignore(_: Delta) -> None:
     pass
 
 
-async def failure(model: Model, request: Request | None = None) -> ModelFailed:
+async def failure(model: Model, request: ModelRequest | None = None) -> ModelFailed:
     """How `model` fails; no key may be in the text."""
     with pytest.raises(ModelFailed) as caught:
         await model.complete(request or ask(), ignore)

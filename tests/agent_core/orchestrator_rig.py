@@ -5,8 +5,8 @@ from pathlib import Path
 
 from agent_core.journal import Emitted, Journal
 from agent_core.messages import Message, Text, text_of
-from agent_core.models.port import OnDelta, Reply, Request, TextDelta
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Verdict
@@ -34,7 +34,7 @@ class TurnRig:
     def __init__(self, folder: Path, **answers: str | Exception) -> None:
         self.answers: dict[str, str | Exception] = {"plan": plan(), "check": YES} | answers
         self.asked: list[str] = []
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self.streamed = ""
         self.brief = Brief(
             text="first this, then that", system="s", model="pro", tools=(),
@@ -45,7 +45,7 @@ class TurnRig:
             judge=lambda item: Verdict(ruling="allow", rule="", reason=""),
         )  # fmt: skip
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         what = purpose(request)
         self.asked.append(what)
         self.requests.append(request)
@@ -53,7 +53,7 @@ class TurnRig:
         if isinstance(answer, Exception):
             raise answer
         on_delta(TextDelta(text=answer))
-        return Reply(parts=(Text(text=answer),), model="m", provider="p")
+        return ModelReply(parts=(Text(text=answer),), model="m", provider="p")
 
     def live(self, event: object) -> None:
         self.streamed += getattr(event, "text", "")
@@ -61,10 +61,10 @@ class TurnRig:
     def take_steers(self) -> tuple[tuple[int, str], ...]:
         return ()
 
-    async def run(self, disk: Disk) -> Result:
+    async def run(self, disk: Disk) -> TurnResult:
         turn = Turn("t", Journal(list(disk.records), disk.write), self)
 
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+        async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
             return await work(scope, self.brief, self.hands, (), past)
 
         result = await drive(turn, code)
@@ -72,7 +72,7 @@ class TurnRig:
         return result
 
 
-def purpose(request: Request) -> str:
+def purpose(request: ModelRequest) -> str:
     last = text_of(request.messages[-1])
     if last.startswith("Step: "):
         return f"check {last.splitlines()[0][6:]}"

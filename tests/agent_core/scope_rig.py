@@ -11,7 +11,7 @@ from agent_core.journal import (
     encode,
 )
 from agent_core.messages import Text, ToolCall
-from agent_core.models.port import Reply, TextDelta
+from agent_core.models.port import ModelReply, TextDelta
 from agent_core.questions import Input
 from agent_core.scope import Scope, Turn
 
@@ -56,11 +56,11 @@ class Crew:
         return taken
 
     async def think(self, scope: Scope, name: str, text: str) -> str:
-        async def call(on_delta: Callable[[TextDelta], None]) -> Reply:
+        async def call(on_delta: Callable[[TextDelta], None]) -> ModelReply:
             self.did[f"model {name}"] += 1
             on_delta(TextDelta(text=text))
             await asyncio.sleep(0)
-            return Reply(parts=(Text(text=text),), model="m", provider="p", finish="stop")
+            return ModelReply(parts=(Text(text=text),), model="m", provider="p", finish="stop")
 
         reply = await scope.model(call, name)
         return "".join(part.text for part in reply.parts if isinstance(part, Text))

@@ -11,7 +11,7 @@ from agent_core.sandboxes.background import MAX_COMMANDS, Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.shell import Check, Run, check_tool, shell_tool
+from agent_core.tools.shell import Check, RunCommandArguments, check_tool, shell_tool
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 
@@ -33,7 +33,7 @@ class Desk:
         return ToolContext(workspace=self.workspace, key="k", limit=60, output=lambda _: None)
 
     async def start(self, command: str, **more: int) -> str:
-        arguments = Run(command=command, background=True, **more)
+        arguments = RunCommandArguments(command=command, background=True, **more)
         said = str(await self._run.call(arguments, self.context()))
         return said.split(" as ")[1].split(",")[0]
 

@@ -17,7 +17,7 @@ from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.session import _Stream
-from agent_core.tools.code.bash import Bash, Command, bash_tool, bind
+from agent_core.tools.code.bash import Bash, BashArguments, bash_tool, bind
 from agent_core.tools.contract import ToolContext
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
@@ -53,7 +53,9 @@ class Desk:
         context = ToolContext(
             workspace=self.workspace, key="k", limit=60.0, output=self.seen.append
         )
-        return wrap_output(await self.tool.call(Command(command=command, **more), context)).text
+        return wrap_output(
+            await self.tool.call(BashArguments(command=command, **more), context)
+        ).text
 
 
 @pytest.fixture
@@ -233,7 +235,7 @@ async def test_nothing_is_looked_at_from_outside(desk: Desk) -> None:
 
 @pytest.mark.parametrize("sandbox", [ISOLATED])
 async def test_an_approval_holds_for_folder_and_files(desk: Desk) -> None:
-    run = Command(command="sh go.sh")
+    run = BashArguments(command="sh go.sh")
     await desk.run("mkdir sub; echo 1 > sub/go.sh; echo 1 > go.sh; true $0")
     before = bind(run, desk.workspace)
     assert bind(run, desk.workspace) == before

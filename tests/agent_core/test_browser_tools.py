@@ -21,7 +21,7 @@ from agent_core.context.record_events import events_of
 from agent_core.errors import ToolFailed
 from agent_core.events import BrowserMoved, BrowserShown
 from agent_core.journal import Outcome, ToolFinished
-from agent_core.messages import Browsed, Output
+from agent_core.messages import Browsed, ToolOutput
 from agent_core.policy import Situation
 from agent_core.tools.browser import chromium, state
 from agent_core.tools.browser import desk as desk_module
@@ -68,7 +68,7 @@ class Hand:
         works = Works(browser=browser, search=Found(), keep=self.kept.keep)
         self.tools = {tool.name: tool for tool in browser_tools(works)}
         self._keys = itertools.count(1)
-        self.last = Output(text="")
+        self.last = ToolOutput(text="")
 
     async def do(self, name: str, **given: object) -> str:
         """What the tool says, or why it does not."""
@@ -80,7 +80,7 @@ class Hand:
             gave = await tool.call(tool.arguments(**given), context)
         except ToolFailed as error:
             return f"failed: {error}"
-        self.last = gave if isinstance(gave, Output) else Output(text=gave)
+        self.last = gave if isinstance(gave, ToolOutput) else ToolOutput(text=gave)
         return self.last.text
 
     async def use(self, action: str, **given: object) -> str:

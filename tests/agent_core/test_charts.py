@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.tools.code.charts import tools
-from agent_core.tools.code.charts.chart import SHAPES, Chart, drawing, proposed
+from agent_core.tools.code.charts.chart import SHAPES, Chart, make_drawing, propose_chart
 from agent_core.tools.code.charts.table import Table, describe, number, parse
 from agent_core.tools.code.charts.tools import Prepare, Visualize, chart_tools
 from agent_core.tools.contract import ToolContext
@@ -89,15 +89,15 @@ def test_what_is_hostile_is_read_within_bounds(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_a_chart_is_proposed_that_suits(text: str, kind: str, x: str, y: tuple[str, ...]) -> None:
-    chart = proposed(sheet(text), "a.csv", "")
+    chart = propose_chart(sheet(text), "a.csv", "")
     assert (chart.kind, chart.x, chart.y) == (kind, x, y)
-    drawing(chart, sheet(text))
+    make_drawing(chart, sheet(text))
 
 
 def test_bars_of_the_same_label_are_added_up() -> None:
-    drawn = drawing(Chart(data="a", kind="bar", x="shop", y=("sold",)), sheet())
+    drawn = make_drawing(Chart(data="a", kind="bar", x="shop", y=("sold",)), sheet())
     assert drawn.x == ("North", "South") and drawn.series[0].values == (19, 12)
-    counted = drawing(Chart(data="a", kind="pie", x="shop"), sheet())
+    counted = make_drawing(Chart(data="a", kind="pie", x="shop"), sheet())
     assert counted.series[0].values == (2, 1) and counted.series[0].name == "rows"
 
 
@@ -114,27 +114,27 @@ def test_bars_of_the_same_label_are_added_up() -> None:
 )
 def test_what_does_not_fit_is_said(chart: Chart, why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
-        drawing(chart, sheet())
+        make_drawing(chart, sheet())
 
 
 def test_too_much_is_not_drawn() -> None:
     many = "a,b\n" + "".join(f"w{n},{n}\n" for n in range(100))
     with pytest.raises(ToolFailed, match="100 different values"):
-        drawing(Chart(data="a", kind="bar", x="a", y=("b",)), sheet(many))
+        make_drawing(Chart(data="a", kind="bar", x="a", y=("b",)), sheet(many))
     with pytest.raises(ToolFailed, match="above zero"):
-        drawing(Chart(data="a", kind="pie", x="a", y=("b",)), sheet("a,b\nx,-1\ny,2\n"))
+        make_drawing(Chart(data="a", kind="pie", x="a", y=("b",)), sheet("a,b\nx,-1\ny,2\n"))
 
 
 # ---- pictures ----------------------------------------------------------------------------
 
 
-async def drawn(workspace: Path, kept: Path, **more: object) -> tuple[Output, Output]:
+async def drawn(workspace: Path, kept: Path, **more: object) -> tuple[ToolOutput, ToolOutput]:
     prepare, visualize = chart_tools(FileStore(kept))
     context = ToolContext(workspace=workspace, key="k", limit=75.0, output=lambda text: None)
     given = Prepare.model_validate({"path": "d/a.csv", "title": "Sales in $", **more})
     one = await prepare.call(given, context)
     two = await visualize.call(Visualize(path="d/a.chart.json", caption="See"), context)
-    assert isinstance(one, Output) and isinstance(two, Output)
+    assert isinstance(one, ToolOutput) and isinstance(two, ToolOutput)
     return one, two
 
 
@@ -153,7 +153,7 @@ def test_every_kind_is_drawn() -> None:
 
     def picture(kind: str) -> bytes:
         chart = msgspec.convert({"data": "a", "kind": kind, **WANTED[kind]}, Chart)
-        data = draw.draw(msgspec.json.decode(msgspec.json.encode(drawing(chart, sheet()))))
+        data = draw.draw(msgspec.json.decode(msgspec.json.encode(make_drawing(chart, sheet()))))
         with Image.open(io.BytesIO(data)) as image:
             assert image.size == (1200, 750)
             assert len(image.convert("RGB").getcolors(1 << 20) or ()) > 10, "not an empty page"

@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, ToolCall, wrap_output
+from agent_core.messages import ToolCall, ToolOutput, wrap_output
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
-from agent_core.sandboxes.languages import found
+from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.port import Language, Sandbox
 from agent_core.tools import backups
 from agent_core.tools.ask import ask_tool
@@ -22,7 +22,7 @@ from agent_core.tools.code.execute import bind, code_tools
 from agent_core.tools.code.sandboxed import file_tool, vision_tool
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import FileStore
-from agent_core.tools.toolbox import Prepared, Toolbox, Unfit
+from agent_core.tools.toolbox import Prepared, Toolbox, UnfitCall
 from tests.fakes.needs import NEEDS_BWRAP
 
 ISOLATED = pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP)
@@ -37,7 +37,7 @@ async def call(tool: Tool, workspace: Path, **given: object) -> str:
     return wrap_output(await output(tool, workspace, **given)).text
 
 
-async def output(tool: Tool, workspace: Path, **given: object) -> str | Output:
+async def output(tool: Tool, workspace: Path, **given: object) -> str | ToolOutput:
     context = ToolContext(workspace=workspace, key="k", limit=30.0, output=lambda text: None)
     return await tool.call(tool.arguments.model_validate(given), context)
 
@@ -129,17 +129,17 @@ def test_languages_are_found_by_their_programs(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
 
     def typescript(version: str) -> str | None:
-        found.cache_clear()
+        find_languages.cache_clear()
         program("node", version)
-        return found(str(tmp_path)).get("typescript")
+        return find_languages(str(tmp_path)).get("typescript")
 
-    assert set(found(str(tmp_path))) <= {"bash"}
+    assert set(find_languages(str(tmp_path))) <= {"bash"}
     assert typescript("v20.20.2") is None
     assert typescript("v22.6.0") == "node --experimental-strip-types --no-warnings"
     assert typescript("v24.1.0") == "node" and typescript("nonsense") is None
     program("tsx", "")
     assert typescript("v18.0.0") == "tsx"
-    found.cache_clear()
+    find_languages.cache_clear()
 
 
 def test_an_approval_holds_for_what_the_code_names_and_imports(tmp_path: Path) -> None:
@@ -186,11 +186,11 @@ def test_blank_lines_hold_nothing_up(tmp_path: Path) -> None:
 async def test_files_by_one_tool(tmp_path: Path) -> None:
     tool = file_tool()
     made = await output(tool, tmp_path, action="write", path="a/b.txt", content="x\n")
-    assert isinstance(made, Output) and made.changed == ("a/b.txt",)
+    assert isinstance(made, ToolOutput) and made.changed == ("a/b.txt",)
     assert await call(tool, tmp_path, action="read", path="a/b.txt") == "x\n"
     assert "b.txt\ta/b.txt\tfile\t2" in str(await call(tool, tmp_path, action="list", path="a"))
     gone = await output(tool, tmp_path, action="delete", path="a/b.txt")
-    assert isinstance(gone, Output) and not (tmp_path / "a/b.txt").exists()
+    assert isinstance(gone, ToolOutput) and not (tmp_path / "a/b.txt").exists()
     again = await call(tool, tmp_path, action="delete", path="a/b.txt")
     assert "nothing to delete" in str(again)
     backups.roll_back(backups.Back(path="a/b.txt"), tmp_path)
@@ -238,7 +238,7 @@ async def test_a_picture_is_shown_to_the_model(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     (tmp_path / "a.txt").write_text("x" * 20)
     seen = await output(tool, tmp_path, path="a.png")
-    assert isinstance(seen, Output)
+    assert isinstance(seen, ToolOutput)
     (picture,) = seen.pictures
     assert (picture.path, picture.mime, kept.read(picture.ref)) == ("a.png", "image/png", PNG)
     with pytest.raises(ToolFailed, match="no picture"):
@@ -262,7 +262,7 @@ def test_a_question_is_known_by_other_names(name: str, arguments: str) -> None:
     made = box.prepare(asked, ("ask_user",))
     assert isinstance(made, Prepared) and made.tool.name == "ask_user"
     assert made.arguments.model_dump() == {"question": "So?", "options": ["a"], "kind": None}
-    assert isinstance(box.prepare(asked, ()), Unfit), "it is offered or it is not"
+    assert isinstance(box.prepare(asked, ()), UnfitCall), "it is offered or it is not"
     assert [spec.name for spec in box.specs(box.names)] == ["ask_user"]
     wrong = box.prepare(ToolCall(id="c", name=name, arguments="{}"), ("ask_user",))
-    assert isinstance(wrong, Unfit) and "do not fit" in wrong.text
+    assert isinstance(wrong, UnfitCall) and "do not fit" in wrong.text

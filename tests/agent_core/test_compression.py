@@ -7,14 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.context.compression import Asking, Window, border, joined, lineage, turn_border
+from agent_core.context.compression import (
+    SummaryRequest,
+    Window,
+    border,
+    join_head,
+    lineage,
+    turn_border,
+)
 from agent_core.context.room import ContextLimits
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import ModelFailed
 from agent_core.events import Compressed
 from agent_core.journal import Emitted, Journal, Record
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
-from agent_core.models.port import OnDelta, Reply, Request, Usage
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.models.providers import SettingsError
 from agent_core.scope import Scope, Turn
 from tests.fakes.world import check_order
@@ -51,12 +58,12 @@ class CompressionRig:
         self.asked: list[str] = []
         self.records: list[Record] = []
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self.asked.append(text_of(request.messages[0]))
         answer = self.answers.pop(0)
         if isinstance(answer, ModelFailed):
             raise answer
-        return Reply(parts=(Text(text=answer),), model=name, provider="p")
+        return ModelReply(parts=(Text(text=answer),), model=name, provider="p")
 
     def live(self, code: Callable[[Scope], Awaitable[None]]) -> None:
         """Run `code` over what the journal holds."""
@@ -74,8 +81,8 @@ class CompressionRig:
         asyncio.run(main())
 
     @property
-    def asking(self) -> Asking:
-        return Asking(complete=self.complete, limit=5.0)
+    def asking(self) -> SummaryRequest:
+        return SummaryRequest(complete=self.complete, limit=5.0)
 
 
 def growing(
@@ -156,7 +163,7 @@ def test_the_real_count_of_tokens_decides_where_it_is_known() -> None:
 
     async def code(scope: Scope) -> None:
         window, messages = Window(ROOM), tuple(user(f"m{n} {LONG}") for n in range(6))
-        reply = Reply(parts=(), model="m", provider="p", usage=Usage(input_tokens=990))
+        reply = ModelReply(parts=(), model="m", provider="p", usage=Usage(input_tokens=990))
         window.count(reply, len(messages))
         assert await window.fit(scope.child("a"), messages, world.asking) == messages
         messages = (*messages, said("x" * 100))
@@ -174,7 +181,7 @@ def test_what_shall_be_remembered_is_asked_for_first() -> None:
 
     async def code(scope: Scope) -> None:
         messages = tuple(user(f"m{n} {LONG}{LONG}") for n in range(9))
-        asking = Asking(complete=world.complete, limit=5.0, flush=flush)
+        asking = SummaryRequest(complete=world.complete, limit=5.0, flush=flush)
         await Window(ROOM).fit(scope, messages, asking)
 
     world.live(code)
@@ -191,7 +198,7 @@ def test_borders(roles: list, wanted: int) -> None:
 
 
 def test_a_person_never_speaks_twice_in_a_row() -> None:
-    one = joined((user("summary"),), (user("next"), said("yes")))
+    one = join_head((user("summary"),), (user("next"), said("yes")))
     assert [m.role for m in one] == ["user", "assistant"]
     assert text_of(one[0]) == "summary\nnext"
 

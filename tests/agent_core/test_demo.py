@@ -6,7 +6,7 @@ import pytest
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.models.demo import LABEL, DemoModel
-from agent_core.models.port import Delta, Reply, Request, TextDelta, ToolSpec
+from agent_core.models.port import Delta, ModelReply, ModelRequest, TextDelta, ToolSpec
 
 TOOLS = tuple(
     ToolSpec(name=name, description="", parameters={"type": "object"})
@@ -14,9 +14,9 @@ TOOLS = tuple(
 )
 
 
-async def say(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS) -> Reply:
+async def say(*messages: Message, tools: tuple[ToolSpec, ...] = TOOLS) -> ModelReply:
     deltas: list[Delta] = []
-    request = Request(model="demo", system="", messages=messages, tools=tools)
+    request = ModelRequest(model="demo", system="", messages=messages, tools=tools)
     reply = await DemoModel(delay=0).complete(request, deltas.append)
     text = "".join(part.text for part in reply.parts if isinstance(part, Text))
     streamed = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
@@ -92,5 +92,5 @@ async def test_results_are_quoted_and_call_ids_differ() -> None:
     assert last.id == "demo_2"
 
 
-def _text(reply: Reply) -> str:
+def _text(reply: ModelReply) -> str:
     return "".join(part.text for part in reply.parts if isinstance(part, Text))

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from agent_core.messages import Text, user
 from agent_core.models.discovery import Port, discover
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings
 from tests.fakes.model_server import ModelServer
@@ -38,7 +38,7 @@ async def test_the_first_chat_model_is_taken(server: ModelServer) -> None:
     assert models.describe("flash") == "lmstudio/llama"
     model, name = models.pick("max")
     reply = await model.complete(
-        Request(model=name, system="", messages=(user("hi"),)), lambda _: None
+        ModelRequest(model=name, system="", messages=(user("hi"),)), lambda _: None
     )
     assert reply.parts == (Text(text="ack hi"),)
     await models.close()

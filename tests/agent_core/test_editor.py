@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, Text, ToolCall
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.messages import Text, ToolCall, ToolOutput
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.executor import react
 from agent_core.policy import Situation, Verdict
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.editing.editor import Edit, bind, editor_tool, preview
+from agent_core.tools.editing.editor import EditorArguments, bind, editor_tool, preview
 from agent_core.tools.facts import judge_call
 from agent_core.tools.toolbox import Prepared, Toolbox, run
 from agent_core.tools.toolbox import bind as bound
@@ -23,10 +23,10 @@ TOOL = editor_tool()
 
 
 async def edit(folder: Path, command: str, path: str = "a.txt", **more: object) -> str:
-    wanted = Edit.model_validate({"command": command, "path": path} | more)
+    wanted = EditorArguments.model_validate({"command": command, "path": path} | more)
     context = ToolContext(workspace=folder, key="k", limit=5.0, output=lambda text: None)
     said = await TOOL.call(wanted, context)
-    assert isinstance(said, Output) and said.changed == (() if command == "view" else (path,))
+    assert isinstance(said, ToolOutput) and said.changed == (() if command == "view" else (path,))
     return said.text
 
 
@@ -103,7 +103,12 @@ async def test_nothing_outside_is_seen_or_changed(tmp_path: Path, path: str) -> 
         ("insert", {"insert_line": 0, "new_str": "x"}), ("undo_edit", {}),
     ):  # fmt: skip
         await fails(inside, command, path=path, **more)
-        assert preview(Edit.model_validate({"command": command, "path": path} | more), inside) == ""
+        assert (
+            preview(
+                EditorArguments.model_validate({"command": command, "path": path} | more), inside
+            )
+            == ""
+        )
     if path != ".turnkeeper/x":
         await fails(inside, "view", path=path)
     assert (outside / "x").read_text() == "secret"
@@ -112,7 +117,7 @@ async def test_nothing_outside_is_seen_or_changed(tmp_path: Path, path: str) -> 
 async def test_the_card_shows_the_change_and_holds_for_it_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("one\n")
-    wanted = Edit(command="str_replace", path="a.txt", old_str="one", new_str="two")
+    wanted = EditorArguments(command="str_replace", path="a.txt", old_str="one", new_str="two")
     assert "-one" in preview(wanted, tmp_path) and "+two" in preview(wanted, tmp_path)
     assert file.read_text() == "one\n"
     call = ToolCall(id="c", name=TOOL.name, arguments=wanted.model_dump_json())
@@ -124,7 +129,7 @@ async def test_the_card_shows_the_change_and_holds_for_it_alone(tmp_path: Path) 
         await run(prepared, context, approved)
     file.write_text("one\n")
     assert "Changed" in str(await run(prepared, context, approved))
-    undo = Edit(command="undo_edit", path="a.txt")
+    undo = EditorArguments(command="undo_edit", path="a.txt")
     first = bind(undo, tmp_path)
     await edit(tmp_path, "str_replace", old_str="two", new_str="three")
     assert bind(undo, tmp_path) != first
@@ -134,7 +139,7 @@ async def test_the_card_shows_the_change_and_holds_for_it_alone(tmp_path: Path) 
 def test_to_view_needs_nobody(tmp_path: Path) -> None:
     def ruling(mode: str, **arguments: object) -> str:
         situation = Situation(mode=mode, person="p")  # type: ignore[arg-type]
-        return judge_call(TOOL, Edit.model_validate(arguments), "d", situation).ruling
+        return judge_call(TOOL, EditorArguments.model_validate(arguments), "d", situation).ruling
 
     assert ruling("ask", command="view", path="a") == "allow"
     assert ruling("ask", command="create", path="a", file_text="x") == "ask"
@@ -143,15 +148,15 @@ def test_to_view_needs_nobody(tmp_path: Path) -> None:
 
 
 async def test_terminate_ends_the_loop_with_its_answer(tmp_path: Path) -> None:
-    asked: list[Request] = []
+    asked: list[ModelRequest] = []
 
-    async def complete(name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         asked.append(request)
         wrong = ToolCall(id="c0", name="terminate", arguments='{"status": "tired"}')
         right = ToolCall(
             id="c1", name="terminate", arguments='{"status": "success", "answer": "All done."}'
         )
-        return Reply(parts=(wrong if len(asked) == 1 else right,), model="m", provider="p")
+        return ModelReply(parts=(wrong if len(asked) == 1 else right,), model="m", provider="p")
 
     hands = Hands(
         complete=complete, toolbox=Toolbox((terminate_tool(),)), live=lambda event: None,

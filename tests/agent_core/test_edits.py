@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.orchestration.edits import apply, edited
-from agent_core.orchestration.plan import MAX_STEPS, Plan, moved, problem, revised
+from agent_core.orchestration.edits import apply, apply_edit
+from agent_core.orchestration.plan import MAX_STEPS, Plan, problem, revise_plan, set_step_state
 from agent_core.plan_edit import PlanEdit
 from tests.agent_core.plan_values import ids, plan, states
 
 
 def after(one: Plan, **edit: str) -> Plan:
-    made = edited(one, PlanEdit(**edit))  # type: ignore[arg-type]
+    made = apply_edit(one, PlanEdit(**edit))  # type: ignore[arg-type]
     assert isinstance(made, Plan), made
     return made
 
@@ -22,42 +22,47 @@ def needs(one: Plan) -> dict[str, str]:
 def test_a_skipped_step_lets_the_next_ones_begin() -> None:
     one = after(plan("a", "b a"), action="skip", step="a")
     assert states(one)["a"] == "skipped" and ids(one.ready) == "b"
-    assert edited(moved(one, "a", "done"), PlanEdit(action="skip", step="a")) == "begun"
-    assert edited(one, PlanEdit(action="skip", step="z")) == "no_step"
+    assert (
+        apply_edit(set_step_state(one, "a", "done"), PlanEdit(action="skip", step="a")) == "begun"
+    )
+    assert apply_edit(one, PlanEdit(action="skip", step="z")) == "no_step"
 
 
 def test_what_failed_or_was_skipped_is_tried_again_in_a_branch_of_its_own() -> None:
-    one = moved(plan("a", "b a"), "a", "failed", "broken")
+    one = set_step_state(plan("a", "b a"), "a", "failed", "broken")
     again = after(one, action="retry", step="a")
     step = again.steps[0]
     assert (step.state, step.note, step.branch) == ("pending", "", "step-a.1")
-    assert edited(again, PlanEdit(action="retry", step="a")) == "not_over"
+    assert apply_edit(again, PlanEdit(action="retry", step="a")) == "not_over"
 
 
 def test_who_needed_a_dropped_step_needs_what_it_needed() -> None:
     one = after(plan("a", "b a", "c b a"), action="drop", step="b")
     assert ids(one.steps) == "a c" and needs(one)["c"] == "a"
-    assert edited(moved(one, "a", "running"), PlanEdit(action="drop", step="a")) == "begun"
+    assert (
+        apply_edit(set_step_state(one, "a", "running"), PlanEdit(action="drop", step="a"))
+        == "begun"
+    )
 
 
 def test_an_added_step_is_the_last_or_comes_before_another() -> None:
-    one = moved(plan("a", "b a"), "a", "done")
+    one = set_step_state(plan("a", "b a"), "a", "done")
     last = after(one, action="add", text="tell Bob")
     assert ids(last.steps) == "a b own1" and needs(last)["own1"] == "b"
     both = after(last, action="add", text="look twice", before="b")
     assert ids(both.steps) == "a own2 b own1" and needs(both)["b"] == "a own2"
-    assert edited(one, PlanEdit(action="add", text="x", before="a")) == "begun"
+    assert apply_edit(one, PlanEdit(action="add", text="x", before="a")) == "begun"
     full = plan(*(f"s{n}" for n in range(MAX_STEPS)))
-    assert edited(full, PlanEdit(action="add", text="x")) == "too_many"
+    assert apply_edit(full, PlanEdit(action="add", text="x")) == "too_many"
 
 
 def test_a_moved_step_comes_first_or_cannot_be_moved() -> None:
     one = after(plan("a", "b", "c"), action="move", step="c", before="a")
     assert ids(one.steps) == "c a b" and needs(one)["a"] == "c" and ids(one.ready) == "c b"
-    assert edited(plan("a", "b a"), PlanEdit(action="move", step="b", before="a")) == "circle"
+    assert apply_edit(plan("a", "b a"), PlanEdit(action="move", step="b", before="a")) == "circle"
     last = after(plan("a", "b", "c"), action="move", step="a")
     assert ids(last.steps) == "b c a" and needs(last)["a"] == "b c"
-    assert edited(plan("a", "b a"), PlanEdit(action="move", step="a")) == "circle"
+    assert apply_edit(plan("a", "b a"), PlanEdit(action="move", step="a")) == "circle"
 
 
 steps = st.sampled_from(["a", "b", "c", "d", "own1", "own2", "z"])
@@ -77,26 +82,26 @@ def test_whatever_is_changed_the_plan_comes_to_an_end(moves: list[PlanEdit | str
         if isinstance(move, PlanEdit):
             one = apply(one, (move,))
         elif move == "begin" and one.ready:
-            one = moved(one, one.ready[0].id, "running")
+            one = set_step_state(one, one.ready[0].id, "running")
         elif running := one.of("running"):
-            one = moved(one, running[0].id, "done" if move == "end" else "failed")
+            one = set_step_state(one, running[0].id, "done" if move == "end" else "failed")
     names = [step.id for step in one.steps]
     assert len(set(names)) == len(names) <= MAX_STEPS
     for step in one.of("running", "failed"):
-        one = moved(one, step.id, "done")
+        one = set_step_state(one, step.id, "done")
     while one.ready:
-        one = moved(one, one.ready[0].id, "done")
+        one = set_step_state(one, one.ready[0].id, "done")
     assert not one.of("pending"), f"these never begin: {needs(one)}"
 
 
 def test_what_a_person_added_outlives_a_re_plan_and_can_begin() -> None:
     one = after(plan("a", "b a"), action="add", text="tell Bob")
-    one = moved(moved(one, "a", "done"), "b", "failed", "broken")
-    again = revised(one, plan("c a").steps)
+    one = set_step_state(set_step_state(one, "a", "done"), "b", "failed", "broken")
+    again = revise_plan(one, plan("c a").steps)
     assert ids(again.steps) == "a b c own1" and needs(again)["own1"] == "a c"
     assert problem(again) == "" and ids(again.ready) == "c"
-    assert ids(moved(again, "c", "done").ready) == "own1"
-    waited_for = revised(one, plan("c own1").steps)
+    assert ids(set_step_state(again, "c", "done").ready) == "own1"
+    waited_for = revise_plan(one, plan("c own1").steps)
     assert problem(waited_for) == "" and ids(waited_for.ready) == "own1", "before who waits for it"
-    named = revised(one, plan("own1 a").steps)
+    named = revise_plan(one, plan("own1 a").steps)
     assert ids(named.steps) == "a b own1", "the model may place it itself"

@@ -7,7 +7,16 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
-from agent_core.tools.files import List, Read, Write, entries, file_tools, preview, read, write
+from agent_core.tools.files import (
+    List,
+    ReadFileArguments,
+    Write,
+    entries,
+    file_tools,
+    preview,
+    read,
+    write,
+)
 from agent_core.tools.toolbox import Toolbox
 
 
@@ -40,22 +49,22 @@ def test_a_long_diff_is_cut_with_a_count(tmp_path: Path) -> None:
 
 def test_reading_in_pages(tmp_path: Path) -> None:
     (tmp_path / "big").write_text("".join(f"line {n}\n" for n in range(1, 2_600_000)))
-    first = read(Read(path="big"), tmp_path)
+    first = read(ReadFileArguments(path="big"), tmp_path)
     assert first.startswith("line 1\n") and len(first) < 10_000 and "offset=" in first
-    page = read(Read(path="big", offset=1_000_000, limit=2), tmp_path)
+    page = read(ReadFileArguments(path="big", offset=1_000_000, limit=2), tmp_path)
     assert page.startswith("line 1000000\nline 1000001\n\n[Lines 1000000 to 1000001")
     with pytest.raises(ToolFailed, match="only 2599999 lines"):
-        read(Read(path="big", offset=9_000_000), tmp_path)
+        read(ReadFileArguments(path="big", offset=9_000_000), tmp_path)
 
 
 def test_empty_binary_and_missing(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "image").write_bytes(b"\x89PNG\0\0\0" + os.urandom(100))
-    assert "0 bytes" in read(Read(path="empty"), tmp_path)
-    assert "binary (PNG image" in read(Read(path="image"), tmp_path)
+    assert "0 bytes" in read(ReadFileArguments(path="empty"), tmp_path)
+    assert "binary (PNG image" in read(ReadFileArguments(path="image"), tmp_path)
     for path in ("none", ".", "none/x"):
         with pytest.raises(ToolFailed):
-            read(Read(path=path), tmp_path)
+            read(ReadFileArguments(path=path), tmp_path)
 
 
 def test_listing(tmp_path: Path) -> None:

@@ -54,19 +54,22 @@ def test_a_listing_is_quick(pattern: str, workspace: Path) -> None:
 @pytest.mark.pick("quick approvals", 60)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_an_approval_is_bound_quickly(pattern: str, workspace: Path) -> None:
-    assert spend(lambda: shell.bind(shell.Run(command=f"ls {pattern}x"), workspace)) < SECONDS
+    assert (
+        spend(lambda: shell.bind(shell.RunCommandArguments(command=f"ls {pattern}x"), workspace))
+        < SECONDS
+    )
     assert spend(lambda: artifacts.collect(workspace, [pattern])) < SECONDS
 
 
 def test_many_words_and_patterns_are_bound_quickly(workspace: Path) -> None:
     words = " ".join(f"{n:x}" for n in range(15_000))
-    assert spend(lambda: shell.bind(shell.Run(command=words), workspace)) < SECONDS
+    assert spend(lambda: shell.bind(shell.RunCommandArguments(command=words), workspace)) < SECONDS
     wild = " ".join(f"*{n:x}*" for n in range(10_000))
-    assert spend(lambda: shell.bind(shell.Run(command=wild), workspace)) < SECONDS
+    assert spend(lambda: shell.bind(shell.RunCommandArguments(command=wild), workspace)) < SECONDS
 
 
 def test_a_wild_pattern_is_bound_to_all_files(workspace: Path) -> None:
-    command = shell.Run(command="sh " + "*" * 500)
+    command = shell.RunCommandArguments(command="sh " + "*" * 500)
     before = shell.bind(command, workspace)
     (workspace / "incoming" / "new.sh").write_text("x")
     try:

@@ -16,19 +16,19 @@ from agent_core.errors import ToolFailed
 from agent_core.journal import Noted, ToolFinished
 from agent_core.journal_file import FileJournal
 from agent_core.models.openai_chat import OpenAIChat
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.settings import Endpoint, SettingsError
 from agent_core.tools import hooks
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.contract import Tool
-from agent_core.tools.hooks import FAILED, DoneStep, HookedCall, Hooks, PostHook, PreHook
+from agent_core.tools.hooks import FAILED, DoneStep, HookedCall, PostHook, PreHook, ToolHooks
 from tests.fakes.model_server import Call, Calls, ModelServer, Say
 
 
 class Named(OpenAIChat):
     """A provider with a fixed model."""
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         return await super().complete(msgspec.structs.replace(request, model="m"), on_delta)
 
 
@@ -203,10 +203,12 @@ async def test_the_first_refusal_decides_and_rewriting_goes_in_order(tmp_path: P
     call = ToolCall(id="1", name="read_file", arguments='{"path": "a"}')
     item = box.prepare(call, box.names)
     assert isinstance(item, Prepared)
-    both = Hooks(pre=(lambda c: None, lambda c: "two", fails), post=(fails, lambda c, t: t + "2"))
+    both = ToolHooks(
+        pre=(lambda c: None, lambda c: "two", fails), post=(fails, lambda c, t: t + "2")
+    )
     assert await both.veto(item, tmp_path) == "two"
     assert await both.rewrite(item, tmp_path, "1") == "12"
-    assert both.slack == 10.0 and Hooks().slack == 0.0
+    assert both.slack == 10.0 and ToolHooks().slack == 0.0
 
 
 RULES = """

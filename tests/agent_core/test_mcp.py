@@ -15,9 +15,9 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp import results
 from agent_core.mcp.servers import Servers, _definition, _name
 from agent_core.mcp.settings import McpServer, McpSettings, parse_servers
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.models.openai_chat import OpenAIChat
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.questions import Approval, Question
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from agent_core.tools.contract import ToolContext
@@ -35,7 +35,7 @@ class Provider(ModelServer):
 class Named(OpenAIChat):
     """A provider with a fixed model."""
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         return await super().complete(msgspec.structs.replace(request, model="m"), on_delta)
 
 
@@ -173,11 +173,11 @@ async def test_the_older_transport_and_a_failing_tool(sse: Http, tmp_path: Path)
     at = McpServer(name="old", url=sse.url.replace("/mcp", "/sse"), transport="sse")
     context = ToolContext(workspace=tmp_path, key="k", limit=9, output=lambda _: None)
     async with Servers([at]) as servers:
-        assert len(await servers.known(())) == 7
+        assert len(await servers.list_known(())) == 7
         (publish, fail) = servers.find(["old__publish", "old__fail"])
         tool = servers.make(publish)
         gave = await tool.call(tool.arguments.model_validate({"title": "x"}), context)
-        assert isinstance(gave, Output) and "published x" in gave.text
+        assert isinstance(gave, ToolOutput) and "published x" in gave.text
         with pytest.raises(ToolFailed, match="old__fail failed"):
             await servers.make(fail).call(tool.arguments.model_validate({}), context)
 
@@ -186,17 +186,17 @@ async def test_what_was_learnt_is_known_before_a_server_starts(tmp_path: Path) -
     folder = tmp_path / "known"
     server = McpServer.model_validate(child(tmp_path, offer=["publish"], tools=["p*", "c*"]))
     async with Servers([server], folder) as servers:
-        assert servers.offered(()) == ()
-        assert {one.tool for one in await servers.known(())} == {"publish", "count_notes"}
-        shown = servers.offered(())
+        assert servers.list_offered(()) == ()
+        assert {one.tool for one in await servers.list_known(())} == {"publish", "count_notes"}
+        shown = servers.list_offered(())
     assert [one.name for one in shown] == ["notes__publish"]
     broken = server.model_copy(update={"command": "/nowhere/at/all"})
     async with Servers([broken], folder) as servers:
-        assert servers.offered(()) == shown
-        assert len(await servers.known(())) == 2, "and nobody waited for it"
+        assert servers.list_offered(()) == shown
+        assert len(await servers.list_known(())) == 2, "and nobody waited for it"
     (folder / "notes.json").write_text("[{")
     async with Servers([broken], folder) as servers:
-        assert servers.offered(()) == ()
+        assert servers.list_offered(()) == ()
 
 
 # ---- the library -------------------------------------------------------------------------

@@ -9,15 +9,15 @@ import pytest
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.events import MemorySaved
 from agent_core.journal import Emitted, Journal, Record, Replied
-from agent_core.memory.documents import Change, Outcome, Remembered, edit, written
+from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments, edit, write_document
 from agent_core.memory.flush import flusher
 from agent_core.memory.flush import read as picked
 from agent_core.memory.keeping import keep
-from agent_core.memory.recall import CHANGED, HEAD, block, render, shown, without
+from agent_core.memory.recall import CHANGED, HEAD, block, find_last_block, render, without
 from agent_core.memory.refusals import HIDDEN, SECRET, STEERING, refusal
 from agent_core.memory.settings import MemorySettings
 from agent_core.messages import Message, Text, ToolResult, user
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.models.providers import SettingsError
 from agent_core.scope import Scope, Turn
 from tests.fakes.attacks import make_tokens
@@ -79,11 +79,11 @@ def test_what_cannot_be_says_why(change: Change, why: str) -> None:
 
 
 def test_a_full_document_is_shown_and_wants_to_be_shortened() -> None:
-    limit = len(written(KNOWN)) + 10
+    limit = len(write_document(KNOWN)) + 10
     with pytest.raises(ToolFailed) as refused:
         edit(KNOWN, add("one more fact"), limit)
     said = str(refused.value)
-    assert "is full" in said and "nothing was stored" in said and written(KNOWN) in said
+    assert "is full" in said and "nothing was stored" in said and write_document(KNOWN) in said
     assert after(add("1234567"), limit=limit)[-1] == "1234567", "exactly full is not too full"
     with pytest.raises(ToolFailed, match="is full"):
         edit(KNOWN, add("12345678"), limit)
@@ -170,32 +170,34 @@ def test_tokens_of_every_kind_are_refused(kind: str, text: str) -> None:
 
 # ---- recall ------------------------------------------------------------------------------
 
-NOW = Remembered(memory=(KNOWN[1],), user=(TEA,))
+NOW = MemoryDocuments(memory=(KNOWN[1],), user=(TEA,))
 
 
 def test_a_block_is_shown_once_and_again_where_it_changed() -> None:
-    assert block(Remembered(), (user("hi"),)) == ""
+    assert block(MemoryDocuments(), (user("hi"),)) == ""
     first = block(NOW, (user("hi"),))
     assert first == render(NOW) and first.startswith(HEAD) and TEA in first
     seen = (user(f"hi\n\n{first}"), Message(role="assistant", parts=(Text(text="ho"),)))
     assert block(NOW, seen) == ""
-    more = block(Remembered(user=(TEA,)), seen)
+    more = block(MemoryDocuments(user=(TEA,)), seen)
     assert more.startswith(f"{CHANGED}\n{HEAD}") and KNOWN[1] not in more
     seen = (*seen, user(f"again\n\n{more}"))
-    assert block(Remembered(user=(TEA,)), seen) == "" and block(NOW, seen), "the last one counts"
-    nothing = block(Remembered(), seen)
+    assert block(MemoryDocuments(user=(TEA,)), seen) == "" and block(NOW, seen), (
+        "the last one counts"
+    )
+    nothing = block(MemoryDocuments(), seen)
     assert nothing.startswith(CHANGED) and "(nothing)" in nothing
-    assert block(Remembered(), (user(nothing),)) == ""
+    assert block(MemoryDocuments(), (user(nothing),)) == ""
 
 
 def test_only_what_stands_in_a_persons_message_is_a_block() -> None:
     said = Message(role="assistant", parts=(Text(text=render(NOW)),))
     gave = ToolResult(call_id="c", name="read_file", content=render(NOW))
-    assert shown((said, Message(role="tool", parts=(gave,)))) == ""
+    assert find_last_block((said, Message(role="tool", parts=(gave,)))) == ""
 
 
 def test_without_a_block_is_what_was_said() -> None:
-    first, more = render(NOW), f"{CHANGED}\n{render(Remembered())}"
+    first, more = render(NOW), f"{CHANGED}\n{render(MemoryDocuments())}"
     assert without(f"hi\n\n{first}") == "hi" and without(f"hi\n\n{more}\n\nyou") == "hi\n\nyou"
     assert without("nothing of it") == "nothing of it" and without(HEAD) == HEAD
 
@@ -218,12 +220,12 @@ class Shelf:
         self.off = False
         self.by_key: dict[str, Change] = {}
 
-    async def read(self) -> Remembered:
-        return Remembered(user=(TEA,))
+    async def read(self) -> MemoryDocuments:
+        return MemoryDocuments(user=(TEA,))
 
-    async def change(self, change: Change, key: str) -> Outcome:
+    async def change(self, change: Change, key: str) -> ChangeOutcome:
         self.by_key[key] = change
-        return Outcome(text="stored", shown=change.text)
+        return ChangeOutcome(text="stored", shown=change.text)
 
 
 class Killed(BaseException):
@@ -235,7 +237,7 @@ class MemoryRig:
 
     def __init__(self) -> None:
         self.records: tuple[Record, ...] = ()
-        self.asked: list[Request] = []
+        self.asked: list[ModelRequest] = []
         self.answer: str | ModelFailed = ""
 
     def live(self, code: Callable[[Scope], Awaitable[object]], writes: int = 1_000) -> None:
@@ -259,11 +261,11 @@ class MemoryRig:
 
         asyncio.run(main())
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self.asked.append(request)
         if isinstance(self.answer, ModelFailed):
             raise self.answer
-        return Reply(parts=(Text(text=self.answer),), model=name, provider="p", finish="stop")
+        return ModelReply(parts=(Text(text=self.answer),), model=name, provider="p", finish="stop")
 
 
 def saved(world: MemoryRig) -> list[str]:

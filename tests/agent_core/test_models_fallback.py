@@ -11,7 +11,7 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed
 from agent_core.messages import Text, Thinking, ToolCall, user
 from agent_core.models.fallback import REST
-from agent_core.models.port import Delta, Reply, Request, Restarted, TextDelta
+from agent_core.models.port import Delta, ModelReply, ModelRequest, Restarted, TextDelta
 from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings, SettingsError
 from tests.agent_core.asking import TOOL, ask, assistant, ignore, tool
@@ -74,8 +74,11 @@ class Two:
         self.models = Models(ModelSettings.read(self.env), reread)
 
     async def ask(
-        self, name: str = "pro", request: Request | None = None, deltas: list[Delta] | None = None
-    ) -> Reply:
+        self,
+        name: str = "pro",
+        request: ModelRequest | None = None,
+        deltas: list[Delta] | None = None,
+    ) -> ModelReply:
         model, known_as = await asyncio.to_thread(self.models.pick, name)
         asked = ask(*(request.messages if request else ()), model=known_as, tools=(TOOL,))
         return await model.complete(asked, ignore if deltas is None else deltas.append)

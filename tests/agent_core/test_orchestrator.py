@@ -12,13 +12,13 @@ from agent_core.errors import ModelFailed
 from agent_core.events import PlanMade, Routed, StageEntered, StepBegan, StepEnded
 from agent_core.journal import Broke, Journal, Replied
 from agent_core.messages import CommandResult, Message, Text, ToolCall, ToolResult, text_of, user
-from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.brief import Brief, Result
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.orchestration.brief import Brief, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import read_steps
 from agent_core.orchestration.side_calls import Unusable, find_json, tier
-from agent_core.orchestration.verify import Finding, verify
+from agent_core.orchestration.verify import StepVerdict, verify
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.scope import Scope, Turn
@@ -69,7 +69,7 @@ async def test_what_a_step_found_stands_before_it_is_judged(tmp_path: Path) -> N
     missing: list[str] = []
     step_of = {step["description"]: step["id"] for step in STEPS}
 
-    async def complete(name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         what, _, about = purpose(request).partition(" ")
         key = f"step-{step_of.get(about)}/round-1/model"
         if what == "check" and key not in disk.keys():
@@ -207,13 +207,13 @@ ENDS = {
 }
 
 
-def called(*contents: str, text: str = "All went well.", by: str = "run_command") -> Result:
+def called(*contents: str, text: str = "All went well.", by: str = "run_command") -> TurnResult:
     parts = tuple(
         ToolResult(call_id=str(n), name=by, content=c, command=ENDS.get(c.partition("\n")[2]))
         for n, c in enumerate(contents)
     )
     calls = tuple(ToolCall(id=str(n), name=by, arguments="{}") for n in range(len(contents)))
-    return Result(
+    return TurnResult(
         text=text,
         messages=(
             user("do"),
@@ -224,12 +224,12 @@ def called(*contents: str, text: str = "All went well.", by: str = "run_command"
     )
 
 
-async def found(world: TurnRig, step: Step, ended: Result) -> Finding:
-    findings: list[Finding] = []
+async def found(world: TurnRig, step: Step, ended: TurnResult) -> StepVerdict:
+    findings: list[StepVerdict] = []
     shell = shell_tool(PlainSubprocess(), Background())
     world.hands = replace(world.hands, toolbox=Toolbox((shell,)))
 
-    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
         findings.append(await verify(scope, step, ended, world.brief, world.hands))
         return ended
 
@@ -252,7 +252,7 @@ async def found(world: TurnRig, step: Step, ended: Result) -> Finding:
     ],
 )
 async def test_what_can_be_seen_is_seen_without_a_model(
-    tmp_path: Path, step: dict[str, object], ended: Result, why: str
+    tmp_path: Path, step: dict[str, object], ended: TurnResult, why: str
 ) -> None:
     room = tmp_path / "room"
     room.mkdir()
@@ -269,7 +269,7 @@ async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
     world = TurnRig(tmp_path, check='{"ok": false, "why": "the number is 7, not 8"}')
     step = Step(id="a", description="count", outcome="8 lines", files=("a.txt",), command=True)
     finding = await found(world, step, called("7 lines\n[exit code 0]"))
-    assert finding == Finding(ok=False, why="the number is 7, not 8")
+    assert finding == StepVerdict(ok=False, why="the number is 7, not 8")
     shown = text_of(world.requests[0].messages[0])
     assert "Expected outcome: 8 lines" in shown and "run_command gave: 7 lines" in shown
     assert "All went well." in shown

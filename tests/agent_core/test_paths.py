@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
-from agent_core.tools.files import Read, Write, read, write
+from agent_core.tools.files import ReadFileArguments, Write, read, write
 from tests.fakes.attacks import climb_out
 
 
@@ -28,7 +28,7 @@ def inside(outside: Path) -> Path:
 
 def blocked(workspace: Path, path: str) -> None:
     with pytest.raises(ToolFailed) as caught:
-        read(Read(path=path), workspace)
+        read(ReadFileArguments(path=path), workspace)
     assert "SECRET" not in str(caught.value)
     with pytest.raises(ToolFailed):
         write(Write(path=path, content="x"), workspace)
@@ -62,8 +62,8 @@ def test_links(inside: Path, outside: Path) -> None:
 def test_a_link_inside_is_followed_but_not_to_a_secret(inside: Path) -> None:
     (inside / "a").write_text("here")
     (inside / "b").symlink_to("a")
-    assert read(Read(path="b"), inside) == "here"
-    assert read(Read(path="/workspace/a"), inside) == "here"
+    assert read(ReadFileArguments(path="b"), inside) == "here"
+    assert read(ReadFileArguments(path="/workspace/a"), inside) == "here"
     (inside / ".env").write_text("SECRET")
     (inside / "c").symlink_to(".env")
     blocked(inside, "c")
@@ -88,7 +88,7 @@ def test_pipes_and_devices_do_not_hang(inside: Path) -> None:
 def test_a_huge_file_is_not_read_whole(inside: Path) -> None:
     with open(inside / "huge", "wb") as file:
         file.truncate(100 << 30)
-    assert "binary" in read(Read(path="huge"), inside)
+    assert "binary" in read(ReadFileArguments(path="huge"), inside)
     with pytest.raises(ToolFailed, match="too many"):
         write(Write(path="huge", content=""), inside)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agent_core.context.compression import PICTURE, estimate
-from agent_core.context.pictures import MAX_SHOWN, kind, shown
+from agent_core.context.pictures import MAX_SHOWN, attach_pictures, kind
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Text, text_of, user
-from agent_core.models.port import Model, Request
+from agent_core.models.port import Model, ModelRequest
 from agent_core.settings import Endpoint
 from agent_core.tools.send import FileStore
 from tests.agent_core.asking import KEY, ask, assistant, ignore
@@ -35,8 +35,8 @@ async def model(request: pytest.FixtureRequest, server: ModelServer) -> AsyncIte
     await made.close()
 
 
-async def asked(*messages: Message) -> Request:
-    return await shown(ask(*messages), lambda ref: PNG + ref.encode())
+async def asked(*messages: Message) -> ModelRequest:
+    return await attach_pictures(ask(*messages), lambda ref: PNG + ref.encode())
 
 
 def images(server: ModelServer, n: int = -1) -> list[bytes]:
@@ -105,10 +105,10 @@ async def test_the_newest_are_shown_and_what_is_gone_is_named() -> None:
             raise FileNotFoundError(ref)
         return ref.encode()
 
-    request = await shown(ask(*history), read)
+    request = await attach_pictures(ask(*history), read)
     assert set(request.pictures) == {"newest", "newer", "small"}
     nothing = ask(user("x"))
-    assert await shown(nothing, read) is nothing
+    assert await attach_pictures(nothing, read) is nothing
 
 
 @pytest.mark.parametrize(

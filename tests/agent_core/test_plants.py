@@ -17,7 +17,7 @@ from agent_core.orchestration.plan import Plan
 from agent_core.skills import files as skill_files
 from agent_core.tools import backups, paths, shell
 from agent_core.tools.browser import memory
-from agent_core.tools.files import List, Read, Write, entries, read, write
+from agent_core.tools.files import List, ReadFileArguments, Write, entries, read, write
 
 Plant = Callable[[Path, Path], None]
 """Puts something in the place of a path; the second one is the folder outside."""
@@ -84,7 +84,7 @@ WRITERS: dict[str, tuple[Writer, tuple[str, ...]]] = {
         (".turnkeeper", ".turnkeeper/todo.md"),
     ),
     "browser": (
-        lambda w: memory.note(w, memory.Remembered()),
+        lambda w: memory.note(w, memory.RememberedPage()),
         (".turnkeeper", ".turnkeeper/browser.json"),
     ),
     "backup": (
@@ -92,10 +92,10 @@ WRITERS: dict[str, tuple[Writer, tuple[str, ...]]] = {
         (".turnkeeper", ".turnkeeper/backups"),
     ),
     "rollback": (lambda w: backups.roll_back(backups.Back(path="a/b.txt"), w), ("a", "a/b.txt")),
-    "read": (lambda w: read(Read(path="a/b.txt"), w), ("a", "a/b.txt")),
+    "read": (lambda w: read(ReadFileArguments(path="a/b.txt"), w), ("a", "a/b.txt")),
     "list": (lambda w: entries(List(path="a", pattern="**"), w), ("a", "a/b.txt")),
     "bind": (
-        lambda w: shell.bind(shell.Run(command="sh a/b.txt a/* **/x"), w),
+        lambda w: shell.bind(shell.RunCommandArguments(command="sh a/b.txt a/* **/x"), w),
         ("a", "a/b.txt"),
     ),
     "artifacts": (lambda w: artifacts.collect(w, ["**"]), ("a", "a/b.txt")),

@@ -8,13 +8,13 @@ from agent_core.questions import Decision, Input
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.tools.ask import Ask, ask_tool, question
-from agent_core.tools.code.bash import Bash, Command, bash_tool
+from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
 from agent_core.tools.code.execute import Python, code_tools
 from agent_core.tools.code.sandboxed import File, file_tool
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
-from agent_core.tools.files import List, Read, Write, file_tools
-from agent_core.tools.shell import Run, shell_tool
+from agent_core.tools.files import List, ReadFileArguments, Write, file_tools
+from agent_core.tools.shell import RunCommandArguments, shell_tool
 from agent_core.tools.shell_words import Understood, understand
 from tests.fakes.attacks import HARMLESS, HIDINGS, hide_commands
 
@@ -24,7 +24,12 @@ async def never(arguments: BaseModel, context: ToolContext) -> str:
 
 
 FETCH = Tool(
-    name="fetch", description="", arguments=Read, repetition="pure", access="network", call=never
+    name="fetch",
+    description="",
+    arguments=ReadFileArguments,
+    repetition="pure",
+    access="network",
+    call=never,
 )
 SHELL, OPEN = shell_tool(BwrapSandbox(), Background()), shell_tool(PlainSubprocess(), Background())
 BASH = bash_tool(Bash(BwrapSandbox(), Background().shells, 60))
@@ -47,22 +52,22 @@ def judge(
 @pytest.mark.parametrize(
     ("tool", "arguments", "in_ask", "in_auto", "in_ask_all"),
     [
-        (READ, Read(path="a"), "allow", "allow", "ask"),
+        (READ, ReadFileArguments(path="a"), "allow", "allow", "ask"),
         (LIST, List(), "allow", "allow", "ask"),
         (ask_tool(), Ask(question="?"), "allow", "allow", "allow"),
         (WRITE, FILE, "ask", "allow", "ask"),
-        (SHELL, Run(command="ls -la"), "ask", "allow", "ask"),
-        (SHELL, Run(command="python x.py"), "ask", "ask", "ask"),
-        (OPEN, Run(command="ls -la"), "ask", "ask", "ask"),
-        (OPEN, Run(command="python x.py"), "ask", "ask", "ask"),
-        (BASH, Command(command="ls -la"), "ask", "allow", "ask"),
-        (BASH, Command(command="cd a && cat b"), "ask", "allow", "ask"),
-        (BASH, Command(command="pytest"), "ask", "ask", "ask"),
-        (BASH, Command(command="ls", restart=True), "ask", "allow", "ask"),
-        (BASH, Command(restart=True), "allow", "allow", "ask"),
-        (BASH, Command(command="f() { ls; }"), "ask", "ask", "ask"),
-        (OPEN_BASH, Command(command="ls"), "ask", "ask", "ask"),
-        (BASH, Command(command="ls", timeout=61), "deny", "deny", "deny"),
+        (SHELL, RunCommandArguments(command="ls -la"), "ask", "allow", "ask"),
+        (SHELL, RunCommandArguments(command="python x.py"), "ask", "ask", "ask"),
+        (OPEN, RunCommandArguments(command="ls -la"), "ask", "ask", "ask"),
+        (OPEN, RunCommandArguments(command="python x.py"), "ask", "ask", "ask"),
+        (BASH, BashArguments(command="ls -la"), "ask", "allow", "ask"),
+        (BASH, BashArguments(command="cd a && cat b"), "ask", "allow", "ask"),
+        (BASH, BashArguments(command="pytest"), "ask", "ask", "ask"),
+        (BASH, BashArguments(command="ls", restart=True), "ask", "allow", "ask"),
+        (BASH, BashArguments(restart=True), "allow", "allow", "ask"),
+        (BASH, BashArguments(command="f() { ls; }"), "ask", "ask", "ask"),
+        (OPEN_BASH, BashArguments(command="ls"), "ask", "ask", "ask"),
+        (BASH, BashArguments(command="ls", timeout=61), "deny", "deny", "deny"),
         (CODE, Python(code="print(1)"), "ask", "ask", "ask"),
         (CODE, Python(code="date"), "ask", "ask", "ask"),
         (CODE, Python(code="ls -la"), "ask", "ask", "ask"),
@@ -74,9 +79,9 @@ def judge(
         (file_tool(), File(action="read", path=".turnkeeper/outputs/a"), "allow", "allow", "ask"),
         (file_tool(), File(action="read", path=".env"), "deny", "deny", "deny"),
         (file_tool(), File(action="delete", path=".turnkeeper/a"), "deny", "deny", "deny"),
-        (FETCH, Read(path="https://x"), "ask", "ask", "ask"),
-        (READ, Read(path="../x"), "deny", "deny", "deny"),
-        (READ, Read(path=".env"), "deny", "deny", "deny"),
+        (FETCH, ReadFileArguments(path="https://x"), "ask", "ask", "ask"),
+        (READ, ReadFileArguments(path="../x"), "deny", "deny", "deny"),
+        (READ, ReadFileArguments(path=".env"), "deny", "deny", "deny"),
         (WRITE, Write(path="/etc/x", content=""), "deny", "deny", "deny"),
         (WRITE, Write(path=".turnkeeper/x", content=""), "deny", "deny", "deny"),
         (LIST, List(pattern="../*"), "deny", "deny", "deny"),
@@ -106,7 +111,7 @@ def test_a_command_is_as_dangerous_as_code_in_its_language() -> None:
     run = next(tool for tool in code_tools(BwrapSandbox()) if tool.name == "execute_code")
     for words in ("rm -rf .", "curl x | sh", "echo a"):
         code = run.arguments.model_validate({"language": "bash", "code": words})
-        command = judge(SHELL, Run(command=f"{words} #"))
+        command = judge(SHELL, RunCommandArguments(command=f"{words} #"))
         assert judge(run, code).risk == command.risk, words
     grant = Grant(tool="execute_code", pattern="risk:medium", person="A")
     wiped = run.arguments.model_validate({"language": "bash", "code": "rm -rf ."})
@@ -115,7 +120,7 @@ def test_a_command_is_as_dangerous_as_code_in_its_language() -> None:
 
 def test_no_rule_covers_a_shell_that_stays() -> None:
     """What the same words do there depends on those before."""
-    verdict = judge(BASH, Command(command="make"))
+    verdict = judge(BASH, BashArguments(command="make"))
     assert (verdict.ruling, verdict.always) == ("ask", "") and "left off" in verdict.reason
 
 
@@ -124,28 +129,36 @@ def test_no_isolation_is_said_and_no_grant_helps() -> None:
         Grant(tool="run_command", pattern="= ls", person="A", lasting=True),
         Grant(tool="run_command", pattern="risk:medium", person="A"),
     )
-    verdict = judge(OPEN, Run(command="ls"), "auto", *rules)
+    verdict = judge(OPEN, RunCommandArguments(command="ls"), "auto", *rules)
     assert verdict.ruling == "ask" and verdict.always == ""
     assert "othing isolates" in verdict.reason and "none" in verdict.detail
 
 
 def test_always_covers_that_command_only() -> None:
-    first = judge(SHELL, Run(command="zsh -lc whoami"))
+    first = judge(SHELL, RunCommandArguments(command="zsh -lc whoami"))
     assert (first.ruling, first.always) == ("ask", "= zsh -lc whoami")
     rule = Grant(tool="run_command", pattern=first.always, person="A", lasting=True)
-    assert judge(SHELL, Run(command="zsh -lc whoami"), "ask", rule).ruling == "allow"
+    assert (
+        judge(SHELL, RunCommandArguments(command="zsh -lc whoami"), "ask", rule).ruling == "allow"
+    )
     for command in ('zsh -lc "rm -rf /"', "zsh -lc whoami ", "zsh -lc whoami2"):
-        assert judge(SHELL, Run(command=command), "auto", rule).ruling == "ask"
-    assert judge(SHELL, Run(command='zsh -lc "rm -rf /"')).always == ""
+        assert judge(SHELL, RunCommandArguments(command=command), "auto", rule).ruling == "ask"
+    assert judge(SHELL, RunCommandArguments(command='zsh -lc "rm -rf /"')).always == ""
 
 
 def test_always_does_not_cover_a_changed_script() -> None:
     situation = Situation(mode="auto", person="A")
-    old = judge_call(SHELL, Run(command="bash x.sh"), "1" * 64, situation)
+    old = judge_call(SHELL, RunCommandArguments(command="bash x.sh"), "1" * 64, situation)
     rule = Grant(tool="run_command", pattern=old.always, person="A", lasting=True)
     situation = Situation(mode="auto", person="A", rules=(rule,))
-    assert judge_call(SHELL, Run(command="bash x.sh"), "1" * 64, situation).ruling == "allow"
-    assert judge_call(SHELL, Run(command="bash x.sh"), "2" * 64, situation).ruling == "ask"
+    assert (
+        judge_call(SHELL, RunCommandArguments(command="bash x.sh"), "1" * 64, situation).ruling
+        == "allow"
+    )
+    assert (
+        judge_call(SHELL, RunCommandArguments(command="bash x.sh"), "2" * 64, situation).ruling
+        == "ask"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,12 +182,14 @@ def test_grants(grant: Grant, ruling: str) -> None:
 def test_a_harmful_command_never_runs_unasked_however_it_is_hidden(hiding: str) -> None:
     for command in hide_commands(hiding):
         for tool in (SHELL, OPEN):
-            assert judge(tool, Run(command=command)).ruling in ("ask", "deny"), command
+            assert judge(tool, RunCommandArguments(command=command)).ruling in ("ask", "deny"), (
+                command
+            )
 
 
 @pytest.mark.parametrize("command", HARMLESS)
 def test_a_harmless_command_runs(command: str) -> None:
-    assert judge(SHELL, Run(command=command)).ruling == "allow"
+    assert judge(SHELL, RunCommandArguments(command=command)).ruling == "allow"
 
 
 @pytest.mark.parametrize(
@@ -211,21 +226,29 @@ def test_questions() -> None:
 
 def test_longer_than_a_command_may_take() -> None:
     short = shell_tool(BwrapSandbox(), Background(), 20)
-    verdict = judge(short, Run(command="ls", timeout=21))
+    verdict = judge(short, RunCommandArguments(command="ls", timeout=21))
     assert (verdict.ruling, verdict.rule) == ("deny", "too-long")
     assert "at most 20 s here, not 21 (COMMAND_MAX_SECONDS)" in verdict.reason
-    assert judge(short, Run(command="ls", timeout=20)).ruling == "allow"
-    assert judge(short, Run(command="ls")).ruling == "allow", "nobody asked for the default"
-    assert judge(SHELL, Run(command="ls", timeout=600)).ruling == "allow"
-    assert judge(SHELL, Run(command="ls", timeout=601, background=True)).ruling == "deny"
+    assert judge(short, RunCommandArguments(command="ls", timeout=20)).ruling == "allow"
+    assert judge(short, RunCommandArguments(command="ls")).ruling == "allow", (
+        "nobody asked for the default"
+    )
+    assert judge(SHELL, RunCommandArguments(command="ls", timeout=600)).ruling == "allow"
+    assert (
+        judge(SHELL, RunCommandArguments(command="ls", timeout=601, background=True)).ruling
+        == "deny"
+    )
 
 
 def test_a_command_in_the_background_is_another_call() -> None:
-    behind = judge(SHELL, Run(command="python x", background=True))
+    behind = judge(SHELL, RunCommandArguments(command="python x", background=True))
     assert behind.ruling == "ask" and behind.detail.endswith("It runs on in the background.")
-    before = judge(SHELL, Run(command="python x"))
+    before = judge(SHELL, RunCommandArguments(command="python x"))
     assert "background" not in before.detail
     grant = Grant(tool="run_command", pattern=before.always, person="A", lasting=True)
-    assert judge(SHELL, Run(command="python x"), "auto", grant).ruling == "allow"
-    assert judge(SHELL, Run(command="python x", background=True), "auto", grant).ruling == "ask"
-    assert "background" in judge(OPEN, Run(command="ls", background=True)).detail
+    assert judge(SHELL, RunCommandArguments(command="python x"), "auto", grant).ruling == "allow"
+    assert (
+        judge(SHELL, RunCommandArguments(command="python x", background=True), "auto", grant).ruling
+        == "ask"
+    )
+    assert "background" in judge(OPEN, RunCommandArguments(command="ls", background=True)).detail

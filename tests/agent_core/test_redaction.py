@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from agent_core.events import OutputAdded
 from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
-from agent_core.messages import Browsed, Output, Text, Thinking, ToolCall, text_of
+from agent_core.messages import Browsed, Text, Thinking, ToolCall, ToolOutput, text_of
 from agent_core.models.port import (
     Delta,
+    ModelReply,
+    ModelRequest,
     OnDelta,
-    Reply,
-    Request,
     Restarted,
     TextDelta,
     ThinkingDelta,
@@ -112,11 +112,11 @@ class Leaks(TurnRig):
         super().__init__(folder)
         self.pieces, self.printed = pieces, ""
 
-        async def call(arguments: BaseModel, context: ToolContext) -> Output:
+        async def call(arguments: BaseModel, context: ToolContext) -> ToolOutput:
             for piece in pieces:
                 context.output(piece)
             page = Browsed(action="look", url=f"https://a.example/{SECRET}")
-            return Output(text="".join(pieces), browsed=page)
+            return ToolOutput(text="".join(pieces), browsed=page)
 
         leak = Tool(
             name="leak", description="d", arguments=Nothing, repetition="pure", access="read",
@@ -130,14 +130,14 @@ class Leaks(TurnRig):
     def print_live(self, event: OutputAdded) -> None:
         self.printed += event.text
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self.requests.append(request)
         if request.messages[-1].role == "tool":
             for piece in self.pieces:
                 on_delta(TextDelta(text=piece))
             said = Text(text="".join(self.pieces))
-            return Reply(parts=(said,), model="m", provider="p")
-        return Reply(
+            return ModelReply(parts=(said,), model="m", provider="p")
+        return ModelReply(
             parts=(ToolCall(id="c", name="leak", arguments="{}"),), model="m", provider="p"
         )
 
@@ -161,7 +161,7 @@ async def test_what_was_held_back_is_void_where_the_answer_begins_anew() -> None
     for delta in deltas:
         answer.add(delta)
     thought = Thinking(text=SECRET, provider="p", signature="s")
-    reply = Reply(parts=(thought, Text(text="see a")), model="m", provider="p")
+    reply = ModelReply(parts=(thought, Text(text="see a")), model="m", provider="p")
     assert answer.whole(reply) is reply, "what a provider signed stays as it is"
     assert seen == [
         TextDelta(text="see "), Restarted(), ThinkingDelta(text="ab"), TextDelta(text="see "),
@@ -174,6 +174,6 @@ def test_what_a_model_thinks_is_hidden_while_it_is_shown() -> None:
     answer = ReplyRedactor(HIDES, seen.append)
     for piece in ("so ", SECRET[:4], SECRET[4:], "."):
         answer.add(ThinkingDelta(text=piece))
-    answer.whole(Reply(parts=(Text(text="x"),), model="m", provider="p"))
+    answer.whole(ModelReply(parts=(Text(text="x"),), model="m", provider="p"))
     assert all(isinstance(one, ThinkingDelta) for one in seen)
     assert "".join(one.text for one in seen if isinstance(one, ThinkingDelta)) == "so [TOKEN]."

@@ -13,19 +13,19 @@ from msgspec.structs import replace
 from agent_core.errors import ModelFailed, Parked
 from agent_core.events import ErrorMet, HandedOff, ResearchMoved, SourceFound
 from agent_core.guardrails.redaction import Redactions
-from agent_core.journal import Asked, Emitted, Journal, Noted, Replied, ToolFinished
+from agent_core.journal import Emitted, Journal, Noted, QuestionAsked, Replied, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
-from agent_core.models.port import OnDelta, Reply, Request
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.side_calls import Unusable
 from agent_core.policy import Verdict
 from agent_core.research.evidence import Finding, normal, read_claims, stands
 from agent_core.research.means import DEPTHS, ResearchDeps
-from agent_core.research.sources import Skipped, Source, Sources, canonical
+from agent_core.research.sources import Skipped, SourcePage, Sources, canonical
 from agent_core.research.tool import research_tool
-from agent_core.research.writing import Gathered, check, written
+from agent_core.research.writing import Gathered, check, write_report
 from agent_core.scope import Scope, Turn
 from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Toolbox
@@ -60,7 +60,7 @@ class ResearchRig:
 
     def __init__(self, folder: Path, site: WebPages, depth: str = "standard") -> None:
         self.asked: list[str] = []
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self.said: list[tuple[int, str]] = []
         self.answers: dict[str, str | Exception] = {
             "init": json.dumps(
@@ -86,7 +86,7 @@ class ResearchRig:
             live=lambda event: None, judge=lambda item: self.verdict, research=self.means,
         )  # fmt: skip
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         what = purpose(request)
         self.asked.append(what)
         self.requests.append(request)
@@ -96,7 +96,7 @@ class ResearchRig:
         parts = (ToolCall(id="c1", name="delegate_to_research", arguments=answer[6:]),) if (
             answer.startswith("CALL: ")
         ) else (Text(text=answer),)  # fmt: skip
-        return Reply(parts=parts, model="m", provider="p")
+        return ModelReply(parts=parts, model="m", provider="p")
 
     def _seen(self, what: str, shown: str) -> str:
         if what == "report":
@@ -114,10 +114,10 @@ class ResearchRig:
         taken, self.said = tuple(self.said), []
         return taken
 
-    async def run(self, disk: Disk) -> Result:
+    async def run(self, disk: Disk) -> TurnResult:
         turn = Turn("turn-0001", Journal(list(disk.records), disk.write), self)
 
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+        async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
             return await work(scope, self.brief, self.hands, (), past)
 
         result = await drive(turn, code)
@@ -125,7 +125,7 @@ class ResearchRig:
         return result
 
 
-def purpose(request: Request) -> str:
+def purpose(request: ModelRequest) -> str:
     if request.system.startswith("You read one source"):
         found = SOURCE.search(text_of(request.messages[-1]))
         return f"analyze {found[2].rpartition('/')[2]}" if found else "analyze ?"
@@ -348,7 +348,7 @@ async def test_where_every_call_is_asked_it_is_asked_too(tmp_path: Path, site: W
     world.verdict = Verdict(ruling="ask", rule="ask-all", reason="every call is asked")
     with pytest.raises(Parked):
         await world.run(disk)
-    assert any(isinstance(record, Asked) for record in disk.records) and not site.asked
+    assert any(isinstance(record, QuestionAsked) for record in disk.records) and not site.asked
 
 
 async def test_what_people_say_meanwhile_is_taken_in(tmp_path: Path, site: WebPages) -> None:
@@ -415,7 +415,7 @@ async def test_a_hand_over_that_fails_is_a_result(tmp_path: Path, site: WebPages
 
 # ---- the pure parts --------------------------------------------------------------------------
 
-PAGE = Source(
+PAGE = SourcePage(
     url="https://a.example/x", title="A",
     text="The **quick** brown fox\njumped — “again” — over\u00a0the dog’s back in 2026.",
 )  # fmt: skip
@@ -448,7 +448,8 @@ def test_claims_without_a_true_quote_are_dropped() -> None:
 
 def gathered(**more: object) -> Gathered:
     sources = tuple(
-        Source(url=f"https://{name}.example/(x)", title=f"T [{name}]", text="t") for name in "abc"
+        SourcePage(url=f"https://{name}.example/(x)", title=f"T [{name}]", text="t")
+        for name in "abc"
     )
     findings = (
         Finding(id="f1", claim="c", quote="quote one of a", source=0),
@@ -465,7 +466,7 @@ def test_only_known_findings_become_citations() -> None:
         " ![p](http://evil.example/p.png) https://evil.example/q [f2][f3].\n\n## Rest\nNothing [f8]."
         "\n\n[ref]: https://evil.example/r"
     )
-    made = written(draft, gathered(skipped=(Skipped(what="u", why="w\nw"),)))
+    made = write_report(draft, gathered(skipped=(Skipped(what="u", why="w\nw"),)))
     assert made.cited == 2 and "evil" not in made.report and "Of course" not in made.report
     assert "First [1]. Then [1][2]. More, see," in made.summary
     assert "[1].\n\n## Rest\nNothing." in made.report
@@ -477,10 +478,10 @@ def test_only_known_findings_become_citations() -> None:
 
 def test_code_in_a_report_stays_as_it_is() -> None:
     code = "```py\n# begin\nfirst = rows[0][1]  # [f1]\n```"
-    made = written(f"## S\nLike this [f2]:\n{code}\nSo [3].\n## R\nx", gathered())
+    made = write_report(f"## S\nLike this [f2]:\n{code}\nSo [3].\n## R\nx", gathered())
     assert code in made.report and code in made.summary and made.cited == 1
     assert "Like this [1]:" in made.summary and "So." in made.summary
-    made = written("## S\n[f1]\n```\ncurl https://evil.example/x\n```", gathered())
+    made = write_report("## S\n[f1]\n```\ncurl https://evil.example/x\n```", gathered())
     assert "evil" not in made.report and "curl" in made.report
     with pytest.raises(Unusable):
         check("## S\n```\nrows [f1]\n```", gathered().findings)
@@ -488,7 +489,7 @@ def test_code_in_a_report_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("title", ["# The title\n\n", "# The title\n## A part\n", ""])
 def test_the_chat_gets_the_first_words_of_a_report(title: str) -> None:
-    made = written(f"{title}## Summary\nIt is so [f1].\n\n## Rest\nMore.", gathered())
+    made = write_report(f"{title}## Summary\nIt is so [f1].\n\n## Rest\nMore.", gathered())
     assert made.summary.startswith("It is so [1].\n\n**Sources**") and "More" not in made.summary
 
 
@@ -505,7 +506,7 @@ def test_names_of_one_page_are_one() -> None:
     assert canonical(one) == canonical("http://example.org/a?a=1&b=2")
     assert canonical(one) != canonical("http://example.org/a?a=1&b=3")
     long = " ".join(f"w{n}" for n in range(100))
-    first, second = (Source(url=f"https://{n}.example", title="", text=long) for n in "ab")
+    first, second = (SourcePage(url=f"https://{n}.example", title="", text=long) for n in "ab")
     shelf = Sources()
     assert shelf.take(first) is None
     assert shelf.take(replace(second, text=f"{long} and a footer of its own")) == first
@@ -519,17 +520,17 @@ def test_names_of_one_page_are_one() -> None:
 def test_words_of_a_page_that_look_like_what_was_set_aside_break_nothing() -> None:
     given = gathered()
     odd = replace(given.sources[0], title="a \x009\x00 b")
-    made = written("## S\nIt is [f1] [f2].", replace(given, sources=(odd, *given.sources[1:])))
+    made = write_report("## S\nIt is [f1] [f2].", replace(given, sources=(odd, *given.sources[1:])))
     assert "a \x009\x00 b" in made.report
 
 
 def test_a_fence_is_closed_by_one_that_is_as_long() -> None:
     given = gathered()
     code = "````\n```\nrows[0] # [9]\n`````"
-    assert code in written(f"## S\nIt is [f1].\n{code}\nSo.", given).report
-    made = written("## S\n```rows``` is [f1].\n## T\n```\nx[1]\n```", given)
+    assert code in write_report(f"## S\nIt is [f1].\n{code}\nSo.", given).report
+    made = write_report("## S\n```rows``` is [f1].\n## T\n```\nx[1]\n```", given)
     assert "```rows``` is [1]." in made.report and "x[1]" in made.report
-    made = written("## S\nIt is [f1].\n```\nfirst [7]\nSo [f2].", given)
+    made = write_report("## S\nIt is [f1].\n```\nfirst [7]\nSo [f2].", given)
     assert made.cited == 2 and "[7]" not in made.report
 
 
@@ -550,7 +551,7 @@ def test_a_hostile_draft_is_read_at_once(hostile: str) -> None:
     begun = time.process_time()
     with pytest.raises(Unusable):
         check(hostile, gathered().findings)
-    written(f"## S\nIt is [f1].\n{hostile}", gathered())
+    write_report(f"## S\nIt is [f1].\n{hostile}", gathered())
     assert time.process_time() - begun < 3
 
 

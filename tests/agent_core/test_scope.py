@@ -24,11 +24,11 @@ from agent_core.errors import (
 from agent_core.events import ErrorMet
 from agent_core.journal import (
     Answered,
-    Asked,
     Broke,
     Emitted,
     Failed,
     Journal,
+    QuestionAsked,
     Record,
     Replied,
     Steered,
@@ -38,8 +38,8 @@ from agent_core.journal import (
     encode,
 )
 from agent_core.messages import Message, ToolCall
-from agent_core.models.port import Reply
-from agent_core.orchestration.brief import Result
+from agent_core.models.port import ModelReply
+from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.questions import Answer
 from agent_core.scope import UNKNOWN, Scope, Turn
@@ -51,7 +51,7 @@ YES = Answer(choice="once", text="yes", by="test:ann")
 def answer(turn: Turn, key: str = "ask") -> None:
     """As the session does: the record and its commit in one step, then the branch."""
     turn.journal.put(Answered(key=f"{key}#answer", asked=key, answer=YES))
-    turn.answered(key, YES)
+    turn.deliver_answer(key, YES)
 
 
 async def in_task(turn: Turn, work: Awaitable[object]) -> object:
@@ -332,7 +332,7 @@ async def test_two_questions_park_once_and_are_answered_in_any_order() -> None:
     turn, scope = make(disk, crew)
     answer(turn, "a/ask")
     assert await scope.parallel({"a": ask, "b": ask}) == {"a": "yes", "b": "yes"}
-    assert sum(isinstance(record, Asked) for record in disk.records) == 2
+    assert sum(isinstance(record, QuestionAsked) for record in disk.records) == 2
 
 
 async def test_an_answer_while_the_question_is_written_is_taken() -> None:
@@ -594,7 +594,7 @@ async def test_a_model_failure_is_recorded_and_raised_the_same(error: Exception)
 
 
 async def test_a_limit_of_a_model_call_is_its_record() -> None:
-    async def slow(on_delta: object) -> Reply:
+    async def slow(on_delta: object) -> ModelReply:
         return await asyncio.get_running_loop().create_future()
 
     disk = Disk()
@@ -684,12 +684,12 @@ async def test_two_branches_that_write_at_once_write_each_record_once() -> None:
 # ---- old records, new code -----------------------------------------------------------------
 
 
-async def old_code(scope: Scope, crew: Crew) -> Result:
+async def old_code(scope: Scope, crew: Crew) -> TurnResult:
     text = await crew.think(scope, "plan", "old plan")
     await crew.use(scope.child("s1"), "note", "effect")
     got = (await scope.child("s2").ask(ASK)).text
     await crew.use(scope.child("s3"), "deploy", "effect")
-    return Result(text=f"{text} {got}", messages=())
+    return TurnResult(text=f"{text} {got}", messages=())
 
 
 async def parked_old() -> Disk:
@@ -701,8 +701,8 @@ async def parked_old() -> Disk:
 
 
 async def go_on(
-    disk: Disk, code: Callable[[Scope, tuple[Message, ...]], Awaitable[Result]]
-) -> Result:
+    disk: Disk, code: Callable[[Scope, tuple[Message, ...]], Awaitable[TurnResult]]
+) -> TurnResult:
     turn = Turn("t1", Journal(disk.records, disk.write), Crew())
     answer(turn, "s2/ask")
     return await drive(turn, code)
@@ -711,11 +711,11 @@ async def go_on(
 async def test_an_inserted_step_runs_as_a_hole() -> None:
     disk, crew = await parked_old(), Crew()
 
-    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
         assert past == ()
         extra = await crew.think(scope, "check", "new step")
         result = await old_code(scope, crew)
-        return Result(text=f"{extra}: {result.text}", messages=())
+        return TurnResult(text=f"{extra}: {result.text}", messages=())
 
     result = await go_on(disk, code)
     assert result.text == "new step: old plan yes"
@@ -726,11 +726,11 @@ async def test_an_inserted_step_runs_as_a_hole() -> None:
 async def test_a_changed_prompt_changes_nothing_that_is_recorded() -> None:
     disk, crew = await parked_old(), Crew()
 
-    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
         text = await crew.think(scope, "plan", "a plan by another prompt")
         assert text == "old plan"
         await crew.use(scope.child("s1"), "note", "effect")
-        return Result(text=(await scope.child("s2").ask(ASK)).text, messages=())
+        return TurnResult(text=(await scope.child("s2").ask(ASK)).text, messages=())
 
     assert (await go_on(disk, code)).text == "yes"
     assert crew.did == {}
@@ -741,10 +741,10 @@ async def test_where_code_and_records_part_the_turn_goes_on_from_its_records(cha
     disk, crew = await parked_old(), Crew()
     count, pasts = len(disk.records), []
 
-    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
         pasts.append(past)
         if past:
-            return Result(text=await crew.think(scope, "final", "told"), messages=())
+            return TurnResult(text=await crew.think(scope, "final", "told"), messages=())
         await crew.think(scope, "plan", "p")
         step = scope.child("s1")
         if change == "kind":
@@ -771,7 +771,7 @@ async def test_a_turn_that_parts_each_time_gives_up() -> None:
     disk = Disk()
     turn = Turn("t1", Journal((), disk.write), Crew())
 
-    async def code(scope: Scope, past: tuple[Message, ...]) -> Result:
+    async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
         scope.settle(tool("x"), "a")
         scope.settle(tool("x"), "b")
         raise AssertionError("not reached")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.send import MAX_BYTES, FileStore, Send, send_tool
 
@@ -14,10 +14,10 @@ def context(workspace: Path) -> ToolContext:
     return ToolContext(workspace=workspace, key="k", limit=5.0, output=lambda _: None)
 
 
-async def give(tmp_path: Path, *paths: str, caption: str = "") -> Output:
+async def give(tmp_path: Path, *paths: str, caption: str = "") -> ToolOutput:
     tool = send_tool(FileStore(tmp_path / "outputs"))
     gave = await tool.call(Send(paths=list(paths), caption=caption), context(tmp_path / "w"))
-    assert isinstance(gave, Output)
+    assert isinstance(gave, ToolOutput)
     return gave
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.messages import CommandResult, Output, wrap_output
+from agent_core.messages import CommandResult, ToolOutput, wrap_output
 from agent_core.sandboxes import bwrap
 from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess, detect, prepare
-from agent_core.sandboxes.port import Done, Sandbox
+from agent_core.sandboxes.port import ProcessResult, Sandbox
 from agent_core.tools.contract import ToolContext
-from agent_core.tools.shell import Run, bind, shell_tool
+from agent_core.tools.shell import RunCommandArguments, bind, shell_tool
 from tests.fakes.needs import NEEDS_BWRAP
 
 both = pytest.mark.parametrize(
@@ -21,7 +21,7 @@ both = pytest.mark.parametrize(
 )
 
 
-async def run(sandbox: Sandbox, command: str, cwd: Path, limit: float = 10.0) -> Done:
+async def run(sandbox: Sandbox, command: str, cwd: Path, limit: float = 10.0) -> ProcessResult:
     return await sandbox.run(command, cwd, limit, lambda _: None)
 
 
@@ -102,12 +102,12 @@ async def test_the_tool(tmp_path: Path) -> None:
     tool = shell_tool(PlainSubprocess(), Background())
     assert not tool.isolated and "Nothing isolates" in tool.description
     context = ToolContext(workspace=tmp_path, key="k", limit=5, output=lambda _: None)
-    assert await tool.call(Run(command="echo hi; false"), context) == Output(
+    assert await tool.call(RunCommandArguments(command="echo hi; false"), context) == ToolOutput(
         text="hi\n[exit code 1]", command=CommandResult(exit_code=1, written=2)
     )
-    slow = wrap_output(await tool.call(Run(command="sleep 9", timeout=1), context))
+    slow = wrap_output(await tool.call(RunCommandArguments(command="sleep 9", timeout=1), context))
     assert slow.command == CommandResult(stopped=1.0) and "stopped after 1 s" in slow.text
-    quiet = wrap_output(await tool.call(Run(command="true"), context)).command
+    quiet = wrap_output(await tool.call(RunCommandArguments(command="true"), context)).command
     assert quiet is not None and quiet.silent and not quiet.failed
 
 
@@ -126,8 +126,8 @@ def test_a_script_is_bound_by_its_content(tmp_path: Path, command: str) -> None:
     (tmp_path / "d").mkdir()
     for name in ("x.sh", "d/y.sh", ".env"):
         (tmp_path / name).write_text("echo")
-    before = bind(Run(command=command), tmp_path)
-    assert bind(Run(command=command), tmp_path) == before
+    before = bind(RunCommandArguments(command=command), tmp_path)
+    assert bind(RunCommandArguments(command=command), tmp_path) == before
     for name in ("x.sh", "d/y.sh", ".env"):
         (tmp_path / name).write_text("rm")
-    assert bind(Run(command=command), tmp_path) != before
+    assert bind(RunCommandArguments(command=command), tmp_path) != before

@@ -23,7 +23,7 @@ from agent_core.errors import AgentError, ModelFailed, ToolFailed
 from agent_core.events import SkillEnded
 from agent_core.journal import Emitted, Journal, Record, Replied, ToolFinished
 from agent_core.messages import Message, Text, text_of
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.drive import drive
 from agent_core.policy import Verdict
@@ -31,8 +31,8 @@ from agent_core.sandboxes.background import Background
 from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
 from agent_core.scope import Scope, Turn
 from agent_core.settings import ModelSettings, SettingsError
-from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, beginning
-from agent_core.skills.apps.tools import app_tools, placed
+from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, starter_files
+from agent_core.skills.apps.tools import app_tools, resolve_path
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.built_in.fences import beside, code_in
 from agent_core.skills.context import DEEPEST, SkillDeps, SkillRun
@@ -48,13 +48,13 @@ from agent_core.skills.contract import (
 )
 from agent_core.skills.direct import direct
 from agent_core.skills.files import add
-from agent_core.skills.folders import LONG, found
+from agent_core.skills.folders import LONG, find_skills
 from agent_core.skills.images.painter import Painter
 from agent_core.skills.images.settings import ImageSettings
 from agent_core.skills.images.tool import Paint, image_tool
 from agent_core.skills.registry import Skills
 from agent_core.skills.slides import tool as slides
-from agent_core.skills.slides.deck import Deck, Page, outline, written
+from agent_core.skills.slides.deck import Deck, DeckSlide, outline, write_deck
 from agent_core.skills.tools import skill_tools
 from agent_core.tools.backups import Back, roll_back
 from agent_core.tools.contract import Tool, ToolContext
@@ -92,7 +92,7 @@ class SkillRig:
     """A turn whose model says what it is told to say, over a folder."""
 
     def __init__(self, folder: Path, *skills: Skill, tools: tuple[Tool, ...] = ()) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self.answers: list[str | Exception] = []
         self.verdict = Verdict(ruling="allow", rule="t", reason="")
         self.disk = Disk()
@@ -108,12 +108,12 @@ class SkillRig:
             live=lambda event: None,
         )  # fmt: skip
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self.requests.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return Reply(parts=(Text(text=answer),), model=name, provider="p")
+        return ModelReply(parts=(Text(text=answer),), model=name, provider="p")
 
     def live(self, event: object) -> None: ...
 
@@ -187,8 +187,8 @@ async def test_an_unavailable_skill_says_why_and_is_listed_so(tmp_path: Path) ->
         await world.invoke("away", what="x")
     with pytest.raises(ToolFailed, match="It needs the tool no_such_tool"):
         await world.invoke("lame", what="x")
-    assert world.skills.missing("away") == "Install it."
-    assert "no_such" in world.skills.missing("no_such")
+    assert world.skills.why_unusable("away") == "Install it."
+    assert "no_such" in world.skills.why_unusable("no_such")
 
 
 async def test_skills_work_for_each_other_but_not_without_end(tmp_path: Path) -> None:
@@ -345,8 +345,8 @@ async def test_a_folder_gives_its_words_and_its_files_and_no_others(tmp_path: Pa
     for name in ("link.txt", "../../secret.txt", "SKILL.md"):
         with pytest.raises(ToolFailed, match="has no file"):
             await world.invoke("letters", file=name)
-    (one,) = found(tmp_path / "skills")
-    assert one.description == "What it is for." and not one.missing()
+    (one,) = find_skills(tmp_path / "skills")
+    assert one.description == "What it is for." and not one.why_unusable()
 
 
 async def test_a_turn_keeps_to_the_folder_as_it_was(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ async def test_a_broken_folder_is_listed_with_why(
     world = SkillRig(tmp_path, skill("echo", echo))
     folder = put(tmp_path, "odd", "")
     (folder / "SKILL.md").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert why in world.skills.listed()[-1].missing()
+    assert why in world.skills.list_all()[-1].why_unusable()
     assert await world.invoke("echo", what="hi") == {"done": "hi"}
 
 
@@ -389,18 +389,18 @@ async def test_a_folder_with_hostile_names_and_words_is_read_within_bounds(tmp_p
     (other / "SKILL.md").write_text("no skill")
     given = await world.invoke("letters")
     assert given["files"] == ["good.txt"] and len(str(given["text"])) < LONG + 20
-    assert [one.metadata.id for one in world.skills.listed()] == ["letters"]
+    assert [one.metadata.id for one in world.skills.list_all()] == ["letters"]
 
 
 def test_no_folder_is_no_skill(tmp_path: Path) -> None:
-    assert found(tmp_path / "nowhere") == ()
+    assert find_skills(tmp_path / "nowhere") == ()
 
 
 # ---- the built-in ones -----------------------------------------------------------------------
 
 
 def test_all_seven_are_there_and_their_schemas_are_of_objects() -> None:
-    skills = built_in(ModelSettings()).listed()
+    skills = built_in(ModelSettings()).list_all()
     assert {one.metadata.id for one in skills} == {
         "image_generation", "code_generation", "web_research", "data_analysis",
         "slide_generation", "app_builder", "task_planning",
@@ -415,12 +415,12 @@ async def test_slides_without_their_library_are_explained(
 ) -> None:
     monkeypatch.setattr(slides, "find_spec", lambda name: None)
     settings = ModelSettings()
-    assert "python-pptx is not installed" in built_in(settings).missing("slide_generation")
+    assert "python-pptx is not installed" in built_in(settings).why_unusable("slide_generation")
 
 
 def test_signs_that_no_file_may_hold_do_not_break_a_presentation() -> None:
-    deck = Deck(title="a\x00b", slides=[Page(title="c\x1bd", points=["e\vf", "", "ü 🐝"])])
-    names = zipfile.ZipFile(BytesIO(written(deck))).namelist()
+    deck = Deck(title="a\x00b", slides=[DeckSlide(title="c\x1bd", points=["e\vf", "", "ü 🐝"])])
+    names = zipfile.ZipFile(BytesIO(write_deck(deck))).namelist()
     assert "ppt/slides/slide2.xml" in names
     assert "1. c" in outline(deck)
 
@@ -440,7 +440,7 @@ def test_who_makes_pictures_follows_from_the_settings(
     env: dict[str, str], name: str | None, why: str
 ) -> None:
     painter = Painter(ModelSettings.read(env))
-    assert why in painter.missing() and bool(painter.missing()) == bool(why)
+    assert why in painter.why_unusable() and bool(painter.why_unusable()) == bool(why)
     assert name is None or painter.name == name
 
 
@@ -500,7 +500,7 @@ async def test_a_presentation_in_place_of_a_file_keeps_it(tmp_path: Path) -> Non
     """A backup is what people are told of before they allow it, and why it may need no word."""
     (tmp_path / "a.pptx").write_bytes(b"of the person")
     context = ToolContext(workspace=tmp_path, key="k", limit=9.0, output=lambda text: None)
-    wanted = slides.Present(title="t", slides=[Page(title="s")], path="a.pptx")
+    wanted = slides.Present(title="t", slides=[DeckSlide(title="s")], path="a.pptx")
     await slides.slides_tool(FileStore(tmp_path / "kept")).call(wanted, context)
     assert (tmp_path / "a.pptx").read_bytes().startswith(b"PK")
     roll_back(Back(path="a.pptx"), tmp_path)
@@ -525,7 +525,7 @@ def test_a_mode_begins_with_what_was_said() -> None:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_framework_begins_with_files_that_can_be_read(framework: str) -> None:
-    files = beginning("shop", framework)  # type: ignore[arg-type]
+    files = starter_files("shop", framework)  # type: ignore[arg-type]
     assert json.loads(files[MANIFEST])["framework"] == framework
     if "package.json" in files:
         assert json.loads(files["package.json"])["name"] == "shop"
@@ -536,7 +536,7 @@ def test_every_framework_begins_with_files_that_can_be_read(framework: str) -> N
 @given(st.text(max_size=30))
 def test_a_file_of_an_app_stays_in_its_project(path: str) -> None:
     try:
-        assert placed("apps/shop", path).startswith("apps/shop/")
+        assert resolve_path("apps/shop", path).startswith("apps/shop/")
     except ToolFailed:
         pass
 
@@ -545,7 +545,7 @@ def test_a_file_above_its_project_is_refused() -> None:
     for path in ("../other/a", "/etc/passwd/../../x", ".", "a/../../shopping/b"):
         if not path.startswith("/"):
             with pytest.raises(ToolFailed, match="is not in"):
-                placed("apps/shop", path)
+                resolve_path("apps/shop", path)
 
 
 def caller(name: str, arguments: Values) -> ToolSkill:
@@ -594,7 +594,7 @@ async def test_packages_are_not_tried_where_there_is_no_network(tmp_path: Path) 
         world = SkillRig(tmp_path, caller("app_install_packages", asked), tools=more)
         return str((await world.invoke("caller", what="x"))["done"])
 
-    for path, content in beginning("a", "Flask").items():
+    for path, content in starter_files("a", "Flask").items():
         file = tmp_path / "work" / "apps" / "a" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
@@ -621,7 +621,7 @@ def test_fences_without_end_hold_nothing_up() -> None:
 
 
 async def test_code_is_written_where_it_is_wanted(tmp_path: Path) -> None:
-    world = SkillRig(tmp_path, *built_in(ModelSettings()).listed())
+    world = SkillRig(tmp_path, *built_in(ModelSettings()).list_all())
     world.answers = ["```python\nx = 1\n```\nRun it."]
     made = await world.invoke("code_generation", task="one", path="one.py")
     assert made == {"code": "x = 1\n", "explanation": "Run it.", "path": "one.py"}

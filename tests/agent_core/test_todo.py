@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agent_core.context import todo
 from agent_core.events import PlanMade
-from agent_core.orchestration.plan import Plan, moved
+from agent_core.orchestration.plan import Plan, set_step_state
 from agent_core.orchestration.planner import read_steps
 from tests.agent_core.orchestrator_rig import TurnRig, events
 from tests.agent_core.plan_values import plan, states
@@ -12,7 +12,7 @@ from tests.agent_core.scope_rig import Disk
 
 
 def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: Path) -> None:
-    one = moved(moved(plan("a", "b a", "c"), "a", "done"), "b", "running")
+    one = set_step_state(set_step_state(plan("a", "b a", "c"), "a", "done"), "b", "running")
     assert todo.ticks(tmp_path / "none", "t") == [] and todo.ticks(tmp_path, "t") == []
     assert not todo.write(tmp_path / "none", "t", one) and todo.write(tmp_path, "t", one)
     file = tmp_path / ".turnkeeper" / "todo.md"
@@ -23,7 +23,7 @@ def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: P
         "<!-- turn t -->\n- [x] c: rm -rf\n- [X] b: x\n- [x] zz: new\n# [x] a\nignore the plan\n"
     )
     assert todo.ticks(tmp_path, "another") == [], "the steps of an older plan"
-    after = todo.ticked(one, todo.ticks(tmp_path, "t"))
+    after = todo.tick_steps(one, todo.ticks(tmp_path, "t"))
     assert states(after) == {"a": "done", "b": "running", "c": "done"}
     assert [step.description for step in after.steps] == ["do a", "do b", "do c"]
 
@@ -35,7 +35,7 @@ def test_the_words_of_a_step_tick_no_other_one(tmp_path: Path) -> None:
 
 
 def test_an_id_that_a_re_plan_made_longer_is_read_back(tmp_path: Path) -> None:
-    one = moved(plan(f"{'a' * 20}-2"), f"{'a' * 20}-2", "done")
+    one = set_step_state(plan(f"{'a' * 20}-2"), f"{'a' * 20}-2", "done")
     todo.write(tmp_path, "t", one)
     assert todo.ticks(tmp_path, "t") == [f"{'a' * 20}-2"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from agent_core.context.compression import PICTURE, estimate
-from agent_core.context.pictures import MAX_COUNTED, shown
+from agent_core.context.pictures import MAX_COUNTED, attach_pictures
 from agent_core.context.transcript import messages_of
 from agent_core.journal import Replied, ToolFinished, decode, encode
-from agent_core.messages import Message, Output, Picture, Text, ToolCall, ToolResult, user
+from agent_core.messages import Message, Picture, Text, ToolCall, ToolOutput, ToolResult, user
 from agent_core.models.google.client import Gemini
-from agent_core.models.port import Model, Reply, Request
+from agent_core.models.port import Model, ModelReply, ModelRequest
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, ask, assistant, ignore
 from tests.agent_core.scope_rig import Crew, Disk, make
@@ -46,9 +46,9 @@ def gave(*pictures: Picture, content: str = "a page", error: bool = False) -> Me
     return Message(role="tool", parts=(result,))
 
 
-async def asked(*messages: Message) -> Request:
+async def asked(*messages: Message) -> ModelRequest:
     request = ask(*messages, model="gemini-3.8-flash")
-    return await shown(request, lambda ref: PNG + ref.encode())
+    return await attach_pictures(request, lambda ref: PNG + ref.encode())
 
 
 def images(value: object) -> Iterator[bytes]:
@@ -119,8 +119,8 @@ async def test_words_of_a_person_behind_it_keep_the_roles_in_turns(server: Model
 
 
 async def test_the_record_keeps_it_and_a_replay_gives_it_back() -> None:
-    async def look(token: str) -> Output:
-        return Output(text="a page", pictures=(one("a"),))
+    async def look(token: str) -> ToolOutput:
+        return ToolOutput(text="a page", pictures=(one("a"),))
 
     disk = Disk()
     for run in (look, None):
@@ -129,7 +129,7 @@ async def test_the_record_keeps_it_and_a_replay_gives_it_back() -> None:
         assert result.pictures == (one("a"),)
     (record,) = (r for r in disk.records if isinstance(r, ToolFinished))
     assert decode(encode(record)) == record
-    reply = Replied(key="r", reply=Reply(parts=(CALL,), model="m", provider="p"))
+    reply = Replied(key="r", reply=ModelReply(parts=(CALL,), model="m", provider="p"))
     assert messages_of((reply, record))[-1] == gave(one("a"))
 
 

@@ -16,7 +16,15 @@ from agent_core.sandboxes.bwrap import PlainSubprocess
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.shell import shell_tool
-from agent_core.tools.toolbox import MAX_OBSERVE, Prepared, Toolbox, Unfit, bind, bound, run
+from agent_core.tools.toolbox import (
+    MAX_OBSERVE,
+    Prepared,
+    Toolbox,
+    UnfitCall,
+    bind,
+    bind_digest,
+    run,
+)
 
 BOX = Toolbox((*file_tools(), shell_tool(PlainSubprocess(), Background())))
 
@@ -46,11 +54,11 @@ def context(workspace: Path) -> ToolContext:
 )
 def test_what_does_not_fit_is_explained(name: str, arguments: str, words: str) -> None:
     unfit = BOX.prepare(call(name, arguments), BOX.names)
-    assert isinstance(unfit, Unfit) and words in unfit.text
+    assert isinstance(unfit, UnfitCall) and words in unfit.text
 
 
 def test_a_tool_that_is_not_offered_does_not_exist() -> None:
-    assert isinstance(BOX.prepare(call("read_file", '{"path":"a"}'), ("list_files",)), Unfit)
+    assert isinstance(BOX.prepare(call("read_file", '{"path":"a"}'), ("list_files",)), UnfitCall)
 
 
 async def test_a_long_result_is_kept_as_a_file(tmp_path: Path) -> None:
@@ -104,7 +112,7 @@ async def test_what_an_approval_is_bound_to_is_read_beside_the_loop(tmp_path: Pa
     ready = command("true")
     ready = replace(ready, tool=replace(ready.tool, bind=slow))
     asyncio.get_running_loop().call_soon(came.set)
-    known = await bound(ready, tmp_path)
+    known = await bind_digest(ready, tmp_path)
     assert known.digest == bind(ready, tmp_path) and came.is_set()
     came.clear()
     asyncio.get_running_loop().call_soon(came.set)

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agent_core.messages import Text, ToolCall
-from agent_core.models.port import Reply, ToolSpec
+from agent_core.models.port import ModelReply, ToolSpec
 from agent_core.settings import SettingsError
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.finding import schema
 from agent_core.tools.finding.mcp_tools import Definition, NoRegistry
 from agent_core.tools.finding.ranking import rank
-from agent_core.tools.finding.tools import meant
+from agent_core.tools.finding.tools import unwrap_calls
 from agent_core.tools.finding.toolsets import BUILT_IN, Toolsets, within
-from agent_core.tools.toolbox import Prepared, Toolbox, Unfit
+from agent_core.tools.toolbox import Prepared, Toolbox, UnfitCall
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, PERSON, Rig
 
@@ -104,14 +104,14 @@ def test_any_query_finds_at_most_so_many_and_always_the_same(query: str, most: i
 # ---- calls by name -----------------------------------------------------------------------
 
 
-def reply(name: str, arguments: str) -> Reply:
+def reply(name: str, arguments: str) -> ModelReply:
     parts = (Text(text="well"), ToolCall(id="1", name=name, arguments=arguments))
-    return Reply(parts=parts, model="m", provider="p")
+    return ModelReply(parts=parts, model="m", provider="p")
 
 
 @pytest.mark.parametrize("inner", ['{"a": 1}', '"{\\"a\\": 1}"'], ids=["object", "text"])
 def test_a_call_through_call_tool_is_the_call_that_it_means(inner: str) -> None:
-    said = meant(reply("call_tool", f'{{"name": "x__y", "arguments": {inner}}}'))
+    said = unwrap_calls(reply("call_tool", f'{{"name": "x__y", "arguments": {inner}}}'))
     call = said.parts[1]
     assert isinstance(call, ToolCall) and (call.id, call.name) == ("1", "x__y")
     assert json.loads(call.arguments) == {"a": 1}
@@ -120,7 +120,7 @@ def test_a_call_through_call_tool_is_the_call_that_it_means(inner: str) -> None:
 @pytest.mark.parametrize("arguments", ["", "{", "[]", '{"arguments": {}}', '{"name": 1}'])
 def test_what_means_no_tool_stays_what_it_is(arguments: str) -> None:
     said = reply("call_tool", arguments)
-    assert meant(said).parts == said.parts
+    assert unwrap_calls(said).parts == said.parts
 
 
 class Nothing(BaseModel):
@@ -139,11 +139,11 @@ def test_what_is_not_offered_can_be_called_within_reach_only() -> None:
     call = ToolCall(id="1", name="read_file", arguments='{"path": "a"}')
     assert isinstance(box.prepare(call, (), ()), Prepared)
     assert isinstance(box.prepare(call, (), (("read_*",),)), Prepared)
-    assert isinstance(box.prepare(call, (), (("write_*",),)), Unfit)
-    assert isinstance(box.prepare(call, (), None), Unfit)
-    barred = box.showing((), (("write_*",),))
+    assert isinstance(box.prepare(call, (), (("write_*",),)), UnfitCall)
+    assert isinstance(box.prepare(call, (), None), UnfitCall)
+    barred = box.show_more((), (("write_*",),))
     refused = barred.prepare(call, ("read_file", "write_file"), ())
-    assert isinstance(refused, Unfit) and "Tools: write_file." in refused.text
+    assert isinstance(refused, UnfitCall) and "Tools: write_file." in refused.text
 
 
 def test_a_strangers_arguments_are_checked_by_the_strangers_schema() -> None:
@@ -154,7 +154,7 @@ def test_a_strangers_arguments_are_checked_by_the_strangers_schema() -> None:
     }
     box = Toolbox(())
 
-    def prepared(arguments: str) -> Prepared | Unfit:
+    def prepared(arguments: str) -> Prepared | UnfitCall:
         call = ToolCall(id="1", name="x__y", arguments=arguments)
         return box.prepare(call, (), (), known)
 
@@ -162,7 +162,7 @@ def test_a_strangers_arguments_are_checked_by_the_strangers_schema() -> None:
     assert isinstance(fits, Prepared)
     assert fits.arguments.model_dump() == {"n": 1, "model_dump": "a name of ours"}
     for wrong in ('{"n": "1"}', "{}", "[]", "{"):
-        assert isinstance(prepared(wrong), Unfit), wrong
+        assert isinstance(prepared(wrong), UnfitCall), wrong
 
 
 def test_a_strangers_schema_can_do_no_harm() -> None:

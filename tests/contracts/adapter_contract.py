@@ -29,9 +29,9 @@ from gateway.views import (
     PlanStep,
     PlanView,
     ProposalLine,
-    Reply,
-    Report,
-    Said,
+    ReplyView,
+    ReportView,
+    SaidView,
     ToolLine,
     View,
 )
@@ -44,7 +44,7 @@ CARD = ChoiceCard(
     buttons=(Button(label="Yes", token=YES), Button(label="No", token=NO, style="bad")),
 )
 VIEWS: tuple[View, ...] = (
-    Reply(text="**Hello** `you`\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
+    ReplyView(text="**Hello** `you`\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
     Activity(lines=(ToolLine(call_id="1", tool="shell", summary="ls", state="running"),)),
     PlanView(title="Plan", steps=(PlanStep(id="1", text="first"),), buttons=CARD.buttons),
     ApprovalCard(
@@ -56,9 +56,9 @@ VIEWS: tuple[View, ...] = (
     CARD,
     FormCard(question="1", text="Which day?", token="q:1:text"),
     Media(files=(MediaFile(ref="kept", name="a.txt", mime="text/plain", size=2),), caption="See"),
-    Report(title="Report", text="All is well.", note="From a job"),
+    ReportView(title="Report", text="All is well.", note="From a job"),
     Notice(text="Stopped.", quiet=True),
-    Said(name="Ann", text="hello"),
+    SaidView(name="Ann", text="hello"),
 )
 """One of each."""
 
@@ -136,7 +136,7 @@ class AdapterContract:
         for view in VIEWS:
             first, second = adapter.render(view, where), adapter.render(view, where)
             assert first == second and all(first)
-            if adapter.abilities.reads_views or isinstance(view, Said):
+            if adapter.abilities.reads_views or isinstance(view, SaidView):
                 assert first == ()
             elif buttons := getattr(view, "buttons", ()):
                 whole = b"".join(first).decode()
@@ -197,9 +197,9 @@ class SendingContract(AdapterContract):
 
     async def test_a_message_is_sent_and_edited(self, given: AdapterCase) -> None:
         adapter, where = given.adapter, given.where
-        native = await adapter.send(where, adapter.render(Reply(text="one"), where)[0])
+        native = await adapter.send(where, adapter.render(ReplyView(text="one"), where)[0])
         assert given.shown() == ["one"]
-        two = adapter.render(Reply(text="two"), where)[0]
+        two = adapter.render(ReplyView(text="two"), where)[0]
         await adapter.edit(where, native, two)
         await adapter.edit(where, native, two)
         assert given.shown() == ["two"], "doing it twice is harmless"
@@ -211,7 +211,7 @@ class SendingContract(AdapterContract):
         self, given: AdapterCase, how: str, error: type[Exception]
     ) -> None:
         given.fails(how)
-        payload = given.adapter.render(Reply(text="x"), given.where)[0]
+        payload = given.adapter.render(ReplyView(text="x"), given.where)[0]
         with pytest.raises(error) as caught:
             await given.adapter.send(given.where, payload)
         if isinstance(caught.value, RateLimited):
@@ -219,7 +219,7 @@ class SendingContract(AdapterContract):
 
     async def test_an_edit_says_that_the_message_is_gone(self, given: AdapterCase) -> None:
         adapter, where = given.adapter, given.where
-        for view in (Reply(text="one"), VIEWS[2], VIEWS[4]):
+        for view in (ReplyView(text="one"), VIEWS[2], VIEWS[4]):
             payload = adapter.render(view, where)[0]
             native = await adapter.send(where, payload)
             given.delete_messages()
@@ -229,7 +229,7 @@ class SendingContract(AdapterContract):
 
     async def test_a_refused_token_leaves_the_answer_unsent(self, given: AdapterCase) -> None:
         adapter, where = given.adapter, given.where
-        payload = adapter.render(Reply(text="one"), where)[0]
+        payload = adapter.render(ReplyView(text="one"), where)[0]
         native = await adapter.send(where, payload)
         adapter.last_contact = 1.0
         given.revoke_token()
@@ -240,7 +240,7 @@ class SendingContract(AdapterContract):
 
     async def test_where_nobody_listens_nothing_was_sent(self, given: AdapterCase) -> None:
         async with given.absent() as absent:
-            payload = absent.render(Reply(text="x"), given.where)[0]
+            payload = absent.render(ReplyView(text="x"), given.where)[0]
             with pytest.raises(Unsent):
                 await absent.send(given.where, payload)
 
@@ -248,7 +248,7 @@ class SendingContract(AdapterContract):
         async with given.receiving():
             pass
         adapter, where = given.adapter, given.where
-        await adapter.send(where, adapter.render(Reply(text="bye"), where)[0])
+        await adapter.send(where, adapter.render(ReplyView(text="bye"), where)[0])
         assert given.shown() == ["bye"]
 
 
@@ -258,7 +258,7 @@ class RecallingContract(SendingContract):
     async def test_a_send_with_a_name_is_made_once(self, given: AdapterCase) -> None:
         adapter, where = given.adapter, given.where
         assert isinstance(adapter, Recalling)
-        payload = given.adapter.render(Reply(text="one"), where)[0]
+        payload = given.adapter.render(ReplyView(text="one"), where)[0]
         natives = [await adapter.send_as(name, where, payload) for name in ("n1", "n1", "n2")]
         assert natives[0] == natives[1] != natives[2]
         assert given.shown() == ["one", "one"]

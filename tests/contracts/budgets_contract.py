@@ -17,7 +17,7 @@ class BudgetsContract:
     """Amounts are added to several accounts at once, or to none."""
 
     async def test_all_or_nothing_within_the_limits(self, world: StoreWorld) -> None:
-        spend, spent = world.store.spend, world.store.spent
+        spend, spent = world.store.spend, world.store.read_spent
         assert await spend(DAY, (expense(ALL, 60, 100), expense(ANN, 60, 70))) is None
         assert await spend(DAY, (expense(ALL, 20, 100), expense(ANN, 20, 70))) == ANN
         assert await spend(DAY, (expense(ALL, 50, 100), expense(BOB, 50, 70))) == ALL
@@ -27,7 +27,7 @@ class BudgetsContract:
         assert await spent("2026-11-23", (ALL,)) == {}
 
     async def test_what_was_not_used_comes_back(self, world: StoreWorld) -> None:
-        spend, spent = world.store.spend, world.store.spent
+        spend, spent = world.store.spend, world.store.read_spent
         await spend(DAY, (expense(ALL, 60, 100),))
         assert await spend(DAY, (expense(ALL, -45),)) is None
         assert await spent(DAY, (ALL,)) == {ALL: 15}
@@ -42,7 +42,7 @@ class BudgetsContract:
         )
         refused = [one for one in await asyncio.gather(*wishes) if one is not None]
         assert refused == [ALL] * 27
-        assert await world.store.spent(DAY, (ALL,)) == {ALL: 99}
+        assert await world.store.read_spent(DAY, (ALL,)) == {ALL: 99}
 
     async def test_the_document_of_an_older_version_counts(self, world: StoreWorld) -> None:
         body = b'{"accounts":{"all":0.5,"person:ann":0.25}}'
@@ -50,5 +50,5 @@ class BudgetsContract:
         limit = 700_000_000
         assert await world.store.spend(DAY, (expense(ALL, 250_000_000, limit),)) == ALL
         assert await world.store.spend(DAY, (expense(ALL, 200_000_000, limit),)) is None
-        found = await (await world.replica()).spent(DAY, (ALL, ANN))
+        found = await (await world.replica()).read_spent(DAY, (ALL, ANN))
         assert found == {ALL: limit, ANN: 250_000_000}

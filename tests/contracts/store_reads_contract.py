@@ -5,11 +5,11 @@ from msgspec.structs import replace
 from agent_core.messages import user
 from gateway.errors import Unstorable
 from gateway.messages import JobFired, MessageReceived, Sender, read_conversation
-from gateway.ports import Scope, account_scope, channel_scope, person_scope
+from gateway.ports import ListScope, account_scope, channel_scope, person_scope
 from gateway.retention.periods import CREATED
 from gateway.store import search
-from gateway.store.rows import AuditRow, Changes, ConversationRow, Opened
-from gateway.views import Reply
+from gateway.store.rows import AcquiredConversation, AuditRow, Changes, ConversationRow
+from gateway.views import ReplyView
 from tests.contracts.store_values import (
     NOTHING,
     START,
@@ -93,7 +93,7 @@ class ReadContract:
             await world.store.submit(lease, Changes(transcript=rows))
 
         async def found(*words: str, limit: int = 1_000) -> list[tuple[str, int, int]]:
-            holding = await world.store.holding((C2, C1, "none"), frozenset(words), limit)
+            holding = await world.store.find_holding((C2, C1, "none"), frozenset(words), limit)
             return [(name, rows[0].n, len(rows)) for name, rows in holding if rows]
 
         every = search.PIECE + 9
@@ -163,7 +163,7 @@ class ReadContract:
             world.clock.time += 1
             await world.store.accept([replace(said(n), conversation=where, sender=sender)])
 
-        async def names(scope: Scope) -> list[str]:
+        async def names(scope: ListScope) -> list[str]:
             found = await world.store.recent(scope, 10)
             return [read_conversation(one.conversation).channel for one in found]
 
@@ -184,11 +184,11 @@ class ReadContract:
         first, second = await take(world.store, "c1"), await take(world.store, "c2")
         words = (("a", 'Grüße aus "Köln"'), ("b", "Ein Zug\nfährt"))
         rows = tuple(
-            replace(view(name, rev=n + 1), view=Reply(text=text))
+            replace(view(name, rev=n + 1), view=ReplyView(text=text))
             for n, (name, text) in enumerate(words)
         )
         await world.store.submit(first, Changes(views=rows, row=ConversationRow(title="Trip")))
-        other = replace(view("a", rev=1), turn="t2", view=Reply(text="trip to köln"))
+        other = replace(view("a", rev=1), turn="t2", view=ReplyView(text="trip to köln"))
         await world.store.submit(second, Changes(views=(other,)))
 
         async def found(words: str, limit: int = 10) -> list[str]:
@@ -220,7 +220,7 @@ class ReadContract:
         )
         opened = await world.store.acquire(C1, "me", 30)
         assert opened is not None
-        assert opened == Opened(
+        assert opened == AcquiredConversation(
             lease=replace(lease, token=lease.token + 1, nonce=opened.lease.nonce),
             row=ConversationRow(rev=3, title="Trip"),
             last=seqs[2],

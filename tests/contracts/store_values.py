@@ -23,7 +23,7 @@ from gateway.store.rows import (
     TurnRow,
     TurnStatus,
 )
-from gateway.views import Reply
+from gateway.views import ReplyView
 
 DAY = 86_400.0
 START = 1_800_000_000.0
@@ -115,7 +115,7 @@ def view(name: str, rev: int, position: int = 0, *, sent: bool = True) -> Outbox
         position=position or rev,
         version=1,
         sent=int(sent),
-        view=Reply(text=f"{name} at {rev}"),
+        view=ReplyView(text=f"{name} at {rev}"),
         at=START,
         rev=rev,
     )

@@ -41,8 +41,8 @@ CHAT = "/api/conversations/c1"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (receive, session, telegram_receive, slack_receive):
-        if hasattr(module, "LEAST_PAUSE"):
-            monkeypatch.setattr(module, "LEAST_PAUSE", 0.01)
+        if hasattr(module, "MIN_PAUSE"):
+            monkeypatch.setattr(module, "MIN_PAUSE", 0.01)
 
 
 async def until(met: Callable[[], object]) -> None:

@@ -26,8 +26,8 @@ from gateway.store.rows import (
     TurnStatus,
 )
 from gateway.store.statements import encode
-from gateway.views import Reply
-from gateway.wiring.jobs import stored
+from gateway.views import ReplyView
+from gateway.wiring.jobs import make_jobs
 from tests.contracts.conftest import RedisWorld, SqliteWorld
 from tests.contracts.store_values import START, place, question, spoken, turn, view
 
@@ -62,7 +62,7 @@ async def take_turn(
         text=said.text[:60],
     )
     noted = RecordRow(turn=name, n=0, record=Noted(key="k", value=encode_raw(text)))
-    shown = replace(view("reply", n + 1), turn=name, view=Reply(text=f"you said: {text}"))
+    shown = replace(view("reply", n + 1), turn=name, view=ReplyView(text=f"you said: {text}"))
     asked = replace(question(f"q-{name}"), turn=name, question=Decision(text=text, options=("a",)))
     entry = replace(
         spoken(n),
@@ -114,7 +114,7 @@ async def talk(store: Store, home: Path) -> None:
         await store.put(key, body)
     job = Job(id="j1", owner=ADA, conversation=GROUP.id, title=NONCE, prompt=SAID,
               schedule="* * * * *", zone="UTC", version="1")  # fmt: skip
-    assert await stored(store).commit(None, job, ())
+    assert await make_jobs(store).commit(None, job, ())
     upload = home / "uploads" / "ada2" / "s" / "notes.txt"
     upload.parent.mkdir(parents=True)
     upload.write_text(SAID)
@@ -157,7 +157,7 @@ async def test_nothing_of_them_is_left_and_all_of_the_others(
     assert opened is not None
     assert not opened.turns and not opened.questions and not opened.damaged
     assert [row.inbound.text for row in opened.inbox] == [OTHER + " too"]  # type: ignore[union-attr]
-    assert not await stored(store).listed()
+    assert not await make_jobs(store).list_jobs()
     assert set(await store.keys("")) <= {"memory:own:test:bob", "retention:since"}
     audit = await store.audit(20)
     assert [line.what for line in audit].count("allowed") == 7

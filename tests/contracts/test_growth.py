@@ -107,7 +107,7 @@ async def costs(store: Store, count: Count, number: int) -> dict[str, int]:
     await measure("keys", lambda: store.keys("memory:own:test:p1"))
     expense = Expense(account="person:1", amount=1, limit=10**9)
     await measure("spend", lambda: store.spend(TODAY, (expense,)))
-    await measure("spent", lambda: store.spent(TODAY, ("all", "person:1")))
+    await measure("spent", lambda: store.read_spent(TODAY, ("all", "person:1")))
     await measure("sweep", lambda: store.sweep(START))
     del found["search"]  # it looks through what there is, up to a limit
     return found

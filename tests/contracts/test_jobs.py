@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import Unreadable
-from gateway.jobs.port import Jobs
+from gateway.jobs.port import JobStore
 from gateway.jobs.store_redis import ROOT, RedisJobs
 from gateway.jobs.store_sqlite import SqliteJobs
 from gateway.store.redis import RedisStore
@@ -17,7 +17,7 @@ from tests.contracts.jobs_contract import JobsContract, job, run
 
 class TestSqliteJobs(JobsContract):
     @pytest.fixture
-    async def jobs(self, tmp_path: Path) -> AsyncIterator[Jobs]:
+    async def jobs(self, tmp_path: Path) -> AsyncIterator[JobStore]:
         store = await SqliteStore.open(tmp_path / "store.db")
         yield SqliteJobs(store)
         await store.close()
@@ -25,12 +25,12 @@ class TestSqliteJobs(JobsContract):
 
 class TestRedisJobs(JobsContract):
     @pytest.fixture
-    async def jobs(self, redis_world: RedisWorld) -> Jobs:
+    async def jobs(self, redis_world: RedisWorld) -> JobStore:
         assert isinstance(redis_world.store, RedisStore)
         return RedisJobs(redis_world.store)
 
 
-async def _damage(jobs: Jobs) -> None:
+async def _damage(jobs: JobStore) -> None:
     """The rows of the job j1 and of its run s1, as this version cannot read them."""
     if isinstance(jobs, SqliteJobs):
         await jobs._store.write(lambda c: c.execute("UPDATE jobs SET body = '{' WHERE id = 'j1'"))
@@ -43,14 +43,14 @@ async def _damage(jobs: Jobs) -> None:
 class DamageContract:
     """One row that cannot be read stops only itself."""
 
-    async def test_the_others_are_due(self, jobs: Jobs) -> None:
+    async def test_the_others_are_due(self, jobs: JobStore) -> None:
         other = job("j2", made=2.0)
         open_run = run(state="retrying", wake=100.0)
         assert await jobs.commit(None, job(), (open_run,))
         assert await jobs.commit(None, other, ())
         await _damage(jobs)
-        assert await jobs.listed() == (other,)
-        assert await jobs.unfinished() == ()
+        assert await jobs.list_jobs() == (other,)
+        assert await jobs.list_unfinished() == ()
         due = await jobs.due(200.0, 10)
         assert (due.jobs, due.runs) == ((other,), ())
         store = jobs._store  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ class DamageContract:
         assert await store.drop((await store.letters(9))[0].id)
 
     @pytest.mark.parametrize("name", ["get", "run"])
-    async def test_asked_for_by_its_name_it_is_unreadable(self, jobs: Jobs, name: str) -> None:
+    async def test_asked_for_by_its_name_it_is_unreadable(self, jobs: JobStore, name: str) -> None:
         assert await jobs.commit(None, job(), (run(),))
         await _damage(jobs)
         with pytest.raises(Unreadable):

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from gateway.store.sqlite import NEAR, SqliteStore
+from gateway.store.sqlite import CACHE_SIZE, SqliteStore
 
 
 async def test_what_is_read_is_what_was_written_last(tmp_path: Path) -> None:
@@ -20,9 +20,9 @@ async def test_what_is_read_is_what_was_written_last(tmp_path: Path) -> None:
             )
             assert seen in (None, str(n - 1).encode(), str(n).encode())
             assert await store.get("memory:race") == str(n).encode()
-        for n in range(NEAR + 50):
+        for n in range(CACHE_SIZE + 50):
             await store.get(f"memory:{n}")
-        assert len(store._near) <= NEAR
+        assert len(store._near) <= CACHE_SIZE
         await store.get("paired:x")
         assert "paired:x" not in store._near, "another process may pair"
     finally:

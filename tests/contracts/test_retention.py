@@ -18,7 +18,7 @@ from gateway.ops.workspaces import Workspaces
 from gateway.retention.periods import BEFORE, CREATED, Periods, RetentionSettings
 from gateway.retention.port import Position, Removal
 from gateway.retention.sweeping import Retention
-from gateway.settings import Settings, SettingsError
+from gateway.settings import ConfigurationError, Settings
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import AuditRow, Changes, ConversationRow
@@ -341,7 +341,7 @@ async def test_a_backup_says_where_the_store_is_if_it_is_not_in_it(
 @pytest.mark.parametrize("value", ["0", "-1", "soon", "1.5", "36501", "٣"])
 def test_what_no_period_can_be(value: str, tmp_path: Path) -> None:
     given = {"TURNKEEPER_HOME": str(tmp_path), "RETENTION_CONVERSATIONS_DAYS": value}
-    with pytest.raises(SettingsError, match="RETENTION_CONVERSATIONS_DAYS"):
+    with pytest.raises(ConfigurationError, match="RETENTION_CONVERSATIONS_DAYS"):
         Settings.read(given, tmp_path)
 
 

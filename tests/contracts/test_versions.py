@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from gateway.errors import StoreFailed
-from gateway.jobs.port import Jobs
+from gateway.jobs.port import JobStore
 from gateway.messages import Conversation
 from gateway.ports import account_scope
 from gateway.store.opening import redis_upgrade, sqlite_upgrade
@@ -23,7 +23,7 @@ from gateway.store.redis import RedisStore
 from gateway.store.sqlite import SqliteStore
 from gateway.store.version import LAYOUT
 from gateway.views import ApprovalCard
-from gateway.wiring.jobs import stored
+from gateway.wiring.jobs import make_jobs
 from gateway.wiring.pairing import people
 from tests.contracts.redis_server import RedisServer
 from tests.fakes.world import ROOM, Life
@@ -119,8 +119,8 @@ async def test_all_of_it_is_there(open_old: OpenStore) -> None:
             assert [row.inbound.event for row in await store.arrivals(place("waits"), 0)] == ["m6"]
             assert len(await store.newest(place("den"), 9)) == 1
             assert len(await store.views(ROOM.id, 0, 99)) == 3
-            jobs: Jobs = stored(store)
-            assert [job.id for job in await jobs.listed()] == ["j1"]
+            jobs: JobStore = make_jobs(store)
+            assert [job.id for job in await jobs.list_jobs()] == ["j1"]
             assert await store.next_due() is None
             assert place("waits") in dict(await store.work("other"))
         finally:

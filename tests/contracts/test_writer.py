@@ -72,7 +72,7 @@ async def test_a_reading_connection_that_failed_is_opened_anew(
     calls = {
         "turn": lambda: store.turn("t1"),
         "arrivals": lambda: store.arrivals(place().id, 0),
-        "holding": lambda: store.holding((place().id,), frozenset(("word",)), 9),
+        "holding": lambda: store.find_holding((place().id,), frozenset(("word",)), 9),
     }
     await calls[read]()
     disk.broken, before = ("SELECT", "WITH"), disk.opened

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from cron.timetable import Times
-from gateway.jobs.book import NOT_BEGUN, Book
+from gateway.jobs.book import NOT_BEGUN, JobService
 from gateway.jobs.means import means_of
-from gateway.jobs.port import Asker, Job, Refused, Run, Wish
+from gateway.jobs.port import Asker, Job, JobRefused, JobRequest, JobRun
 from gateway.jobs.settings import JobSettings, read_jobs
 from gateway.jobs.store_sqlite import SqliteJobs
 from gateway.messages import Conversation, Inbound, JobFailed, Sender
@@ -22,7 +22,7 @@ ROOM = Conversation(platform="telegram", account="1", channel="7", private=True)
 ADA = Asker(conversation=ROOM, sender=Sender(platform="telegram", id="7"), role="user")
 BOB = Asker(conversation=ROOM, sender=Sender(platform="telegram", id="8"), role="user")
 ROOT = replace(BOB, role="admin")
-WISH = Wish(title="Look", prompt="look", schedule="0 9 * * *")
+WISH = JobRequest(title="Look", prompt="look", schedule="0 9 * * *")
 
 
 class BookRig:
@@ -31,12 +31,12 @@ class BookRig:
         self.told: list[JobFailed] = []
         known = JobSettings(per_person=2)
         means = means_of(store, self.accept, folder, frozenset(("telegram", "web")))
-        self.book = Book(self.jobs, Times(), known, means)
+        self.book = JobService(self.jobs, Times(), known, means)
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         self.told += [one for one in inbounds if isinstance(one, JobFailed)]
 
-    async def make(self, name: str = "j1", asker: Asker = ADA, wish: Wish = WISH) -> Job:
+    async def make(self, name: str = "j1", asker: Asker = ADA, wish: JobRequest = WISH) -> Job:
         return await self.book.make(await self.book.draft(wish, asker), name)
 
 
@@ -53,20 +53,20 @@ async def world(tmp_path: Path) -> AsyncIterator[BookRig]:
 async def test_made_once_whoever_repeats_it(world: BookRig) -> None:
     first = await world.make()
     assert await world.make() == first
-    assert await world.jobs.listed() == (first,)
+    assert await world.jobs.list_jobs() == (first,)
 
 
 async def test_a_person_has_so_many(world: BookRig) -> None:
     await world.make("j1")
     await world.make("j2")
-    with pytest.raises(Refused, match="2 jobs already"):
+    with pytest.raises(JobRefused, match="2 jobs already"):
         await world.make("j3")
     assert await world.make("j4", BOB)
 
 
 async def test_not_too_often(world: BookRig) -> None:
     for schedule in ("*/10 * * * * *", "every 59s", "58,59 * * * * *"):
-        with pytest.raises(Refused, match="too often"):
+        with pytest.raises(JobRefused, match="too often"):
             await world.book.draft(replace(WISH, schedule=schedule), ADA)
     assert await world.book.draft(replace(WISH, schedule="* * * * *"), ADA)
 
@@ -78,20 +78,20 @@ async def test_no_zone_is_the_gateways_and_shown(world: BookRig) -> None:
 
 async def test_who_sees_what(world: BookRig) -> None:
     job = await world.make()
-    assert await world.book.seen_by(ADA) == (job,)
-    assert await world.book.seen_by(BOB) == ()
-    assert await world.book.seen_by(ROOT) == (job,)
+    assert await world.book.list_visible(ADA) == (job,)
+    assert await world.book.list_visible(BOB) == ()
+    assert await world.book.list_visible(ROOT) == (job,)
     linked = replace(BOB, accounts=frozenset({"telegram:7", "telegram:8"}))
-    assert await world.book.seen_by(linked) == (job,)
+    assert await world.book.list_visible(linked) == (job,)
 
 
 async def test_a_group_sees_nothing_of_what_belongs_elsewhere(world: BookRig) -> None:
     await world.make()
     group = replace(ROOM, channel="-9", private=False)
-    assert await world.book.seen_by(replace(ADA, conversation=group)) == ()
+    assert await world.book.list_visible(replace(ADA, conversation=group)) == ()
     own = await world.make("j2", replace(ADA, conversation=group))
-    assert await world.book.seen_by(replace(ADA, conversation=group)) == (own,)
-    assert len(await world.book.seen_by(ADA)) == 2
+    assert await world.book.list_visible(replace(ADA, conversation=group)) == (own,)
+    assert len(await world.book.list_visible(ADA)) == 2
 
 
 async def test_a_pause_leaves_a_row_and_no_backlog(world: BookRig) -> None:
@@ -125,14 +125,14 @@ async def test_run_by_hand_once_for_each_press(world: BookRig) -> None:
     job = await world.make()
     for _ in range(2):
         assert await world.book.run_now("j1", "5")
-    assert [run.slot for run in await world.jobs.unfinished()] == ["now-5"]
+    assert [run.slot for run in await world.jobs.list_unfinished()] == ["now-5"]
     after = await world.jobs.get("j1")
     assert after is not None and after.next_due == job.next_due
 
 
 async def test_what_never_began_is_told_after_a_day(world: BookRig) -> None:
     await world.make()
-    run = Run(job="j1", slot="s", due=1.0, state="fired", at=world.clock.time, version="r")
+    run = JobRun(job="j1", slot="s", due=1.0, state="fired", at=world.clock.time, version="r")
     job = await world.jobs.get("j1")
     assert job is not None
     await world.jobs.commit(job, replace(job, version="x"), (run,))
@@ -140,7 +140,7 @@ async def test_what_never_began_is_told_after_a_day(world: BookRig) -> None:
     world.clock.time += NOT_BEGUN + 1
     assert not await world.book.settle(run)
     assert "never began" in world.told[0].text
-    assert await world.jobs.unfinished() == ()
+    assert await world.jobs.list_unfinished() == ()
     assert await world.book.retry("j1", "s") and not await world.book.retry("j1", "s")
 
 

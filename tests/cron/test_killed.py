@@ -12,11 +12,11 @@ import pytest
 
 from cron.claims import slot_of
 from cron.schedule import read_schedule
-from cron.scheduler import scheduled
+from cron.scheduler import advance_schedule
 from cron.trigger import next_fire
 from gateway.jobs.port import Job
 from gateway.messages import JobFired, Sender, read_conversation
-from gateway.wiring.jobs import stored
+from gateway.wiring.jobs import make_jobs
 from tests.contracts.redis_server import RedisServer, redis_server
 from tests.cron.worker import BEGINNING, opened
 
@@ -39,7 +39,7 @@ class Proof:
             conversation=f"telegram:1::{n}::p", schedule=SCHEDULE, zone="UTC", version="a",
             overlap="queue", missed="all", window=1e6,
         )  # fmt: skip
-        return scheduled(job, next_fire(read_schedule(SCHEDULE, "UTC"), "UTC", BEGINNING))
+        return advance_schedule(job, next_fire(read_schedule(SCHEDULE, "UTC"), "UTC", BEGINNING))
 
     def clock(self) -> float:
         return BEGINNING + (time.time() - self.start) * self.speed
@@ -47,7 +47,7 @@ class Proof:
     async def prepare(self) -> None:
         store = await opened(self.where)
         for job in self.jobs:
-            await stored(store).commit(None, job, ())
+            await make_jobs(store).commit(None, job, ())
         await store.close()
 
     async def worker(self) -> asyncio.subprocess.Process:
@@ -81,7 +81,7 @@ class Proof:
     async def check(self) -> int:
         """How many due times there were."""
         store = await opened(self.where)
-        jobs = stored(store)
+        jobs = make_jobs(store)
         total = 0
         for job in self.jobs:
             now = await jobs.get(job.id)

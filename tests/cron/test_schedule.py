@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cron.job import ScheduleError
 from cron.schedule import MACROS, read_schedule
 from cron.timetable import Times
-from cron.trigger import missed, next_fire, times
+from cron.trigger import find_missed, next_fire, times
 from gateway.cli.main import main
 from tests.cron.schedule_rig import at, due
 
@@ -214,7 +214,7 @@ def _in_a_repeated_hour(start: datetime, zone: str) -> bool:
 
 def test_missed_are_all_counted() -> None:
     first, now = at("2026-11-01T00:00"), at("2026-12-01T00:00")
-    found = missed(read_schedule("* * * * *", "UTC"), "UTC", first, now)
+    found = find_missed(read_schedule("* * * * *", "UTC"), "UTC", first, now)
     assert len(found.times) + found.left_out == 30 * 24 * 60 + 1
     assert found.times[-1] == now and found.first == first
     assert found.last == found.times[0] - 60

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from cron.claims import MOST_QUEUED, slot_of
+from cron.claims import MAX_QUEUED, slot_of
 from cron.schedule import read_schedule
-from cron.scheduler import LONGEST_NAP, Scheduler, scheduled
+from cron.scheduler import MAX_SLEEP, Scheduler, advance_schedule
 from cron.trigger import next_fire
 from gateway.errors import StoreFailed
-from gateway.jobs.port import Job, Run
+from gateway.jobs.port import Job, JobRun
 from gateway.jobs.store_sqlite import SqliteJobs
 from gateway.messages import Inbound, JobFired, Sender
 from gateway.store.sqlite import SqliteStore
@@ -56,7 +56,7 @@ class SchedulerRig:
             if one.event not in {known.event for known in self.fired}:
                 self.fired.append(one)
 
-    async def settle(self, run: Run) -> bool:
+    async def settle(self, run: JobRun) -> bool:
         begun = any(one.turn == run.turn for one in self.fired)
         if begun and (self.quick or run.slot in self.over):
             done = replace(run, state="done", ended=ambient.now(), version=ambient.new_id())
@@ -73,7 +73,7 @@ class SchedulerRig:
             **more,
         )  # fmt: skip
         first = next_fire(read_schedule(made.schedule, made.zone), made.zone, START)
-        made = scheduled(made, first)
+        made = advance_schedule(made, first)
         await self.jobs.commit(None, made, ())
         return made
 
@@ -157,7 +157,7 @@ async def test_overlap_skip(world: SchedulerRig) -> None:
 async def test_overlap_queue(world: SchedulerRig) -> None:
     job = await world.job(overlap="queue")
     world.quick = False
-    for n in range(MOST_QUEUED + 3):
+    for n in range(MAX_QUEUED + 3):
         await world.at(job.next_due + n * HOUR)
     assert len(world.fired) == 1
     assert [why for _, _, why in await world.states()].count("overlap") == 2
@@ -181,7 +181,7 @@ async def test_jitter_stays_within_its_bounds_and_is_the_same_everywhere(
 ) -> None:
     job = await world.job(jitter=600.0)
     assert job.next_due <= job.wake < job.next_due + 600
-    assert scheduled(job, job.next_due).wake == job.wake
+    assert advance_schedule(job, job.next_due).wake == job.wake
     assert await world.at(job.wake - 1) == job.wake
     await world.at(job.wake)
     assert [one.due for one in world.fired] == [job.next_due]
@@ -224,7 +224,7 @@ async def test_the_stores_clock_says_what_is_due(world: SchedulerRig) -> None:
 async def test_looking_moves_nothing_on(world: SchedulerRig) -> None:
     job = await world.job()
     world.clock.time = job.next_due + 1
-    await world.jobs.listed()
+    await world.jobs.list_jobs()
     await world.jobs.runs("j1", 10)
     assert await world.jobs.get("j1") == job
     await world.scheduler.tick()
@@ -253,7 +253,9 @@ async def test_edited_while_it_runs(world: SchedulerRig) -> None:
     await world.at(job.next_due)
     now = await world.jobs.get("j1")
     assert now is not None
-    edited = scheduled(replace(now, schedule="30 * * * *", version="e"), job.next_due + 1_800)
+    edited = advance_schedule(
+        replace(now, schedule="30 * * * *", version="e"), job.next_due + 1_800
+    )
     await world.jobs.commit(now, edited, ())
     world.quick = True
     await world.at(job.next_due + 1_800)
@@ -271,7 +273,7 @@ async def test_deleted_while_it_waits_to_be_tried_again(world: SchedulerRig) -> 
     await world.jobs.commit(now, None, ())
     await world.at(world.clock.time + 301)
     await world.at(world.clock.time + DAY)
-    assert len(world.fired) == 1 and await world.jobs.listed() == ()
+    assert len(world.fired) == 1 and await world.jobs.list_jobs() == ()
     assert [run.state for run in await world.jobs.runs("j1", 5)] == ["stopped"]
 
 
@@ -305,7 +307,7 @@ async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:
     task = asyncio.create_task(made.scheduler.run())
     try:
         job = await made.job("every 1s", made=ambient.now())
-        soon = scheduled(replace(job, version="b"), float(int(ambient.now()) + 1))
+        soon = advance_schedule(replace(job, version="b"), float(int(ambient.now()) + 1))
         await made.jobs.commit(job, soon, ())
         made.scheduler.ring()
         async with asyncio.timeout(5):
@@ -316,4 +318,4 @@ async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:
         task.cancel()
         await asyncio.wait({task})
         await made.store.close()
-    assert LONGEST_NAP <= 60
+    assert MAX_SLEEP <= 60

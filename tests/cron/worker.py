@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from cron.scheduler import Scheduler
-from gateway.jobs.port import Jobs, Run
+from gateway.jobs.port import JobRun, JobStore
 from gateway.messages import Inbound
 from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.jobs import stored
+from gateway.wiring.jobs import make_jobs
 
 BEGINNING = 1_800_000_000.0
 
@@ -40,14 +40,14 @@ async def opened(where: str) -> Store:
 
 async def work(where: str) -> None:
     store = await opened(where)
-    jobs: Jobs = stored(store)
+    jobs: JobStore = make_jobs(store)
     known: set[str] = set()
 
     async def accept(inbounds: Sequence[Inbound]) -> None:
         await store.accept(inbounds)
         known.update(one.event for one in inbounds)
 
-    async def settle(run: Run) -> bool:
+    async def settle(run: JobRun) -> bool:
         if f"job:{run.job}:{run.slot}:{run.tries}" not in known:
             return False
         await jobs.advance(run, replace(run, state="done", version=ambient.new_id()))

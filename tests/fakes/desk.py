@@ -21,17 +21,17 @@ from gateway.messages import (
 from gateway.ports import (
     Changed,
     Growing,
+    ListScope,
     Live,
     Offered,
     Printed,
-    Scope,
     Shown,
     Standing,
     Summary,
     Waiting,
 )
-from gateway.store.search import shown_text, wanted
-from gateway.views import Said, View
+from gateway.store.search import parse_words, visible_text
+from gateway.views import SaidView, View
 
 Role = Literal["admin", "user", "viewer"]
 State = Literal["idle", "running", "waiting"]
@@ -51,7 +51,7 @@ class Room:
 
 
 def _holds(room: Room, words: frozenset[str]) -> bool:
-    texts = (room.title, *(shown_text(one.view) for one in room.views.values()))
+    texts = (room.title, *(visible_text(one.view) for one in room.views.values()))
     return all(any(word in text.casefold() for text in texts) for word in words)
 
 
@@ -98,7 +98,7 @@ class FakeDesk:
             view=view,
         )
         room.views[turn, name] = shown
-        if isinstance(view, Said):
+        if isinstance(view, SaidView):
             room.title = room.title or view.text[:60]
             room.waiting = [one for one in room.waiting if one.text != view.text]
         self._publish(room, shown)
@@ -168,11 +168,11 @@ class FakeDesk:
         room = self.rooms.get(conversation, Room())
         return Standing(title=room.title, state=room.state, waiting=tuple(room.waiting))
 
-    async def recent(self, scope: Scope, limit: int, words: str = "") -> tuple[Summary, ...]:
+    async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         found = [
             (key, room)
             for key, room in self.rooms.items()
-            if f":{scope.name.partition(':')[2]}~" in key and _holds(room, wanted(words))
+            if f":{scope.name.partition(':')[2]}~" in key and _holds(room, parse_words(words))
         ]
         return tuple(
             Summary(conversation=key, title=room.title, at=1_790_000_000.0, state=room.state)

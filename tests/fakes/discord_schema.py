@@ -7,7 +7,7 @@ Json = dict[str, Any]
 Check = Callable[[Any], bool]
 
 SUPPRESS_EMBEDS, EPHEMERAL, QUIET, V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
-MOST_COMPONENTS, MOST_TEXT = 40, 4_000
+MAX_COMPONENTS, MAX_TEXT = 40, 4_000
 
 
 def _text(least: int, most: int) -> Check:
@@ -41,7 +41,7 @@ COMPONENTS: dict[int, dict[str, Check]] = {
         "required": _bool,
         "max_length": _number(1, 4000),
     },
-    10: {"content!": _text(1, MOST_TEXT)},
+    10: {"content!": _text(1, MAX_TEXT)},
     12: {"items!": _items(1, 10)},
     13: {"file!": _dict},
     17: {"accent_color": _number(0, 0xFFFFFF), "components!": _items(1, 40)},
@@ -52,7 +52,7 @@ INSIDE = {0: {1, 10, 12, 13, 17}, 17: {1, 10, 12, 13}, 1: {2, 3}, 18: {4}, -1: {
 MESSAGE: dict[str, Check] = {
     "flags": _number(0, 1 << 16),
     "allowed_mentions!": lambda value: value == {"parse": []},
-    "components!": _items(1, MOST_COMPONENTS),
+    "components!": _items(1, MAX_COMPONENTS),
     "attachments": _items(0, 10),
 }
 NEW: dict[str, Check] = MESSAGE | {
@@ -127,10 +127,10 @@ def check_components(components: Any, within: int) -> list[str]:
     """Violations of the components of a message (0) or a modal (-1)."""
     found = list(_each(components, within))
     whole = list(walk(components))
-    if len(whole) > MOST_COMPONENTS:
+    if len(whole) > MAX_COMPONENTS:
         found.append(f"{len(whole)} components")
     size = sum(len(one.get("content", "").encode("utf-16-le")) // 2 for one in whole)
-    if size > MOST_TEXT:
+    if size > MAX_TEXT:
         found.append(f"{size} characters of text")
     ids = [one["custom_id"] for one in whole if "custom_id" in one]
     if len(ids) != len(set(ids)):

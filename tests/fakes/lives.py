@@ -31,7 +31,7 @@ def life(folder: Path, story: Story, prepare: Prepare | None = None) -> dict | N
     if pid == 0:
         code = 1
         try:
-            host.AGAIN = 0.05
+            host.RETRY_DELAY = 0.05
             one = Life(folder)
             if prepare is not None:
                 prepare(one)

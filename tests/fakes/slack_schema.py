@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator
 Json = dict[str, Any]
 
 FILE = Path(__file__).parents[1] / "fixtures" / "schemas" / "slack.json"
-MOST_CHARACTERS = 13_200
+MAX_CHARACTERS = 13_200
 MESSAGE = {"channel": str, "text": str, "blocks": list, "metadata": dict, "link_names": bool}
 POSTED = {"thread_ts": str, "unfurl_links": bool, "unfurl_media": bool}
 READ = {"channel": str, "oldest": str, "limit": str, "include_all_metadata": str, "cursor": str}
@@ -118,7 +118,7 @@ def check_message(message: Json) -> list[str]:
     found += [f"text pings: {text[:80]}"] if "<!" in text or "<@" in text else []
     if len(blocks) > 50:
         found.append(f"{len(blocks)} blocks")
-    if (size := sum(map(_characters, blocks))) > MOST_CHARACTERS:
+    if (size := sum(map(_characters, blocks))) > MAX_CHARACTERS:
         found.append(f"msg_blocks_too_long: {size}")
     for block in blocks:
         found += check_block(block)

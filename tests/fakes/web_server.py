@@ -10,7 +10,7 @@ from pathlib import Path
 from aiohttp import ClientSession, web
 
 from adapters.web.adapter import WebAdapter
-from adapters.web.gate import Gate
+from adapters.web.gate import RequestGate
 from adapters.web.jobs import job_routes
 from gateway.messages import Inbound
 from gateway.views import Activity, ApprovalCard, Button, ProposalLine, ToolLine
@@ -31,7 +31,7 @@ class WebServer:
     port: int
     desk: FakeDesk
     jobs: FakeJobDesk
-    gate: Gate
+    gate: RequestGate
     adapter: WebAdapter
     http: ClientSession
     outputs: Path
@@ -51,7 +51,7 @@ async def serve(
     """Serve until the block ends."""
     port = free_port()
     desk = desk or FakeDesk()
-    gate = Gate(SECRET, "127.0.0.1", port, names, token)
+    gate = RequestGate(SECRET, "127.0.0.1", port, names, token)
     outputs = folder / "outputs"
     adapter = WebAdapter(desk, gate, folder / "uploads", outputs)
     app = web.Application()

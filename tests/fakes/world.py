@@ -15,16 +15,16 @@ import msgspec
 from pydantic import BaseModel
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
-from agent_core.models.port import OnDelta, Reply, Request, TextDelta
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Mode, Verdict
 from agent_core.questions import Decision, Input
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
-from gateway.access import Access, People
-from gateway.agent import Circumstances
+from gateway.access import Access, AllowLists
+from gateway.agent import PolicyContext
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -38,7 +38,7 @@ from gateway.ports import Accept
 from gateway.sessions.host import Host
 from gateway.sessions.services import Services
 from gateway.store.port import Store
-from gateway.store.rows import Changes, ConversationSettings, Lease, Opened
+from gateway.store.rows import AcquiredConversation, Changes, ConversationSettings, Lease
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View, show_doubt
 from gateway.wiring.features import load_features
@@ -220,7 +220,7 @@ class ScriptedAgent:
     def tidy(self, before: float) -> int:
         return 0
 
-    def hands(self, circumstances: Circumstances) -> Hands:
+    def hands(self, circumstances: PolicyContext) -> Hands:
         def judge(item: Prepared) -> Verdict:
             known = any(rule.tool == item.tool.name for rule in circumstances.settings().rules)
             ask = item.tool.name == "deploy" and not known
@@ -236,10 +236,10 @@ class ScriptedAgent:
     async def code(
         self, scope: Scope, brief: Brief, hands: Hands,
         history: tuple[Message, ...], past: tuple[Message, ...],
-    ) -> Result:  # fmt: skip
+    ) -> TurnResult:  # fmt: skip
         return await work(scope, brief, hands, history, past)
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self._points.hit("model")
         self._ledger.note("model", n=len(request.messages))
         check_order(request.messages)
@@ -254,7 +254,7 @@ class ScriptedAgent:
             await asyncio.sleep(self.delays["growing"])
         self._points.hit("model done")
         finish = "tool_calls" if any(isinstance(p, ToolCall) for p in parts) else "stop"
-        return Reply(parts=parts, model="m", provider="scripted", finish=finish)
+        return ModelReply(parts=parts, model="m", provider="scripted", finish=finish)
 
     def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
         asked = [
@@ -327,7 +327,9 @@ class PointedStore:
         self._points.hit("accepted")
         return done
 
-    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+    async def acquire(
+        self, conversation: str, owner: str, ttl: float
+    ) -> AcquiredConversation | None:
         self._points.hit("acquire")
         opened = await self._store.acquire(conversation, owner, ttl)
         self._points.hit("acquired")
@@ -368,7 +370,7 @@ class Life:
         """One life; `prepare` is called when all stands and nothing has begun."""
         raw = await self.open_store(self.folder)
         self.store = PointedStore(raw, self.points)
-        people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
+        people = AllowLists(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
         self.host = Host(
             lambda ports: Services(
                 store=self.store, adapters={"test": self.adapter}, agent=self.agent,

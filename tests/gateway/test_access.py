@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from agent_core.questions import Approval, Input, Proposal
-from gateway.access import Access, People, refusal
+from gateway.access import Access, AllowLists, refusal
 from gateway.messages import (
     Conversation,
     GatewaySaid,
@@ -16,7 +16,7 @@ from gateway.messages import (
 from gateway.people.approvers import Approvers, Deciders, Person, read_approvers
 from gateway.people.policy import GroupPolicy, Policy, read_chat, read_quota, read_rights
 from gateway.people.roles import Role
-from gateway.settings import PLATFORMS, Settings, SettingsError
+from gateway.settings import PLATFORMS, ConfigurationError, Settings
 from gateway.store.rows import QuestionRow
 
 ROOM = Conversation(platform="telegram", account="1", channel="-5", thread="3")
@@ -54,7 +54,7 @@ def person(role: Role | None, *accounts: str) -> Person:
 def test_an_id_that_is_named_counts_before_everybody(
     lists: dict[str, str], paired: Role | None, role: Role | None
 ) -> None:
-    people = People(**{name: frozenset({value}) for name, value in lists.items()})
+    people = AllowLists(**{name: frozenset({value}) for name, value in lists.items()})
     known: Mapping[str, Role] = {ANN: paired} if paired else {}
     access = Access({"telegram": people}, known)
     assert access.role(Sender(platform="telegram", id="1", name="2")) == role
@@ -81,7 +81,7 @@ def test_words_in_groups(policy: GroupPolicy, thread: str, addressed: bool, want
         conversation=where, sender=Sender(platform="telegram", id="1"), event="e", message="m",
         text="x", addressed=addressed,
     )  # fmt: skip
-    assert access.wanted(said) is wanted
+    assert access.is_wanted(said) is wanted
     assert access.for_agent(said, followed=False) is (addressed or policy == "always")
     assert access.for_agent(said, followed=True) is (addressed or policy != "mention")
 
@@ -90,13 +90,13 @@ def test_words_in_groups(policy: GroupPolicy, thread: str, addressed: bool, want
     ("chats", "wanted"), [((), True), (("*",), True), (("-5",), True), (("-6",), False)]
 )
 def test_groups_in_which_the_agent_works(chats: tuple[str, ...], wanted: bool) -> None:
-    access = Access({"telegram": People(chats=frozenset(chats))}, {})
+    access = Access({"telegram": AllowLists(chats=frozenset(chats))}, {})
     sender = Sender(platform="telegram", id="1")
     in_group = MessageReceived(conversation=ROOM, sender=sender, event="e", message="m", text="x")
     private = Conversation(platform="telegram", account="1", channel="1", private=True)
     alone = MessageReceived(conversation=private, sender=sender, event="e", message="m", text="x")
-    assert (access.wanted(in_group), access.wanted(alone)) == (wanted, True)
-    assert access.wanted(GatewaySaid(conversation=ROOM, event="e", text="x"))
+    assert (access.is_wanted(in_group), access.is_wanted(alone)) == (wanted, True)
+    assert access.is_wanted(GatewaySaid(conversation=ROOM, event="e", text="x"))
 
 
 @pytest.mark.parametrize("who", ["7", "a:b", "p", "ü"])
@@ -185,7 +185,7 @@ def test_more_people_decide_after_a_time() -> None:
     ],
 )
 def test_what_cannot_work_is_named_with_its_mend(name: str, value: str, mend: str) -> None:
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         Settings.read({name: value, "TURNKEEPER_HOME": "/nowhere"})
     assert f"{name}={value}: " in str(caught.value) and mend in str(caught.value)
 
@@ -263,7 +263,7 @@ async def test_where_everybody_is_an_admin_nobody_is_looked_up() -> None:
     async def look_up(key: str) -> bytes | None:
         raise AssertionError(f"a read for every message: {key}")
 
-    lists = {"telegram": People(admins=frozenset({"*"}), viewers=frozenset({"9"}))}
+    lists = {"telegram": AllowLists(admins=frozenset({"*"}), viewers=frozenset({"9"}))}
     access = Access(lists, {}, look_up=look_up)
     assert await access.learn(Sender(platform="telegram", id="1")) == "admin"
     assert await access.learn(Sender(platform="telegram", id="9")) == "viewer"

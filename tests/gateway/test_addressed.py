@@ -80,7 +80,7 @@ def test_a_backlog_that_comes_at_once_was_not_written_at_once() -> None:
 
 
 def test_it_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KNOWN", 10)
+    monkeypatch.setattr(module, "MAX_KNOWN", 10)
     known = Addressed()
     for n in range(100):
         known.with_parts([part(LONG, by=str(n), to=True), part(album=str(n), to=True)])

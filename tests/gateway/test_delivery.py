@@ -6,7 +6,7 @@ from typing import cast
 
 from gateway.delivery.holder import Cause, Holder
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.pace import FEW, Gate, Pace, Paces
+from gateway.delivery.pace import FEW, Pace, Paces, SendGate
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
 from gateway.store.rows import Changes, Native, OutboxRow
@@ -18,7 +18,7 @@ CHAT = ("telegram", "1", "", "7")
 
 def test_a_chat_has_one_budget_whoever_asks() -> None:
     paces = Paces()
-    paces.of(CHAT, 1.0).limited(30.0)
+    paces.of(CHAT, 1.0).note_limit(30.0)
     again = paces.of(CHAT, 1.0)
     assert again.busy() and again is paces.of(CHAT, 1.0)
     assert not paces.of(("telegram", "1", "", "8"), 1.0).busy()
@@ -26,7 +26,7 @@ def test_a_chat_has_one_budget_whoever_asks() -> None:
 
 def test_only_budgets_that_matter_are_kept() -> None:
     paces = Paces()
-    paces.of(CHAT, 1.0).limited(30.0)
+    paces.of(CHAT, 1.0).note_limit(30.0)
     for n in range(2 * FEW):
         paces.of(("telegram", "1", "", str(n + 100)), 1.0)
     assert len(paces._known) <= FEW + 1
@@ -36,7 +36,7 @@ def test_only_budgets_that_matter_are_kept() -> None:
 async def test_a_decided_card_is_edited_before_the_activity_and_a_new_one_is_not() -> None:
     where = Conversation(platform="telegram", account="1", channel="7", private=True)
     nobody, nowhere = cast(Holder, None), cast(Adapter, None)
-    outbox = Outbox(where, nowhere, Gate(), Pace(1.0), nobody)
+    outbox = Outbox(where, nowhere, SendGate(), Pace(1.0), nobody)
 
     def row(name: str, position: int, view: View, *natives: str) -> tuple[str, str]:
         there = tuple(Native(id=one, digest="") for one in natives)
@@ -85,7 +85,7 @@ async def test_a_turn_that_parked_and_goes_on_edits_what_it_has_sent(tmp_path: P
     ledger = Ledger(tmp_path / "ledger.jsonl")
     adapter = LedgerAdapter(ledger, Points(), Abilities(edit_interval=0.0))
     holder = Alone()
-    outbox = Outbox(ROOM, cast(Adapter, adapter), Gate(), Pace(0.0), cast(Holder, holder))
+    outbox = Outbox(ROOM, cast(Adapter, adapter), SendGate(), Pace(0.0), cast(Holder, holder))
     sender = asyncio.create_task(outbox.run())
 
     async def shows(text: str, version: int) -> OutboxRow:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access import People
+from gateway.access import AllowLists
 from gateway.messages import MessageReceived, Sender
 from gateway.people.policy import Policy
 from gateway.ports import Shown, account_scope, person_scope
-from gateway.views import Abilities, Reply
+from gateway.views import Abilities, ReplyView
 from gateway.wiring.desk import GatewayDesk
 from tests.fakes.world import ANN, ROOM, Life
 
@@ -24,13 +24,13 @@ async def test_a_message_its_views_and_its_conversation(tmp_path: Path) -> None:
         async with desk.watch(ROOM.id) as live:
             await desk.accept([said("m1", "hello")])
             shown = await anext(live)
-            while not (isinstance(shown, Shown) and isinstance(shown.view, Reply)):
+            while not (isinstance(shown, Shown) and isinstance(shown.view, ReplyView)):
                 shown = await anext(live)
         await life.quiet()
         assert isinstance(shown, Shown)
         latest = await desk.latest(ROOM.id, 10)
-        assert [one.view for one in latest if isinstance(one.view, Reply)] == [
-            Reply(text="ack hello")
+        assert [one.view for one in latest if isinstance(one.view, ReplyView)] == [
+            ReplyView(text="ack hello")
         ]
         assert await desk.views(ROOM.id, 0, 10) == tuple(sorted(latest, key=lambda one: one.rev))
         assert await desk.views(ROOM.id, latest[-1].rev, 10) == ()
@@ -49,7 +49,7 @@ async def test_what_waits(tmp_path: Path) -> None:
         await life.until(lambda: life.ledger.all("model"))
         await desk.accept([said("m2", "second")])
         await desk.accept([said("m2", "second")])
-        standing = await desk.standing(ROOM.id)
+        standing = await desk.read_standing(ROOM.id)
         assert [(one.name, one.text) for one in standing.waiting] == [("Ann", "second")]
         assert standing.state == "running"
 
@@ -60,6 +60,6 @@ async def test_roles_are_those_in_force_now(tmp_path: Path, person: str, role: s
     async with life.living():
         desk, sender = GatewayDesk(life.host), Sender(platform="test", id=person)
         assert desk.person(sender) == role
-        lists = {"test": People(admins=frozenset({person}))}
+        lists = {"test": AllowLists(admins=frozenset({person}))}
         life.services.access.replace_lists(lists, Policy())
         assert desk.person(sender) == "admin"

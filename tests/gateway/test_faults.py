@@ -8,13 +8,13 @@ from agent_core import phrases
 from agent_core.errors import ModelFailed
 from agent_core.events import ErrorMet
 from agent_core.journal import Emitted, Failed
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.models.providers import Endpoint
 from agent_core.models.wire import Broken, Line
 from agent_core.phrases import Phrase, phrase
 from gateway.faults.texts import ENGLISH
 from gateway.faults.words import describe_error
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.views import Notice
 
 LINE = Line(Endpoint(provider="openai", base_url="http://m.example/v1", api_key="k"))
@@ -23,7 +23,7 @@ LINE = Line(Endpoint(provider="openai", base_url="http://m.example/v1", api_key=
 def failed(status: int) -> ModelFailed:
     request = httpx2.Request("POST", "http://m.example/v1")
     body = {"error": {"message": "no such model"}}
-    return LINE.refused(httpx2.Response(status, json=body, request=request))
+    return LINE.read_refusal(httpx2.Response(status, json=body, request=request))
 
 
 async def broke(said: Phrase) -> ModelFailed:
@@ -31,7 +31,7 @@ async def broke(said: Phrase) -> ModelFailed:
         raise Broken(said, "rejected")
 
     with pytest.raises(ModelFailed) as caught:
-        request = Request(model="m", system="", messages=())
+        request = ModelRequest(model="m", system="", messages=())
         await LINE.try_again(request, attempt, lambda delta: None)  # type: ignore[arg-type]
     return caught.value
 
@@ -97,7 +97,7 @@ def test_a_failure_of_an_older_version_is_told_as_it_is() -> None:
 
 
 def test_a_person_sees_the_failure_in_their_language() -> None:
-    fold = Fold(language="de-AT")
+    fold = ViewFold(language="de-AT")
     stuck = phrase("fault_stuck", detail="3 errors in a row, the last: (x)")
     met = ErrorMet(text=str(stuck), phrases=(stuck,))
     (name,) = fold.add(Emitted(key="stuck", event=met))

@@ -10,7 +10,7 @@ import pytest
 from gateway.feature import Call, Command, Feature, Features, on_press
 from gateway.messages import PlanPress
 from gateway.plans import feature as plans
-from gateway.settings import SettingsError
+from gateway.settings import ConfigurationError
 from gateway.wiring.features import GROUP, MENU, OWN, load_features, our_commands
 from tests.stories.rig import Rig, living, quick
 
@@ -61,7 +61,7 @@ def test_two_features_cannot_react_to_the_same() -> None:
 
 
 def test_a_feature_that_is_not_installed_is_an_error_of_the_settings() -> None:
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         load_features(("nowhere",))
     said = str(caught.value)
     assert "PLUGINS" in said and "nowhere" in said and "install its package" in said
@@ -85,7 +85,7 @@ def test_a_feature_that_cannot_be_used_is_an_error_of_the_settings(
     install(monkeypatch, tmp_path, {"bad": "bad_feature:FEATURE"})
     (tmp_path / "bad_feature.py").write_text(source)
     monkeypatch.delitem(sys.modules, "bad_feature", raising=False)
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         load_features(("bad",))
     assert "PLUGINS" in str(caught.value) and mend in str(caught.value)
 

@@ -9,11 +9,11 @@ from redis.asyncio import Redis
 
 import gateway.store.sqlite as sqlite
 from agent_core.messages import Message, Text, user
-from gateway.history.spans import grown, length, without_first, without_last
+from gateway.history.spans import append_row, length, without_first, without_last
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import Changes, ConversationRow, OutboxRow, TranscriptRow, TurnRow
-from gateway.views import Reply
+from gateway.views import ReplyView
 from tests.contracts.redis_server import redis_server
 from tests.fakes.world import ANN, ROOM, Life
 
@@ -52,7 +52,7 @@ def _turn(n: int) -> TurnRow:
 
 def _view(n: int) -> OutboxRow:
     return OutboxRow(
-        turn=f"t{n}", name="reply", position=n, version=1, sent=1, view=Reply(text=f"a{n}"),
+        turn=f"t{n}", name="reply", position=n, version=1, sent=1, view=ReplyView(text=f"a{n}"),
         at=0.0, final=True, rev=n,
     )  # fmt: skip
 
@@ -80,7 +80,7 @@ async def costs(life: Life, count: Count) -> list[int]:
 
 
 def answers(life: Life) -> list[str]:
-    return [view.text for view in life.screen().values() if isinstance(view, Reply)]
+    return [view.text for view in life.screen().values() if isinstance(view, ReplyView)]
 
 
 async def test_the_ten_thousandth_message_costs_what_the_first_of_a_full_history_does(
@@ -129,8 +129,8 @@ async def test_so_it_is_in_redis(tmp_path: Path) -> None:
 
 
 def test_spans() -> None:
-    assert grown(grown((), 3), 4) == ((3, 5),)
-    assert grown(((3, 5),), 7) == ((3, 5), (7, 8))
+    assert append_row(append_row((), 3), 4) == ((3, 5),)
+    assert append_row(((3, 5),), 7) == ((3, 5), (7, 8))
     assert without_last(((3, 5), (7, 8))) == ((3, 5),)
     assert without_last(((3, 5),)) == ((3, 4),)
     assert without_first(((3, 5), (7, 9)), 3) == ((8, 9),)

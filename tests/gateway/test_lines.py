@@ -3,8 +3,8 @@
 import pytest
 
 from agent_core.journal import ToolFinished
-from agent_core.messages import CommandResult, Output, ToolCall
-from gateway.delivery.lines import begun, output_of
+from agent_core.messages import CommandResult, ToolCall, ToolOutput
+from gateway.delivery.lines import make_line, output_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from gateway.delivery.lines import begun, output_of
 )
 def test_a_call_in_one_line_says_what_it_is_about(arguments: str, summary: str) -> None:
     call = ToolCall(id="c1", name="any", arguments=arguments)
-    assert begun(call).summary == summary
+    assert make_line(call).summary == summary
 
 
 QUIET, LOST = CommandResult(exit_code=0), CommandResult(exit_code=1)
@@ -32,15 +32,20 @@ QUIET, LOST = CommandResult(exit_code=0), CommandResult(exit_code=1)
 @pytest.mark.parametrize(
     ("output", "told"),
     [
-        (Output(text="(no output)\n[exit code 0]", command=QUIET), ""),
-        (Output(text="(no output)\n[exit code 1]", command=LOST), "(no output)\n[exit code 1]"),
-        (Output(text="(no output)\n[exit code 0]"), "(no output)\n[exit code 0]"),
-        (Output(text="Given to the person: table.csv (8 bytes).", shown=""), ""),
-        (Output(text="It does not fit. Schema: {}", shown="It does not fit."), "It does not fit."),
-        (Output(text="A table. Schema: {id: int}"), "A table. Schema: {id: int}"),
+        (ToolOutput(text="(no output)\n[exit code 0]", command=QUIET), ""),
+        (ToolOutput(text="(no output)\n[exit code 1]", command=LOST), "(no output)\n[exit code 1]"),
+        (ToolOutput(text="(no output)\n[exit code 0]"), "(no output)\n[exit code 0]"),
+        (ToolOutput(text="Given to the person: table.csv (8 bytes).", shown=""), ""),
+        (
+            ToolOutput(text="It does not fit. Schema: {}", shown="It does not fit."),
+            "It does not fit.",
+        ),
+        (ToolOutput(text="A table. Schema: {id: int}"), "A table. Schema: {id: int}"),
     ],
 )
-def test_an_output_tells_people_nothing_that_is_meant_for_models(output: Output, told: str) -> None:
+def test_an_output_tells_people_nothing_that_is_meant_for_models(
+    output: ToolOutput, told: str
+) -> None:
     record = ToolFinished(
         key="k", call_id="c", name="any", digest="d", content=output.text, command=output.command,
         shown=output.shown,

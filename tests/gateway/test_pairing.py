@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from agent_core import ambient
-from gateway.access import KEPT, MOST_KEPT, Access, People
+from gateway.access import CACHE_SECONDS, MAX_KEPT, Access, AllowLists
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.store.sqlite import SqliteStore
 from gateway.texts import say
-from gateway.wiring.codes import HOUR, MOST_WRONG
+from gateway.wiring.codes import HOUR, MAX_WRONG
 from gateway.wiring.pairing import MACHINE, DirectoryPairing, people
 
 EVE = Sender(platform="telegram", id="7", name="Eve")
@@ -38,7 +38,7 @@ class Door:
 
     def __init__(self, store: SqliteStore, admins: frozenset[str] = frozenset()) -> None:
         self.store = store
-        self.access = Access({"telegram": People(admins=admins)}, {})
+        self.access = Access({"telegram": AllowLists(admins=admins)}, {})
         self.news: list[Inbound] = []
         self.pairing = DirectoryPairing(store, self.access, self._accept)
 
@@ -115,8 +115,8 @@ async def test_five_wrong_codes_lock_that_one_out_for_an_hour(
 ) -> None:
     door = Door(store)
     code = await door.pairing.code_for(EVE)
-    said = [await door.enter(f"AAAAAAA{n}") for n in range(MOST_WRONG)]
-    assert said == [WRONG] * (MOST_WRONG - 1) + [LOCKED]
+    said = [await door.enter(f"AAAAAAA{n}") for n in range(MAX_WRONG)]
+    assert said == [WRONG] * (MAX_WRONG - 1) + [LOCKED]
     assert await door.enter(code) == LOCKED, "the right one too"
     assert await Door(store).enter(code) == LOCKED, "after a restart too"
     assert await door.enter(code, "telegram:2") == say("paired", name="Eve"), "others go on"
@@ -128,7 +128,7 @@ async def test_five_wrong_codes_lock_that_one_out_for_an_hour(
 
 async def test_wrong_codes_at_once_are_all_counted(store: SqliteStore) -> None:
     door = Door(store)
-    said = await asyncio.gather(*(door.enter(f"AAAAAAA{n}") for n in range(MOST_WRONG)))
+    said = await asyncio.gather(*(door.enter(f"AAAAAAA{n}") for n in range(MAX_WRONG)))
     assert said.count(LOCKED) == 1
 
 
@@ -158,7 +158,7 @@ async def test_the_same_enterer_gets_the_same_answer_again(store: SqliteStore) -
     first = await door.enter(code, MACHINE)
     assert first == await Door(store).enter(code, MACHINE) == say("paired_admin", name="Eve")
     assert await people(store) == {EVE.key: "admin"}, "and not a user, as the second one"
-    assert [await door.enter("AAAAAAAA") for _ in range(MOST_WRONG + 1)] == [WRONG] * 6
+    assert [await door.enter("AAAAAAAA") for _ in range(MAX_WRONG + 1)] == [WRONG] * 6
 
 
 async def test_who_is_let_in_is_told_where_the_code_was_shown(store: SqliteStore) -> None:
@@ -198,12 +198,12 @@ async def test_what_one_process_writes_holds_in_all(store: SqliteStore, clock: H
     assert await other.learn(EVE) == "user"
     await door.pairing.put_out(EVE.key, "")
     assert await other.learn(EVE) == "user", "believed for a moment"
-    clock.passed += KEPT
+    clock.passed += CACHE_SECONDS
     assert await other.learn(EVE) is None
 
 
 async def test_what_is_kept_of_people_is_bounded(store: SqliteStore) -> None:
     other = Access({}, {}, look_up=store.get)
-    for n in range(MOST_KEPT + 10):
+    for n in range(MAX_KEPT + 10):
         other.pair(f"telegram:{n}", "user")
-    assert len(other._paired) == len(other._until) == MOST_KEPT
+    assert len(other._paired) == len(other._until) == MAX_KEPT

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.messages import Attachment, Conversation, MessageReceived, Sender
-from gateway.sessions.parts import LONG, joined, settles_in, whole
+from gateway.sessions.parts import LONG, join_rows, settles_in, whole
 from gateway.store.rows import InboxRow
 
 WHERE = Conversation(platform="telegram", account="1", channel="7", private=True)
@@ -44,7 +44,7 @@ def test_an_album_is_one_message_in_any_time() -> None:
     parts = (row(1, "look", album="A", file="x"), row(2, "", 0.4, album="A", file="y"))
     assert seqs(*parts, row(3, "and?")) == [1, 2]
     assert seqs(*parts, row(3, "", album="B")) == [1, 2]
-    whole_message = joined(parts).inbound
+    whole_message = join_rows(parts).inbound
     assert isinstance(whole_message, MessageReceived)
     assert whole_message.text == "look" and whole_message.message == "1"
     assert [file.name for file in whole_message.attachments] == ["x", "y"]
@@ -57,7 +57,7 @@ def test_a_paste_goes_on_within_a_second_by_the_same_person() -> None:
     assert seqs(first, row(2, "rest", 11.1)) == [1]
     assert seqs(first, row(2, "rest", 10.9, by="8")) == [1]
     assert seqs(row(1, "x" * (LONG - 1), 10.0), row(2, "rest", 10.1)) == [1]
-    joined_row = joined([first, row(2, "rest", 10.9)]).inbound
+    joined_row = join_rows([first, row(2, "rest", 10.9)]).inbound
     assert isinstance(joined_row, MessageReceived)
     assert joined_row.text == "x" * LONG + "\nrest"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.ops import lock
-from gateway.settings import SettingsError
+from gateway.settings import ConfigurationError
 from tests.gateway.process import PERSON, START, peopled
 
 FILES = ("turnkeeper.db", "turnkeeper.db-wal", "turnkeeper.db-shm", "secrets.json", "replica_id",
@@ -31,7 +31,7 @@ def test_a_folder_that_was_there_becomes_private(tmp_path: Path, before: int) ->
     (home / "run.sh").write_text("somebody's own")
     (home / "run.sh").chmod(0o755)
     home.chmod(before)
-    with lock.held(home):
+    with lock.hold(home):
         assert mode(home) == 0o700
         assert {name: mode(home / name) for name in FILES} == dict.fromkeys(FILES, 0o600)
         assert {name: mode(home / name) for name in FOLDERS} == dict.fromkeys(FOLDERS, 0o700)
@@ -44,7 +44,7 @@ def test_a_link_in_a_files_place_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("x")
     (tmp_path / "other").chmod(0o644)
     (home / "jobs.toml").symlink_to(tmp_path / "other")
-    with lock.held(home):
+    with lock.hold(home):
         assert mode(tmp_path / "other") == 0o644
 
 
@@ -53,7 +53,10 @@ def test_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, 12345, 12345)
-    with pytest.raises(SettingsError, match="belongs to another user") as refused, lock.held(home):
+    with (
+        pytest.raises(ConfigurationError, match="belongs to another user") as refused,
+        lock.hold(home),
+    ):
         pass
     assert "TURNKEEPER_HOME" in str(refused.value)
     assert not list(home.iterdir())

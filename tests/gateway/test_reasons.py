@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from agent_core import phrases, policy
-from agent_core.journal import Asked, ToolFinished, ToolStarted
+from agent_core.journal import QuestionAsked, ToolFinished, ToolStarted
 from agent_core.messages import ToolCall
 from agent_core.phrases import phrase
 from agent_core.policy import Situation, Verdict
@@ -23,7 +23,7 @@ from agent_core.tools.facts import judge_call
 from gateway.people import reasons
 from gateway.people.grants import allows
 from gateway.people.texts import ENGLISH
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.store.rows import Rule
 from gateway.texts import LANGUAGES
 from gateway.views import Activity, ApprovalCard
@@ -164,11 +164,11 @@ def test_what_always_covers_is_readable(
 
 
 def test_cards_and_refusals_are_in_the_persons_language() -> None:
-    fold = Fold(language="de")
+    fold = ViewFold(language="de")
     verdict = judge_call(
         made("shell", isolated=True), Given(command="ls"), DIGEST, Situation(mode="ask", person="p")
     )
-    fold.add(Asked(key="a", id="q", at=0.0, question=Approval(proposals=(asked(verdict),))))
+    fold.add(QuestionAsked(key="a", id="q", at=0.0, question=Approval(proposals=(asked(verdict),))))
     card = fold.shapes["ask:a"].view
     assert isinstance(card, ApprovalCard)
     assert card.proposals[0].reason == "Es sieht nur nach."

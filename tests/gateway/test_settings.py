@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.model_settings import read_models
-from gateway.settings import KNOWN, Settings, SettingsError, read_people
+from gateway.settings import SETTING_NAMES, ConfigurationError, Settings, read_people
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ def read(folder: Path, **env: str) -> Settings:
 
 
 def refused(folder: Path, **env: str) -> str:
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         read(folder, **env)
     return str(caught.value)
 
@@ -123,7 +123,7 @@ def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:
 
 
 def test_model_errors_are_settings_errors(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="PRO_MODEL"):
+    with pytest.raises(ConfigurationError, match="PRO_MODEL"):
         read_models(read(tmp_path, PRO_MODEL="nothing"))
 
 
@@ -155,7 +155,7 @@ def test_people() -> None:
 
 
 def test_known_settings_are_unique() -> None:
-    assert len(KNOWN) == len(set(KNOWN))
+    assert len(SETTING_NAMES) == len(set(SETTING_NAMES))
 
 
 def test_reading_settings_imports_nothing_slow() -> None:

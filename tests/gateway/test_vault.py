@@ -9,7 +9,7 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.messages import digest
-from gateway.vault.vault import FILE, LEAST, Unfit, Vault
+from gateway.vault.vault import FILE, MIN_VALUE, UnfitSecret, Vault
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import FRIEND, PERSON, Rig
 
@@ -24,9 +24,9 @@ def test_it_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
     assert other.names("a") == ("TOKEN",) and other.addresses() == ("a", "b")
     place = tmp_path / digest(b"a")
-    assert other.given(place, "curl -H $TOKEN $OTHER") == {"TOKEN": VALUE}
-    assert other.given(place, "echo $TOKENS") == {} and other.given(place, "env") == {}
-    assert other.given(tmp_path / "elsewhere", "$TOKEN") == {}
+    assert other.lend(place, "curl -H $TOKEN $OTHER") == {"TOKEN": VALUE}
+    assert other.lend(place, "echo $TOKENS") == {} and other.lend(place, "env") == {}
+    assert other.lend(tmp_path / "elsewhere", "$TOKEN") == {}
     coded = base64.b64encode(VALUE.encode()).decode()
     assert other.hide(f"x{VALUE}y {coded} {VALUE}2") == "x[TOKEN]y [TOKEN] [OTHER]"
     assert vault.drop("a", "TOKEN") and not vault.drop("a", "TOKEN")
@@ -37,10 +37,10 @@ def test_it_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
 def test_it_is_hidden_in_base64_whatever_it_stands_between(value: str, tmp_path: Path) -> None:
     """`echo $TOKEN | base64` has a newline behind it, a login a name before it."""
     vault = Vault(tmp_path)
-    vault.keep("a", "TOKEN", value.ljust(LEAST, "x"))
+    vault.keep("a", "TOKEN", value.ljust(MIN_VALUE, "x"))
     for before in ("", "m", "me", "me:"):
         for behind in ("", "\n", "\r\n", "; x"):
-            raw = f"{before}{value.ljust(LEAST, 'x')}{behind}".encode()
+            raw = f"{before}{value.ljust(MIN_VALUE, 'x')}{behind}".encode()
             for code in (base64.b64encode, base64.urlsafe_b64encode):
                 shown = vault.hide(f"it is {code(raw).decode()}.")
                 assert shown.startswith("it is ") and "[TOKEN]" in shown
@@ -49,13 +49,13 @@ def test_it_is_hidden_in_base64_whatever_it_stands_between(value: str, tmp_path:
 
 @pytest.mark.parametrize("name", ["path", "PATH", "LD_PRELOAD", "PYTHONPATH", "A", "A-B", "1A", ""])
 def test_names_that_mean_something_else_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(UnfitSecret):
         Vault(tmp_path).keep("a", name, VALUE)
 
 
 @pytest.mark.parametrize("value", ["", "short", "two\nlines-of-it", "nul\0nul\0"])
 def test_values_that_could_not_be_hidden_are_refused(value: str, tmp_path: Path) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(UnfitSecret):
         Vault(tmp_path).keep("a", "TOKEN", value)
 
 

@@ -13,7 +13,7 @@ from agent_core.ambient import SystemClock
 from gateway.errors import StoreFailed
 from gateway.messages import Inbound
 from gateway.store.redis import RedisStore
-from gateway.store.rows import Accepted, Changes, Lease, Opened
+from gateway.store.rows import AcceptedRow, AcquiredConversation, Changes, Lease
 from gateway.views import Abilities
 from tests.fakes.tcp_proxy import TcpProxy
 from tests.fakes.world import ROOM, Ledger, Life
@@ -70,7 +70,7 @@ class WatchedStore:
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    def _took(self, opened: Opened | None) -> Opened | None:
+    def _took(self, opened: AcquiredConversation | None) -> AcquiredConversation | None:
         if opened is not None and opened.lease.conversation == ROOM.id:
             self._replica.renewed = opened.began
             self._replica.witness.token = opened.lease.token
@@ -78,13 +78,15 @@ class WatchedStore:
 
     async def take_in(
         self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
-    ) -> tuple[tuple[Accepted, ...], tuple[Opened, ...]]:
+    ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
         accepted, taken = await self._store.take_in(inbounds, free, owner, ttl)  # type: ignore[attr-defined]
         for opened in taken:
             self._took(opened)
         return accepted, taken
 
-    async def acquire(self, conversation: str, owner: str, ttl: float) -> Opened | None:
+    async def acquire(
+        self, conversation: str, owner: str, ttl: float
+    ) -> AcquiredConversation | None:
         return self._took(await self._store.acquire(conversation, owner, ttl))  # type: ignore[attr-defined]
 
     async def renew(self, leases: Sequence[Lease], ttl: float) -> frozenset[str]:

@@ -78,7 +78,7 @@ async def opened(
     no bug may be in the log."""
     monkeypatch.setattr(DiscordAdapter, "abilities", Abilities(edit_interval=0.05, recalls=120.0))
     for module in (receive, session):
-        monkeypatch.setattr(module, "LEAST_PAUSE", 0.01)
+        monkeypatch.setattr(module, "MIN_PAUSE", 0.01)
     monkeypatch.setattr(memory, "SAVE_EVERY", 0.0)
     monkeypatch.setattr(discord.Client, "before_identify_hook", _at_once)
     model, loggers = ModelServer(KEY), [logging.getLogger(n) for n in ("turnkeeper", "adapters")]

@@ -5,8 +5,8 @@ import time
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from gateway.jobs.book import Book
-from gateway.jobs.port import Asker, Job, Run, Wish
+from gateway.jobs.book import JobService
+from gateway.jobs.port import Asker, Job, JobRequest, JobRun
 from gateway.messages import Conversation, Sender
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
@@ -32,18 +32,18 @@ def schedule(**more: object) -> Call:
     return Call("schedule_job", json.dumps(wanted))
 
 
-def book(rig: Rig) -> Book:
+def book(rig: Rig) -> JobService:
     found = rig.host.services.jobs
     assert found is not None
     return found
 
 
 async def only(rig: Rig) -> Job:
-    (job,) = await book(rig).jobs.listed()
+    (job,) = await book(rig).jobs.list_jobs()
     return job
 
 
-async def runs(rig: Rig) -> list[Run]:
+async def runs(rig: Rig) -> list[JobRun]:
     job = await only(rig)
     return list(await book(rig).jobs.runs(job.id, 100))
 
@@ -76,7 +76,7 @@ async def fire(rig: Rig, clock: Shifted) -> None:
     await pass_until(rig, clock, (await only(rig)).next_due + 1)
 
 
-async def settled(rig: Rig, state: str) -> Run:
+async def settled(rig: Rig, state: str) -> JobRun:
     """The newest run, once it is that far."""
     async with ambient.limit(PATIENCE):
         while True:
@@ -94,5 +94,7 @@ HOME = Conversation(platform="web", account="local", channel="owner~c1", private
 
 async def own(rig: Rig) -> Job:
     asker = Asker(conversation=HOME, sender=OWNER, role="admin")
-    wish = Wish(title="Look", prompt="Look around.", schedule="0 9 * * *", zone="Europe/Berlin")
+    wish = JobRequest(
+        title="Look", prompt="Look around.", schedule="0 9 * * *", zone="Europe/Berlin"
+    )
     return await book(rig).make(await book(rig).draft(wish, asker), "mine")

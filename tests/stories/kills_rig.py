@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from gateway.views import ApprovalCard, Reply
+from gateway.views import ApprovalCard, ReplyView
 from tests.fakes.world import ROOM, Ledger, Life, _view
 
 ANSWERS = {
@@ -18,10 +18,12 @@ def open_card(life: Life) -> ApprovalCard | None:
     return next((card for card in life.cards() if card.state == "open"), None)
 
 
-def finals(life: Life, start: str) -> list[Reply]:
+def finals(life: Life, start: str) -> list[ReplyView]:
     views = life.screen().values()
     return [
-        v for v in views if isinstance(v, Reply) and v.state == "final" and v.text.startswith(start)
+        v
+        for v in views
+        if isinstance(v, ReplyView) and v.state == "final" and v.text.startswith(start)
     ]
 
 
@@ -32,7 +34,7 @@ def check(folder: Path, label: str) -> None:
     for line in ledger.all():
         if line["what"] in ("send", "edit"):
             screen[line["id"]] = _view(json.dumps(line["view"]).encode())
-    replies = [view for view in screen.values() if isinstance(view, Reply)]
+    replies = [view for view in screen.values() if isinstance(view, ReplyView)]
     for event, starts in ANSWERS.items():
         mine = [r for r in replies if r.text.startswith(starts[0])]
         unlabelled = [r for r in mine if not r.note]

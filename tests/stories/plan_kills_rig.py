@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard
-from gateway.views import Reply as Answer
+from gateway.views import ReplyView as Answer
 from tests.fakes.world import Life, ScriptedAgent
 from tests.stories.kills_rig import assert_clean
 
@@ -40,7 +40,7 @@ class PlannedAgent(ScriptedAgent):
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         return replace(super().brief(conversation, settings, text), route="planned")
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self._ledger.note("thought", of=purpose(request.messages), n=len(request.messages))
         return await super().complete(name, request, on_delta)
 

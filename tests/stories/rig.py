@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, edit_interval: float = 0.05) -> None:
     """The same pacing as in life, on a shorter scale."""
     faster = Abilities(drafts=True, edit_interval=edit_interval, send_timeout=20.0)
     monkeypatch.setattr(TelegramAdapter, "abilities", faster)
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
 
 
 class Log(logging.Handler):
@@ -98,7 +98,7 @@ class Rig:
         return self
 
     async def _live(self, settings: Settings, said: asyncio.Future[str]) -> None:
-        with lock.held(settings.home), listen(settings.host, settings.port) as listening:
+        with lock.hold(settings.home), listen(settings.host, settings.port) as listening:
             self._gateway = root.Gateway(settings, said.set_result)
             await self._gateway.run(listening)
 

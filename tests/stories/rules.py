@@ -26,7 +26,7 @@ from agent_core.errors import (
 from agent_core.events import ErrorMet
 from agent_core.journal import Noted
 from agent_core.messages import Text
-from agent_core.models.port import OnDelta, Reply, Request, TextDelta
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.orchestration.brief import Brief
 from agent_core.questions import Answer
 from agent_core.scope import Scope, Turn
@@ -38,7 +38,7 @@ from gateway.messages import (
     MessageReceived,
     QuestionExpired,
 )
-from gateway.present import Fold
+from gateway.present import ViewFold
 from gateway.store.rows import Changes, Lease, RecordRow
 from gateway.store.sqlite import SqliteStore
 from gateway.store.statements import read_view
@@ -417,7 +417,7 @@ def test_R13_what_a_turn_reads_is_recorded_at_its_start(tmp_path: Path) -> None:
             def other(*args: object) -> Brief:
                 return msgspec.structs.replace(brief(*args), system=name)
 
-            async def noted(model: str, request: Request, on_delta: OnDelta) -> Reply:
+            async def noted(model: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
                 systems.append(request.system)
                 return await complete(model, request, on_delta)
 
@@ -459,7 +459,7 @@ def test_R14_a_spent_budget_is_a_record() -> None:
 
 def test_R15_a_preview_is_grown_again_in_the_same_message(tmp_path: Path) -> None:
     async def story(one: Life) -> None:
-        async def slow(model: str, request: Request, on_delta: OnDelta) -> Reply:
+        async def slow(model: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
             on_delta(TextDelta(text="part"))
             await one.until(lambda: one.ledger.all("send"), SOON)
             for _ in range(30):
@@ -467,7 +467,7 @@ def test_R15_a_preview_is_grown_again_in_the_same_message(tmp_path: Path) -> Non
                 on_delta(TextDelta(text="."))
             one.points.hit("thought")
             parts = (Text(text="whole"),)
-            return Reply(parts=parts, model="m", provider="p", finish="stop")
+            return ModelReply(parts=parts, model="m", provider="p", finish="stop")
 
         one.agent.complete = slow
         await one.say("m1", "hello")
@@ -523,7 +523,7 @@ def test_R18_views_are_a_pure_fold_over_records(tmp_path: Path) -> None:
         await ends(one, "done note deploy")
         (turn,) = [t for (t,) in rows(one.folder, "SELECT id FROM turns")]
         records, stored = await one.store.records(turn), await one.store.outbox(ROOM.id, turn)
-        folds = [Fold(asker="Ann"), Fold(asker="Ann")]
+        folds = [ViewFold(asker="Ann"), ViewFold(asker="Ann")]
         for record in records:
             for fold in folds:
                 fold.add(record)

@@ -8,7 +8,7 @@ from pathlib import Path
 from adapters.discord.render import render as of_discord
 from adapters.slack.render import render as of_slack
 from adapters.telegram.render import render as of_telegram
-from gateway.views import Button, ChoiceCard, FormCard, Notice, PlanStep, PlanView, Reply, View
+from gateway.views import Button, ChoiceCard, FormCard, Notice, PlanStep, PlanView, ReplyView, View
 from tests.fakes import discord_server, slack_server, telegram_wire
 from tests.fakes.browser import browse
 from tests.fakes.needs import NEEDS_CHROMIUM
@@ -32,7 +32,7 @@ STEPS = (
 STOP = Button(label="Stop", token="p:t:stop:", style="bad")
 MANY = tuple(Button(label=f"Day {n}", token=f"q:c:{n}") for n in range(7))
 VIEWS: tuple[View, ...] = (
-    Reply(text=ANSWER, note="Stopped here."),
+    ReplyView(text=ANSWER, note="Stopped here."),
     activity(),
     PlanView(title="Hosts", steps=STEPS, buttons=(STOP,)),
     approval(),

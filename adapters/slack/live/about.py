@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from adapters.slack.markup import readable
-from adapters.slack.parse import Json, Me, place, string, words_in
-from adapters.slack.people import People
-from adapters.slack.transport import Wire
+from adapters.slack.parse import Json, SlackBot, place, string, words_in
+from adapters.slack.people import SlackPeople
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected
 from gateway.messages import Conversation, Inbound, MessageReceived, Quote, Sender
@@ -58,20 +58,20 @@ class _About(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class About:
+class MessageShortcut:
     """Opens the windows. Where the bot cannot read, it says so: it could not answer there."""
 
-    def __init__(self, wire: Wire, people: People) -> None:
+    def __init__(self, wire: SlackWire, people: SlackPeople) -> None:
         self._wire, self._people = wire, people
 
-    async def chosen(self, payload: Json, me: Me) -> bool:
+    async def handle_shortcut(self, payload: Json, me: SlackBot) -> bool:
         """False if the payload is something else."""
         chosen = read(payload)
         if chosen is None:
             return False
         try:
             async with clock.limit(OPENING):
-                person = await self._known(chosen.user.id)
+                person = await self._resolve_user(chosen.user.id)
                 view = await self._window(chosen, me, person.language)
                 given = {"trigger_id": chosen.trigger_id, "view": view}
                 await self._wire.call("views.open", given)
@@ -79,7 +79,7 @@ class About:
             log.warning("slack_no_modal", extra={"why": str(error)})
         return True
 
-    async def _window(self, chosen: _Chosen, me: Me, language: str) -> Json:
+    async def _window(self, chosen: _Chosen, me: SlackBot, language: str) -> Json:
         message, channel = chosen.message, chosen.channel.id
         looked = {"channel": channel, "ts": message.thread_ts or message.ts, "limit": 1}
         try:
@@ -87,18 +87,18 @@ class About:
         except Rejected as error:
             log.info("slack_cannot_ask_here", extra={"why": str(error)})
             return _refusal(language)
-        author = await self._known(message.user)
+        author = await self._resolve_user(message.user)
         about = _About(
             channel=channel,
             thread=message.thread_ts or message.ts,
             message=message.ts,
             author=author.name[:100],
-            text=_shortened(readable(string(message.text), me.user)),
+            text=_shorten(readable(string(message.text), me.user)),
         )
         return window(about, language)
 
-    async def _known(self, user: str) -> Sender:
-        return await self._people.known(Sender(platform="slack", id=user))
+    async def _resolve_user(self, user: str) -> Sender:
+        return await self._people.resolve_sender(Sender(platform="slack", id=user))
 
 
 def read(payload: Json) -> _Chosen | None:
@@ -145,7 +145,7 @@ def _refusal(language: str) -> Json:
     }
 
 
-def asked(payload: Json, me: Me) -> Inbound | None:
+def read_question(payload: Json, me: SlackBot) -> Inbound | None:
     """The question that was sent off, in the thread of the message; None if it is none."""
     view, user = payload.get("view"), payload.get("user")
     if payload.get("type") != "view_submission":
@@ -170,11 +170,11 @@ def asked(payload: Json, me: Me) -> Inbound | None:
     )
 
 
-def _where(about: _About, me: Me) -> Conversation:
+def _where(about: _About, me: SlackBot) -> Conversation:
     return place(me, about.channel, about.thread)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= QUOTED else f"{text[:QUOTED].rstrip()} …"
 
 

@@ -16,7 +16,7 @@ GROWS = ("details", "output")
 """Fields of a task to which Slack adds what it is given, each time."""
 
 
-class Stream(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StreamChunks(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message as a chat stream shows it. `live`: it is about to change; `last`: it never will.
     `tail`: blocks that stand below it when it has ended. `display`: how Slack shows its tasks."""
 
@@ -36,11 +36,11 @@ class _Parts(Struct, frozen=True, kw_only=True):
     tokens: frozenset[str]
 
 
-def spoken(text: str) -> Chunk:
+def make_text_chunk(text: str) -> Chunk:
     return {"type": "markdown_text", "text": text}
 
 
-def titled(title: str) -> Chunk:
+def make_title_chunk(title: str) -> Chunk:
     """The title of the plan that the stream's tasks are."""
     return {"type": "plan_update", "title": title}
 
@@ -67,17 +67,17 @@ def difference(shown: Sequence[Chunk], wanted: Sequence[Chunk]) -> list[Chunk] |
         return None
     if not new.tokens <= old.tokens:
         return None
-    more = [titled(new.title)] if new.title != old.title else []
-    more += [spoken(new.text[len(old.text) :])] if new.text != old.text else []
+    more = [make_title_chunk(new.title)] if new.title != old.title else []
+    more += [make_text_chunk(new.text[len(old.text) :])] if new.text != old.text else []
     for name, task in new.tasks.items():
-        changed = _changed(old.tasks.get(name), task)
+        changed = _diff_task(old.tasks.get(name), task)
         if changed is None:
             return None
         more += [changed] if changed else []
     return more
 
 
-def _changed(before: Chunk | None, after: Chunk) -> Chunk | None:
+def _diff_task(before: Chunk | None, after: Chunk) -> Chunk | None:
     """What to append of one task, empty if it is as it was."""
     if before is None or before == after:
         return after if before is None else {}

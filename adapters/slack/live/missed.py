@@ -9,8 +9,8 @@ read. Presses, edits and commands by slash cannot be read back.
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from adapters.slack.parse import Json, Me, read_back
-from adapters.slack.transport import Wire
+from adapters.slack.parse import Json, SlackBot, read_back
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, RateLimited, StoreFailed
 from gateway.messages import Conversation, Inbound, read_conversation
@@ -23,18 +23,18 @@ OLDEST, BEFORE = 72_000.0, 900.0
 """Seconds back from now at most, and from the last turn of a conversation."""
 
 
-class Missed:
+class Backfill:
     """Reads back for one app."""
 
-    def __init__(self, wire: Wire, recent: Recent | None) -> None:
+    def __init__(self, wire: SlackWire, recent: Recent | None) -> None:
         self._wire, self._recent = wire, recent
 
-    async def read(self, me: Me) -> AsyncIterator[Sequence[Inbound]]:
+    async def read(self, me: SlackBot) -> AsyncIterator[Sequence[Inbound]]:
         """What was written in each known place, oldest first there; places that cannot be read are
         left out."""
         for (channel, thread), since in (await self._places(me)).items():
             try:
-                found = [one async for one in self._said(channel, thread, since)]
+                found = [one async for one in self._iterate_messages(channel, thread, since)]
             except DeliveryError as error:
                 log.info("slack_gap_not_read", extra={"channel": channel, "why": str(error)})
                 continue
@@ -42,7 +42,7 @@ class Missed:
             if inbounds := [one for one in parsed if one is not None]:
                 yield inbounds
 
-    async def _places(self, me: Me) -> Mapping[tuple[str, str], float]:
+    async def _places(self, me: SlackBot) -> Mapping[tuple[str, str], float]:
         """Channels and threads, with the moment from which each is read."""
         if self._recent is None:
             return {}
@@ -55,7 +55,9 @@ class Missed:
         young = [one for one in known if one.at > clock.now() - OLDEST]
         return _places(young, me.team)
 
-    async def _said(self, channel: str, thread: str, since: float) -> AsyncIterator[Json]:
+    async def _iterate_messages(
+        self, channel: str, thread: str, since: float
+    ) -> AsyncIterator[Json]:
         asked: dict[str, object] = {"channel": channel, "oldest": f"{since:.6f}", "limit": PAGE}
         asked |= {"ts": thread} if thread else {}
         method = "conversations.replies" if thread else "conversations.history"

@@ -9,7 +9,7 @@ import logging
 from collections import OrderedDict
 from typing import Literal
 
-from adapters.slack.transport import Wire
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, RateLimited, Rejected
 from gateway.messages import Conversation
@@ -18,7 +18,7 @@ log = logging.getLogger("adapters.slack")
 
 Status = Literal["processing", "suspended", "active"]
 PAUSE, REFUSED_FOR = 5.0, 3_600.0
-KNOWN = 2_000
+MAX_KNOWN = 2_000
 ONE = ("channel_not_found", "thread_not_found", "message_not_found", "not_in_channel")
 """Refusals that are about one thread; another one is about the app."""
 
@@ -26,7 +26,7 @@ ONE = ("channel_not_found", "thread_not_found", "message_not_found", "not_in_cha
 class Sessions:
     """The sessions of one app, by channel and thread."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
         self._wanted: OrderedDict[tuple[str, str], Status] = OrderedDict()
         self._shown: OrderedDict[tuple[str, str], Status] = OrderedDict()
@@ -36,11 +36,11 @@ class Sessions:
         """Show this soon. A chat without threads has no session."""
         if where.thread:
             self._wanted[where.channel, where.thread] = status
-            while len(self._wanted) > KNOWN:
+            while len(self._wanted) > MAX_KNOWN:
                 self._wanted.popitem(last=False)
             self._more.set()
 
-    def changed(self, where: Conversation, status: Status | None) -> None:
+    def forget_status(self, where: Conversation, status: Status | None) -> None:
         """Slack itself has changed it with a stream, None: nobody knows to what."""
         key = where.channel, where.thread
         if status is None:
@@ -79,5 +79,5 @@ class Sessions:
     def _keep(self, key: tuple[str, str], status: Status) -> None:
         self._shown[key] = status
         self._shown.move_to_end(key)
-        if len(self._shown) > KNOWN:
+        if len(self._shown) > MAX_KNOWN:
             self._shown.popitem(last=False)

@@ -12,24 +12,24 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.slack.history import History
-from adapters.slack.live.chunks import Chunk, Stream, begins_with, difference
+from adapters.slack.history import SlackHistory
+from adapters.slack.live.chunks import Chunk, StreamChunks, begins_with, difference
 from adapters.slack.live.sessions import Sessions, Status
-from adapters.slack.transport import Wire
+from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected
 from gateway.messages import Conversation
 
 log = logging.getLogger("adapters.slack")
 
-LONGEST = 240.0
+MAX_STREAM_SECONDS = 240.0
 """Seconds after which a stream is ended: Slack ends it after about five minutes, with an error that
 people see. Its message is edited from then on."""
 REFUSED_FOR, AGAIN = 3_600.0, 5.0
 LOOKED_BACK = 5.0
 """Seconds before a call whose answer was lost, from which its stream is looked for: clocks
 differ."""
-MOST = 12_000
+MAX_STREAM_TEXT = 12_000
 """Most characters of the text of one call."""
 
 
@@ -41,11 +41,11 @@ class _Live(Struct, frozen=True, kw_only=True):
     until: float
 
 
-class Streams:
+class SlackStreams:
     """The streams of one app, by the `ts` of their messages. A restart forgets them: the next edit
     of such a message ends its stream first (`end`)."""
 
-    def __init__(self, wire: Wire, sessions: Sessions, history: History) -> None:
+    def __init__(self, wire: SlackWire, sessions: Sessions, history: SlackHistory) -> None:
         self._wire, self._sessions, self._history = wire, sessions, history
         self._born = clock.now()
         self._looked: set[str] = set()
@@ -58,13 +58,13 @@ class Streams:
         here = where.private and bool(where.thread)
         return here and clock.monotonic() >= self._not_before
 
-    async def begin(self, where: Conversation, wanted: Stream) -> str:
+    async def begin(self, where: Conversation, wanted: StreamChunks) -> str:
         """The `ts` of a new stream, or of one that was found and has ended (`shows` is False: edit
         it); "" if Slack will not have one: post a message. Ambiguous if it may be there."""
         chunks = wanted.chunks
         given = {"channel": where.channel, "thread_ts": where.thread, "chunks": list(chunks)}
         given["task_display_mode"] = wanted.display
-        if _longest(chunks) > MOST:
+        if _longest(chunks) > MAX_STREAM_TEXT:
             return ""
         if stamp := await self.cut(where, chunks):
             return stamp
@@ -79,7 +79,7 @@ class Streams:
             log.info("slack_no_stream", extra={"why": str(error)})
             return ""
         except Ambiguous:
-            if stamp := await self._history.streaming(where, since):
+            if stamp := await self._history.find_streaming(where, since):
                 await self.end(where, stamp)
                 return stamp
             raise
@@ -90,21 +90,21 @@ class Streams:
         return begun
 
     def _began(self, where: Conversation, stamp: str, chunks: Sequence[Chunk]) -> None:
-        until = clock.monotonic() + LONGEST
+        until = clock.monotonic() + MAX_STREAM_SECONDS
         self._live[stamp] = _Live(where=where, shown=tuple(chunks), until=until)
         self._more.set()
-        self._sessions.changed(where, "processing")
+        self._sessions.forget_status(where, "processing")
 
     async def cut(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
         """The stream of this answer that an earlier life began and could not note down, ended now;
         "" if there is none. Slack ends streams by itself, so soon after the start there is none
         any more."""
-        young = clock.now() - self._born < LONGEST
+        young = clock.now() - self._born < MAX_STREAM_SECONDS
         words = begins_with(chunks)
         if not young or not words or where.id in self._looked:
             return ""
         self._looked.add(where.id)
-        stamp = await self._history.streaming(where, self._born - LONGEST, words)
+        stamp = await self._history.find_streaming(where, self._born - MAX_STREAM_SECONDS, words)
         if stamp:
             await self.end(where, stamp)
         return stamp
@@ -113,14 +113,14 @@ class Streams:
         """It is a stream under way."""
         return stamp in self._live
 
-    async def show(self, stamp: str, wanted: Stream | None) -> bool:
+    async def show(self, stamp: str, wanted: StreamChunks | None) -> bool:
         """The stream shows what is `wanted`, and has ended if that is the last of it. False: it is
         no stream any more, or cannot show this; edit the message."""
         live = self._live.get(stamp)
         if live is None:
             return False
         more = difference(live.shown, wanted.chunks) if wanted is not None else None
-        if wanted is None or more is None or _longest(more) > MOST:
+        if wanted is None or more is None or _longest(more) > MAX_STREAM_TEXT:
             await self.end(live.where, stamp)
             return False
         if not more and not wanted.last:
@@ -153,7 +153,7 @@ class Streams:
 
     def _over(self, where: Conversation, stamp: str, status: Status | None) -> None:
         self._live.pop(stamp, None)
-        self._sessions.changed(where, status)
+        self._sessions.forget_status(where, status)
 
     async def settle(self, where: Conversation) -> None:
         """The turn has answered: end what still streams in its thread; best effort."""

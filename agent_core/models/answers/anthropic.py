@@ -9,14 +9,14 @@ from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.port import (
     Finish,
+    ModelReply,
+    ModelRequest,
     OnDelta,
-    Reply,
-    Request,
     TextDelta,
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, said
+from agent_core.models.wire import Broken, read_error_message
 from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
@@ -100,10 +100,10 @@ class _Open(Struct):
     signature: str = ""
 
 
-class Answer:
+class AnthropicReader:
     """Folds the events of one answer."""
 
-    def __init__(self, request: Request, provider: str, show: OnDelta) -> None:
+    def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
         self.ended = False
         self._provider = provider
         self._show = show
@@ -136,7 +136,7 @@ class Answer:
                 self._add_whole(event)
             case "error":
                 kind = event.error.get("type") if isinstance(event.error, dict) else ""
-                told = phrase("fault_error", detail=said(event.error))
+                told = phrase("fault_error", detail=read_error_message(event.error))
                 raise Broken(told, FAULTS.get(kind, "overloaded"), pause=0.5)
             case _:
                 pass
@@ -184,7 +184,7 @@ class Answer:
         }
         self._usage |= {name: count for name, count in counts.items() if count is not None}
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._stop and not self.ended:
             raise Broken(phrase("fault_cut"))
@@ -193,15 +193,15 @@ class Answer:
         says = any(isinstance(part, Text | ToolCall) for part in parts)
         if not says and finish in ("stop", "tool_calls"):
             raise Broken(phrase("fault_empty"), "malformed")
-        return Reply(
+        return ModelReply(
             parts=parts,
             model=self._model,
             provider=self._provider,
             finish=finish,
-            usage=self._used(),
+            usage=self._read_usage(),
         )
 
-    def _used(self) -> Usage:
+    def _read_usage(self) -> Usage:
         counts = self._usage
         read, written = counts.get("read", 0), counts.get("written", 0)
         return Usage(

@@ -8,14 +8,14 @@ from msgspec import Struct
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.port import (
     Finish,
+    ModelReply,
+    ModelRequest,
     OnDelta,
-    Reply,
-    Request,
     TextDelta,
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, said
+from agent_core.models.wire import Broken, read_error_message
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {
@@ -99,10 +99,10 @@ class _Open(Struct):
     signature: str = ""
 
 
-class Answer:
+class ChatCompletionsReader:
     """Folds the events of one answer."""
 
-    def __init__(self, request: Request, provider: str, show: OnDelta) -> None:
+    def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
         self.ended = False
         self._request = request
         self._provider = provider
@@ -128,7 +128,9 @@ class Answer:
                 phrase("fault_senseless", detail="a chat completion"), "malformed"
             ) from None
         if chunk.error:
-            raise Broken(phrase("fault_error", detail=said(chunk.error)), "overloaded", 0.5)
+            raise Broken(
+                phrase("fault_error", detail=read_error_message(chunk.error)), "overloaded", 0.5
+            )
         self._model = chunk.model or self._model
         if chunk.usage:
             self._usage = _usage(chunk.usage)
@@ -176,7 +178,7 @@ class Answer:
             self._by_index[piece.index] = call
         return call
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._finish and not self.ended:
             raise Broken(phrase("fault_cut"))
@@ -185,7 +187,7 @@ class Answer:
             finish = "tool_calls"
         if not self._text and not self._calls and finish in ("stop", "tool_calls"):
             raise Broken(phrase("fault_empty"), "malformed")
-        return Reply(
+        return ModelReply(
             parts=tuple(self._parts()),
             model=self._model,
             provider=self._provider,
@@ -203,12 +205,12 @@ class Answer:
         for index, call in enumerate(self._calls):
             if call.signature:
                 yield Thinking(text="", provider=self._provider, signature=call.signature)
-            name = call.id if call.id and call.id not in seen else self._made_id(index)
+            name = call.id if call.id and call.id not in seen else self._make_id(index)
             seen.add(name)
             arguments = "".join(call.pieces) or "{}"
             yield ToolCall(id=name, name=call.name or "unnamed", arguments=arguments)
 
-    def _made_id(self, index: int) -> str:
+    def _make_id(self, index: int) -> str:
         """An id for a call that came without one: the same whenever the call is made again."""
         return f"call_{len(self._request.messages)}_{index}"
 

@@ -12,14 +12,14 @@ from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.port import (
     Finish,
+    ModelReply,
+    ModelRequest,
     OnDelta,
-    Reply,
-    Request,
     TextDelta,
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, said
+from agent_core.models.wire import Broken, read_error_message
 from agent_core.phrases import phrase
 
 MARK = "responses:"
@@ -95,10 +95,10 @@ class _Event(_Response):
 _decode = msgspec.json.Decoder(_Event, strict=False).decode
 
 
-class Answer:
+class ResponsesReader:
     """Folds the events of one answer."""
 
-    def __init__(self, request: Request, provider: str, show: OnDelta) -> None:
+    def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
         self.ended = False
         self._provider = provider
         self._show = show
@@ -145,7 +145,7 @@ class Answer:
     def _finish(self, response: _Response) -> None:
         if response.status == "failed" or response.error:
             code = response.error.get("code") if isinstance(response.error, dict) else ""
-            text = f"gave up with an error: {said(response.error)}"
+            text = f"gave up with an error: {read_error_message(response.error)}"
             raise Broken(text, FAULTS.get(code, "rejected"), 0.5)
         self.ended = True
         self._end = response
@@ -153,7 +153,7 @@ class Answer:
         if not self._items:
             self._items = dict(enumerate(response.output or ()))
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if self._end is None:
             raise Broken(phrase("fault_cut"))
@@ -163,7 +163,7 @@ class Answer:
             isinstance(part, Text | ToolCall) for part in parts
         ):
             raise Broken(phrase("fault_empty"), "malformed")
-        return Reply(
+        return ModelReply(
             parts=parts,
             model=self._model,
             provider=self._provider,
@@ -182,7 +182,7 @@ class Answer:
         for index, item in sorted(self._items.items()):
             match item.type:
                 case "reasoning":
-                    yield self._thinking(item)
+                    yield self._read_thinking(item)
                 case "message":
                     text = "".join(piece.text or piece.refusal for piece in item.content or ())
                     if text:
@@ -199,7 +199,7 @@ class Answer:
                 case _:
                     pass
 
-    def _thinking(self, item: _Item) -> Thinking:
+    def _read_thinking(self, item: _Item) -> Thinking:
         pieces = item.summary or item.content or ()
         text = "\n\n".join(piece.text for piece in pieces)
         encrypted = item.encrypted_content

@@ -10,9 +10,9 @@ from agent_core import ambient
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.port import (
     Finish,
+    ModelReply,
+    ModelRequest,
     OnDelta,
-    Reply,
-    Request,
     TextDelta,
     ThinkingDelta,
     Usage,
@@ -27,10 +27,10 @@ FINISH: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length"}
 MALFORMED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL")
 
 
-class Answer:
+class GeminiReader:
     """The answer to one request, as far as it came."""
 
-    def __init__(self, request: Request, provider: str, on_delta: OnDelta) -> None:
+    def __init__(self, request: ModelRequest, provider: str, on_delta: OnDelta) -> None:
         self._model = request.model
         self._provider = provider
         self._on_delta = on_delta
@@ -84,17 +84,17 @@ class Answer:
             self._parts.append(Thinking(text=text, provider=self._provider))
         self._on_delta(ThinkingDelta(text=text))
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The whole answer; raises Broken."""
         calls = any(isinstance(part, ToolCall) for part in self._parts)
         if self._finish in MALFORMED:
             raise Broken(f"could not write its answer ({self._finish})", "malformed")
         if not self._finish and not self._refused:
             raise Broken(phrase("fault_cut"))
-        if self._finish == "STOP" and not any(self._said()):
+        if self._finish == "STOP" and not any(self._iterate_speech()):
             raise Broken(phrase("fault_empty"), "malformed")
         finish = FINISH.get(self._finish, "refused")
-        return Reply(
+        return ModelReply(
             parts=tuple(self._parts),
             model=self._model,
             provider=self._provider,
@@ -102,7 +102,7 @@ class Answer:
             usage=self._usage,
         )
 
-    def _said(self) -> Iterator[bool]:
+    def _iterate_speech(self) -> Iterator[bool]:
         for part in self._parts:
             yield isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
 

@@ -13,9 +13,9 @@ from google import genai
 from google.genai import errors, types
 
 from agent_core.errors import ModelFailed
-from agent_core.models.google.answer import Answer
+from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.models.wire import Broken, Line
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -45,13 +45,13 @@ class Gemini:
         )
         self._client = genai.Client(api_key=endpoint.api_key, http_options=options)
 
-    async def complete(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
 
-        async def attempt(left: int, show: OnDelta) -> Reply:
+        async def attempt(left: int, show: OnDelta) -> ModelReply:
             try:
-                first, rest = await self._line.seeing(request, self._begin)
-                answer = Answer(request, self.provider, show)
+                first, rest = await self._line.begin_with_pictures(request, self._begin)
+                answer = GeminiReader(request, self.provider, show)
                 if first is not None:
                     answer.add(first)
                 return await self._read(rest, answer)
@@ -69,7 +69,7 @@ class Gemini:
         await self._client.aio.aclose()
         await self._http.aclose()
 
-    async def _begin(self, request: Request) -> "tuple[Chunk | None, Chunks]":
+    async def _begin(self, request: ModelRequest) -> "tuple[Chunk | None, Chunks]":
         """The first chunk, with which it is known that the request was taken, and the others."""
         try:
             said = [types.Content.model_validate(one) for one in contents(request, self.provider)]
@@ -81,23 +81,23 @@ class Gemini:
             chunks = cast("Chunks", stream)
             first = await anext(chunks, None)
         except errors.APIError as error:
-            raise self._line.refused(_response(error)) from None
+            raise self._line.read_refusal(_response(error)) from None
         except httpx2.TransportError as error:
-            raise self._line.unreachable(_caused(error)) from None
+            raise self._line.unreachable(_as_cause(error)) from None
         except errors.UnknownApiResponseError:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
             raise self._line.uncallable(error) from None
         return first, chunks
 
-    async def _read(self, chunks: "Chunks", answer: Answer) -> Reply:
+    async def _read(self, chunks: "Chunks", answer: GeminiReader) -> ModelReply:
         try:
             async with aclosing(chunks) as stream:
                 async for chunk in stream:
                     answer.add(chunk)
             return answer.reply()
         except errors.APIError as error:
-            told = self._line.refused(_response(error))
+            told = self._line.read_refusal(_response(error))
             raise Broken(str(told), told.fault, PAUSE) from None
         except errors.UnknownApiResponseError:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
@@ -115,7 +115,7 @@ def _response(error: errors.APIError) -> httpx2.Response:
     return httpx2.Response(int(error.code or 500), headers=kept, json=body)
 
 
-def _caused(error: Exception) -> Exception:
+def _as_cause(error: Exception) -> Exception:
     """`error` as a cause: what was met is told from there."""
     wrapper = ConnectionError(str(error))
     wrapper.__cause__ = error

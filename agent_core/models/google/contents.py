@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent_core.context.pictures import parted, unseen
+from agent_core.context.pictures import split_result, unseen
 from agent_core.messages import (
     Message,
     Part,
@@ -16,7 +16,7 @@ from agent_core.messages import (
     ToolResult,
     calls_of,
 )
-from agent_core.models.port import Request, ToolChoice, ToolSpec
+from agent_core.models.port import ModelRequest, ToolChoice, ToolSpec
 from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, UNSIGNED
 
 MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
@@ -24,7 +24,7 @@ MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO
 Json = dict[str, object]
 
 
-def config(request: Request, thinking: bool | None) -> Json:
+def config(request: ModelRequest, thinking: bool | None) -> Json:
     """Everything but the conversation."""
     made: Json = {"automatic_function_calling": {"disable": True}}
     if request.system:
@@ -41,7 +41,7 @@ def config(request: Request, thinking: bool | None) -> Json:
     return made
 
 
-def contents(request: Request, provider: str) -> list[Json]:
+def contents(request: ModelRequest, provider: str) -> list[Json]:
     """The conversation: users begin and end it, roles take turns, and each call is answered in
     the very next content, in the order of the calls."""
     pages: list[tuple[str, list[Json]]] = []
@@ -71,7 +71,7 @@ def contents(request: Request, provider: str) -> list[Json]:
     return [{"role": role, "parts": parts or [{"text": GO_ON}]} for role, parts in pages]
 
 
-def _parts(message: Message, provider: str, request: Request) -> list[Json]:
+def _parts(message: Message, provider: str, request: ModelRequest) -> list[Json]:
     """The parts of a message; a signature stands at the part behind it, as it came."""
     out: list[Json] = []
     signature: bytes | None = None
@@ -134,7 +134,7 @@ def _results(
     pictures: list[Json] = []
     for call in asked:
         result = given.get(call.id)
-        content, seen = parted(result, shown) if result else (UNANSWERED, ())
+        content, seen = split_result(result, shown) if result else (UNANSWERED, ())
         out.append(_result(call, content, result is None or result.error))
         pictures += [_picture(*one) for one in seen]
     return [*out, *pictures]

@@ -24,7 +24,7 @@ class Stack(Struct, frozen=True, kw_only=True):
     files: Callable[[str], dict[str, str]]
 
 
-class Manifest(Struct, frozen=True, kw_only=True):
+class AppManifest(Struct, frozen=True, kw_only=True):
     """What a project is."""
 
     name: str
@@ -33,7 +33,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 def manifest(name: str, framework: Framework) -> str:
     """The manifest's text."""
-    made = msgspec.json.encode(Manifest(name=name, framework=framework))
+    made = msgspec.json.encode(AppManifest(name=name, framework=framework))
     return msgspec.json.format(made, indent=2).decode() + "\n"
 
 
@@ -144,6 +144,6 @@ STACKS: dict[Framework, Stack] = {
 }
 
 
-def beginning(name: str, framework: Framework) -> dict[str, str]:
+def starter_files(name: str, framework: Framework) -> dict[str, str]:
     """The files that a project begins with, by their paths in it."""
     return {MANIFEST: manifest(name, framework), **STACKS[framework].files(name)}

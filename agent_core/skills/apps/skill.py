@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.messages import ToolResult
-from agent_core.skills.apps.frameworks import FRAMEWORKS, STACKS, Framework, beginning
-from agent_core.skills.apps.tools import INSTALL, NO_PREVIEW, START, folder_of, placed
+from agent_core.skills.apps.frameworks import FRAMEWORKS, STACKS, Framework, starter_files
+from agent_core.skills.apps.tools import INSTALL, NO_PREVIEW, START, folder_of, resolve_path
 from agent_core.skills.built_in.fences import code_in
 from agent_core.skills.calling import good
 from agent_core.skills.contract import (
@@ -25,7 +25,7 @@ from agent_core.skills.contract import (
 from agent_core.skills.files import slug
 
 MAX_FILES = 15
-SAID = 1_500
+MAX_TAIL = 1_500
 """Characters of what a command gave that are handed on."""
 
 PLAN = """\
@@ -109,16 +109,16 @@ def app_skill() -> ToolSkill:
 
 async def _run(context: SkillContext, params: Values) -> Values:
     wish = str(params["description"])
-    plan = await _planned(context, wish, cast(str, params.get("framework", "")))
-    project, ready = folder_of(plan.name), beginning(slug(plan.name, "app"), plan.framework)
-    files = ready | await _written(context, wish, plan, ready)
+    plan = await _plan_files(context, wish, cast(str, params.get("framework", "")))
+    project, ready = folder_of(plan.name), starter_files(slug(plan.name, "app"), plan.framework)
+    files = ready | await _write_files(context, wish, plan, ready)
     calls: tuple[Wanted, ...] = tuple(
-        ("write_file", {"path": placed(project, path), "content": content})
+        ("write_file", {"path": resolve_path(project, path), "content": content})
         for path, content in files.items()
     )
     for result in await context.tools(calls):
         good(result)
-    installed, started = await _running(context, project)
+    installed, started = await _install_and_start(context, project)
     return {
         "project": project,
         "framework": plan.framework,
@@ -130,7 +130,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
     }
 
 
-async def _planned(context: SkillContext, wish: str, framework: str) -> _Plan:
+async def _plan_files(context: SkillContext, wish: str, framework: str) -> _Plan:
     """What is to be written: thought out on MAX."""
     named = GIVEN.format(framework=framework)
     choose = named if framework else CHOOSE.format(known=", ".join(FRAMEWORKS))
@@ -142,7 +142,7 @@ async def _planned(context: SkillContext, wish: str, framework: str) -> _Plan:
     return msgspec.structs.replace(plan, framework=framework) if framework else plan
 
 
-async def _written(
+async def _write_files(
     context: SkillContext, wish: str, plan: _Plan, ready: Mapping[str, str]
 ) -> dict[str, str]:
     """The content of each file: written on PRO, each one after all those before it."""
@@ -162,18 +162,18 @@ async def _written(
     return made
 
 
-async def _running(context: SkillContext, project: str) -> tuple[str, str]:
+async def _install_and_start(context: SkillContext, project: str) -> tuple[str, str]:
     """How it went to install and to start it. Neither takes the files back that are there."""
     (installed,) = await context.tools(((INSTALL, {"project": project}),))
-    if installed.error or _failed(installed):
-        return _told(installed), "Not started, because its packages are not installed."
+    if installed.error or _has_failed(installed):
+        return _tail(installed), "Not started, because its packages are not installed."
     (started,) = await context.tools(((START, {"project": project}),))
-    return _told(installed), _told(started)
+    return _tail(installed), _tail(started)
 
 
-def _failed(result: ToolResult) -> bool:
+def _has_failed(result: ToolResult) -> bool:
     return result.command is not None and result.command.failed
 
 
-def _told(result: ToolResult) -> str:
-    return result.content[-SAID:]
+def _tail(result: ToolResult) -> str:
+    return result.content[-MAX_TAIL:]

@@ -15,19 +15,19 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.sandboxes.port import Sandbox
 from agent_core.scope import Scope
 from agent_core.skills.apps.frameworks import (
     MANIFEST,
     STACKS,
+    AppManifest,
     Framework,
-    Manifest,
     Stack,
-    beginning,
+    starter_files,
 )
-from agent_core.skills.calling import called, good
+from agent_core.skills.calling import call_tools, good
 from agent_core.skills.contract import Values, Wanted
 from agent_core.skills.files import slug
 from agent_core.tools import paths
@@ -71,17 +71,17 @@ class Install(BaseModel):
     packages: list[str] = Field(default=[], max_length=30, description="Besides the project's own.")
 
 
-class Start(BaseModel):
+class StartServerArguments(BaseModel):
     """Arguments of app_start_server."""
 
     project: str = Field(min_length=1, max_length=100)
     port: int = Field(default=0, ge=0, le=65_535)
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class ProjectManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a project's manifest says, or what is wrong with it."""
 
-    manifest: Manifest | None = None
+    manifest: AppManifest | None = None
     why: str = ""
 
 
@@ -99,7 +99,7 @@ def app_tools(sandbox: Sandbox) -> tuple[Tool, ...]:
         _tool(
             START,
             "Start an app's server in the background and look at what it says. No live preview.",
-            Start,
+            StartServerArguments,
             _start,
         ),
     )
@@ -110,7 +110,7 @@ def folder_of(name: str) -> str:
     return f"{FOLDER}/{slug(name, 'app')}"
 
 
-def placed(project: str, path: str) -> str:
+def resolve_path(project: str, path: str) -> str:
     """The path in the workspace of the project's file `path`; raises ToolFailed where it is not
     below the project."""
     whole = os.path.normpath(f"{project}/{path}")
@@ -121,25 +121,25 @@ def placed(project: str, path: str) -> str:
 
 async def _create(wanted: Create, scope: Scope, brief: Brief, hands: Hands) -> str:
     project, stack = folder_of(wanted.name), STACKS[wanted.framework]
-    files = beginning(slug(wanted.name, "app"), wanted.framework)
+    files = starter_files(slug(wanted.name, "app"), wanted.framework)
     calls: tuple[Wanted, ...] = tuple(
         ("write_file", {"path": f"{project}/{path}", "content": content})
         for path, content in files.items()
     )
-    for result in await called(scope.child("files"), brief, hands, calls):
+    for result in await call_tools(scope.child("files"), brief, hands, calls):
         good(result)
     return f"Began {project}: {', '.join(files)}. {stack.about}"
 
 
 async def _write(wanted: WriteFile, scope: Scope, brief: Brief, hands: Hands) -> str:
-    file: Values = {"path": placed(wanted.project, wanted.path), "content": wanted.content}
-    (result,) = await called(scope.child("file"), brief, hands, (("write_file", file),))
+    file: Values = {"path": resolve_path(wanted.project, wanted.path), "content": wanted.content}
+    (result,) = await call_tools(scope.child("file"), brief, hands, (("write_file", file),))
     return good(result)
 
 
 async def _install(
     isolated: bool, wanted: Install, scope: Scope, brief: Brief, hands: Hands
-) -> str | Output:
+) -> str | ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
     for name in wanted.packages:
         if not _PACKAGE.fullmatch(name):
@@ -150,39 +150,41 @@ async def _install(
         raise ToolFailed(NO_NETWORK)
     line = stack.install.format(packages=" ".join(map(shlex.quote, wanted.packages))).strip()
     run = {"command": _inside(wanted.project, line), "timeout": INSTALL_SECONDS}
-    (result,) = await called(scope.child("install"), brief, hands, (("run_command", run),))
-    return Output(text=good(result), command=result.command)
+    (result,) = await call_tools(scope.child("install"), brief, hands, (("run_command", run),))
+    return ToolOutput(text=good(result), command=result.command)
 
 
-async def _start(wanted: Start, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _start(wanted: StartServerArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
     stack = await _stack(scope, brief, wanted.project)
     port = wanted.port or stack.port
     command = _inside(wanted.project, stack.start.format(port=port))
     run = {"command": command, "background": True}
-    (began,) = await called(scope.child("start"), brief, hands, (("run_command", run),))
+    (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
     good(began)
     handle = began.command.handle if began.command is not None else ""
     look = {"handle": handle, "action": "wait", "seconds": LOOK_SECONDS}
-    (seen,) = await called(scope.child("look"), brief, hands, (("check_command", look),))
+    (seen,) = await call_tools(scope.child("look"), brief, hands, (("check_command", look),))
     where = f"It should listen on 127.0.0.1:{port}. {NO_PREVIEW}"
     return "\n".join((began.content, seen.content, where))
 
 
 async def _stack(scope: Scope, brief: Brief, project: str) -> Stack:
     look = partial(asyncio.to_thread, _look, Path(brief.workspace), project)
-    known = await scope.once("manifest", look, kind=Known)
+    known = await scope.once("manifest", look, kind=ProjectManifest)
     if known.manifest is None:
         raise ToolFailed(known.why)
     return STACKS[known.manifest.framework]
 
 
-def _look(workspace: Path, project: str) -> Known:
+def _look(workspace: Path, project: str) -> ProjectManifest:
     path = f"{project}/{MANIFEST}"
     try:
         with paths.open_read(workspace, path) as file:
-            return Known(manifest=msgspec.json.decode(file.read(10_000), type=Manifest))
+            return ProjectManifest(
+                manifest=msgspec.json.decode(file.read(10_000), type=AppManifest)
+            )
     except (ToolFailed, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Known(why=f"{project} is no app's project: begin it with {CREATE}.")
+        return ProjectManifest(why=f"{project} is no app's project: begin it with {CREATE}.")
 
 
 def _inside(project: str, line: str) -> str:

@@ -9,16 +9,16 @@ _CLOSES = re.compile(r"(`{3,}|~{3,})[ \t]*")
 
 def code_in(text: str) -> str:
     """The longest block of code in `text`, else all of it; ends with one line break."""
-    blocks, _ = _parted(text)
+    blocks, _ = _split_blocks(text)
     return (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
 
 
 def beside(text: str) -> str:
     """What stands around the blocks of code."""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(_parted(text)[1])).strip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_split_blocks(text)[1])).strip()
 
 
-def _parted(text: str) -> tuple[list[str], list[str]]:
+def _split_blocks(text: str) -> tuple[list[str], list[str]]:
     """The blocks, and the lines around them. A fence that nothing closes is a line like any other;
     where each kind of fence closes is looked up once, however many are open."""
     lines, blocks, others = text.split("\n"), list[str](), list[str]()

@@ -62,10 +62,10 @@ class _Made(Struct):
     steps: tuple[Step, ...]
 
 
-def planned(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
+def read_steps(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
     """The steps of a plan that the tool or the skill made in this round, () if neither did."""
     known, given = tuple(calls), {one.call_id: one for one in results if not one.error}
-    if steps := planning.planned(known, given.values()):
+    if steps := planning.read_steps(known, given.values()):
         return steps
     for call in known:
         if call.name == "invoke_skill" and call.id in given:

@@ -52,7 +52,7 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
                             raise ModelFailed("The provider sent far too much.", "malformed")
                 return bytes(content)
     except openai.APIStatusError as error:
-        raise line.refused(error.response) from None
+        raise line.read_refusal(error.response) from None
     except openai.APIConnectionError as error:
         raise line.unreachable(error) from None
     except (openai.OpenAIError, ValueError, OSError) as error:

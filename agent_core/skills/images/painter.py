@@ -26,7 +26,7 @@ class Painter:
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
 
-    def missing(self) -> str:
+    def why_unusable(self) -> str:
         """Why no picture can be made and what to do, "" if one can. Imports nothing."""
         provider = self._provider()
         if provider is None:
@@ -47,7 +47,7 @@ class Painter:
 
     async def paint(self, prompt: str, shape: Shape) -> bytes:
         """One picture; raises ModelFailed. It is asked for once: each costs money."""
-        if why := self.missing():
+        if why := self.why_unusable():
             raise ModelFailed(why, "rejected")
         provider, _, model = self.name.partition("/")
         body: dict[str, object] = {"model": model, "n": 1}

@@ -22,7 +22,7 @@ def image_skill(painter: Painter) -> ToolSkill:
         ),
         run=_run,
         tools=(NAME,),
-        why_not=painter.missing,
+        why_not=painter.why_unusable,
     )
 
 

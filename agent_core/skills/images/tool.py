@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.context.pictures import kind
 from agent_core.errors import ModelFailed, ToolFailed
-from agent_core.messages import GivenFile, Output
+from agent_core.messages import GivenFile, ToolOutput
 from agent_core.skills.files import add, slug
 from agent_core.skills.images.painter import Painter, Shape
 from agent_core.tools.contract import Tool, ToolContext
@@ -30,14 +30,14 @@ class Paint(BaseModel):
 def image_tool(painter: Painter, kept: FileStore) -> Tool:
     """generate_image by `painter`."""
 
-    async def call(wanted: Paint, context: ToolContext) -> Output:
+    async def call(wanted: Paint, context: ToolContext) -> ToolOutput:
         try:
             picture = await painter.paint(wanted.prompt, wanted.shape)
         except ModelFailed as error:
             raise ToolFailed(f"No picture was made: {error}") from None
         path, file = await asyncio.to_thread(_put, context, kept, wanted, picture)
         said = f"Made {path} ({file.size:,} bytes) and given to the person."
-        return Output(text=said, files=(file,), changed=(path,))
+        return ToolOutput(text=said, files=(file,), changed=(path,))
 
     return Tool(
         name=NAME,

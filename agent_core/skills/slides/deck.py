@@ -18,7 +18,7 @@ _COVER, _TEXT = 0, 1
 """Layouts of the default template: title slide; title and content."""
 
 
-class Page(BaseModel):
+class DeckSlide(BaseModel):
     """One slide."""
 
     title: str = Field(min_length=1, max_length=200)
@@ -31,10 +31,10 @@ class Deck(BaseModel):
 
     title: str = Field(min_length=1, max_length=200)
     subtitle: str = Field(default="", max_length=300)
-    slides: list[Page] = Field(min_length=1, max_length=MAX_SLIDES)
+    slides: list[DeckSlide] = Field(min_length=1, max_length=MAX_SLIDES)
 
 
-def written(deck: Deck) -> bytes:
+def write_deck(deck: Deck) -> bytes:
     """The presentation. Raises ImportError where python-pptx is not installed."""
     import pptx
     from pptx.util import Inches
@@ -61,23 +61,23 @@ def outline(deck: Deck) -> str:
 def _cover(show: "Presentation", deck: Deck) -> None:
     slide = show.slides.add_slide(show.slide_layouts[_COVER])
     _bar(slide, 3.0, 0.08)
-    _placed(slide, 0, (1.2, 1.7), (deck.title,), 40)
-    _placed(slide, 1, (3.3, 1.6), (deck.subtitle,), 22)
+    _place_lines(slide, 0, (1.2, 1.7), (deck.title,), 40)
+    _place_lines(slide, 1, (3.3, 1.6), (deck.subtitle,), 22)
 
 
-def _page(show: "Presentation", page: Page) -> None:
+def _page(show: "Presentation", page: DeckSlide) -> None:
     slide = show.slides.add_slide(show.slide_layouts[_TEXT])
     _bar(slide, 1.45, 0.05)
-    _placed(slide, 0, (0.45, 0.95), (page.title,), 30)
+    _place_lines(slide, 0, (0.45, 0.95), (page.title,), 30)
     size = 24 if sum(map(len, page.points)) < 450 else 18
-    _placed(slide, 1, (1.75, 5.2), tuple(page.points), size)
+    _place_lines(slide, 1, (1.75, 5.2), tuple(page.points), size)
     if page.notes:
         notes = slide.notes_slide.notes_text_frame
         assert notes is not None, "the default template has a place for notes"
         notes.text = "\n".join(map(_printable, page.notes.splitlines()))
 
 
-def _placed(
+def _place_lines(
     slide: "Slide", index: int, at: tuple[float, float], lines: tuple[str, ...], size: int
 ) -> None:
     """Put `lines` into a placeholder. `at`: its top and height, in inches; the template is made

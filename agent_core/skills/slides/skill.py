@@ -11,7 +11,7 @@ from agent_core.skills.contract import (
     text,
 )
 from agent_core.skills.slides.deck import MAX_POINTS, MAX_SLIDES, Deck
-from agent_core.skills.slides.tool import NAME, missing
+from agent_core.skills.slides.tool import NAME, why_unusable
 
 OUTLINE = """\
 Write a presentation for this request:
@@ -58,7 +58,7 @@ def slide_skill() -> ToolSkill:
         ),
         run=_run,
         tools=(NAME,),
-        why_not=missing,
+        why_not=why_unusable,
     )
 
 

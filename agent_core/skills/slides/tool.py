@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic import Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import GivenFile, Output
+from agent_core.messages import GivenFile, ToolOutput
 from agent_core.skills.files import slug, store
-from agent_core.skills.slides.deck import Deck, outline, written
+from agent_core.skills.slides.deck import Deck, outline, write_deck
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import FileStore
 
@@ -24,7 +24,7 @@ class Present(Deck):
     path: str = Field(default="", max_length=200, description="Ends with .pptx")
 
 
-def missing() -> str:
+def why_unusable() -> str:
     """Why no presentation can be made, "" if one can. Imports nothing."""
     return "" if find_spec("pptx") is not None else ABSENT
 
@@ -32,13 +32,13 @@ def missing() -> str:
 def slides_tool(kept: FileStore) -> Tool:
     """generate_slides over the copies `kept`."""
 
-    async def call(wanted: Present, context: ToolContext) -> Output:
+    async def call(wanted: Present, context: ToolContext) -> ToolOutput:
         path = wanted.path or f"{FOLDER}/{slug(wanted.title, 'slides')}.pptx"
         if not path.endswith(".pptx"):
             raise ToolFailed("The path has to end with .pptx.")
         file = await asyncio.to_thread(_put, context.workspace, kept, path, wanted)
         said = f"Wrote {path}: {len(wanted.slides) + 1} slides, given to the person."
-        return Output(text=said, files=(file,), changed=(path,))
+        return ToolOutput(text=said, files=(file,), changed=(path,))
 
     return Tool(
         name=NAME,
@@ -54,7 +54,7 @@ def slides_tool(kept: FileStore) -> Tool:
 
 def _put(workspace: Path, kept: FileStore, path: str, deck: Deck) -> GivenFile:
     try:
-        content = written(deck)
+        content = write_deck(deck)
     except ImportError:
         raise ToolFailed(ABSENT) from None
     store(workspace, path, content)

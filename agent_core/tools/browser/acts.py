@@ -79,7 +79,7 @@ async def do(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
             return await _travel(act, desk, proxy)
         case "scroll_down" | "scroll_up":
             way = act.amount if act.action == "scroll_down" else -act.amount
-            await desk.asked(desk.page.evaluate("(y) => window.scrollBy(0, y)", way))
+            await desk.ask_page(desk.page.evaluate("(y) => window.scrollBy(0, y)", way))
             return f"Scrolled {'down' if way > 0 else 'up'} by {act.amount} px."
         case "scroll_to_text":
             return await _scroll_to(act.text, desk)
@@ -127,7 +127,7 @@ async def _travel(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
 async def _touch(act: Act, desk: BrowserSession) -> str:
     from playwright.async_api import TimeoutError as TooLong
 
-    doing, said = await _prepared(act, desk)
+    doing, said = await _prepare_act(act, desk)
     desk.begin()
     try:
         await doing()
@@ -140,7 +140,9 @@ async def _touch(act: Act, desk: BrowserSession) -> str:
     return said
 
 
-async def _prepared(act: Act, desk: BrowserSession) -> tuple[Callable[[], Awaitable[object]], str]:
+async def _prepare_act(
+    act: Act, desk: BrowserSession
+) -> tuple[Callable[[], Awaitable[object]], str]:
     """What is to be done, once it is known that it can be, and what to say of it."""
     if act.action == "send_keys":
         return (lambda: desk.page.keyboard.press(act.keys)), f"Pressed {act.keys}."
@@ -191,7 +193,7 @@ async def _tab(act: Act, desk: BrowserSession) -> str:
 async def _options(act: Act, desk: BrowserSession) -> str:
     element = await desk.elements.find(act.index or 0)
     script = "(e) => e.tagName === 'SELECT' ? [...e.options].map((o) => o.text.trim()) : null"
-    options = await desk.asked(element.evaluate(script))
+    options = await desk.ask_page(element.evaluate(script))
     if not isinstance(options, list):
         raise ToolFailed(f"[{act.index}] is no list of options.")
     for option in options[:MAX_OPTIONS]:

@@ -16,9 +16,9 @@ from agent_core.errors import ToolFailed
 from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
 from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
-from agent_core.tools.browser.memory import Remembered
+from agent_core.tools.browser.memory import RememberedPage
 from agent_core.tools.browser.proxy import GuardedProxy, Resolve
-from agent_core.tools.browser.stream import Stream
+from agent_core.tools.browser.stream import ScreenStream
 
 log = logging.getLogger("turnkeeper.browser")
 
@@ -42,7 +42,7 @@ class Browser:
         self._folder, self._allowed, self._idle = folder, allowed, idle
         self._resolve = resolve
         self.proxy = GuardedProxy(allowed, resolve)
-        self.stream = Stream(self.at_work)
+        self.stream = ScreenStream(self.at_work)
         self._desks: dict[Path, BrowserSession] = {}
         self._timers: dict[Path, asyncio.TimerHandle] = {}
         self._driven: Driven | None = None
@@ -72,10 +72,10 @@ class Browser:
         """The workspace's desk, if it has one."""
         return self._desks.get(workspace)
 
-    def known(self, workspace: Path) -> Remembered:
+    def remember_page(self, workspace: Path) -> RememberedPage:
         """The page that is worked in, or was before the browser was closed. May block."""
         desk = self._desks.get(workspace)
-        return desk.remembered() if desk is not None else memory.recall(workspace)
+        return desk.remember() if desk is not None else memory.recall(workspace)
 
     @asynccontextmanager
     async def desk(self, workspace: Path) -> AsyncIterator[BrowserSession]:
@@ -86,7 +86,7 @@ class Browser:
                 raise ToolFailed(SHUT)
             if (known := self._desks.get(workspace)) is None:
                 try:
-                    known = self._desks[workspace] = await self._made(workspace)
+                    known = self._desks[workspace] = await self._make_desk(workspace)
                 except BaseException:
                     self._group.create_task(self._close(None))  # nobody may be left to use it
                     raise
@@ -103,7 +103,7 @@ class Browser:
         if self._group is not None and workspace in self._desks:
             self._group.create_task(self._close(workspace))
 
-    async def _made(self, workspace: Path) -> BrowserSession:
+    async def _make_desk(self, workspace: Path) -> BrowserSession:
         if self._driven is None:
             proxy = await self.proxy.open()
             try:
@@ -111,7 +111,7 @@ class Browser:
             except BaseException:
                 await self._shut_proxy()
                 raise
-            self._driven.browser.on("disconnected", lambda _: self._lost())
+            self._driven.browser.on("disconnected", lambda _: self._forget_all())
         context = await self._driven.browser.new_context(
             viewport={"width": WIDTH, "height": HEIGHT},
             accept_downloads=True,
@@ -131,7 +131,7 @@ class Browser:
         loop = asyncio.get_running_loop()
         self._timers[workspace] = loop.call_later(self._idle, self.halt, workspace)
 
-    def _lost(self) -> None:
+    def _forget_all(self) -> None:
         """The browser ended, whoever ended it."""
         self._desks.clear()
         if self._group is not None and self._driven is not None:

@@ -73,7 +73,7 @@ async def start(folder: Path, proxy: str) -> Driven:
         from playwright.async_api import Error, async_playwright
     except ImportError:
         raise ToolFailed(NO_DRIVER) from None
-    wrapper = _wrapped(folder, path)
+    wrapper = _write_wrapper(folder, path)
     _bare()
     driver = await async_playwright().start()
     try:
@@ -123,7 +123,7 @@ def _bare() -> None:
     transport.get_driver_env = bare  # type: ignore[attr-defined]  # it is imported there
 
 
-def _wrapped(folder: Path, path: str) -> Path:
+def _write_wrapper(folder: Path, path: str) -> Path:
     """A program that starts the browser so that it dies with its parent."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     place = folder / "chromium"

@@ -12,7 +12,7 @@ from agent_core.errors import ToolFailed
 from agent_core.text import file_name
 from agent_core.tools import paths
 from agent_core.tools.browser.elements import Elements
-from agent_core.tools.browser.memory import Remembered
+from agent_core.tools.browser.memory import RememberedPage
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page, Request
@@ -50,8 +50,8 @@ class BrowserSession:
         self._elements: dict[Page, Elements] = {}
         self._moved, self._setting_off = asyncio.Event(), asyncio.Event()
         context.set_default_timeout(SECONDS * 1000)
-        context.on("page", self._opened)
-        context.on("page", self._bounded)
+        context.on("page", self._on_page)
+        context.on("page", self._limit_tabs)
 
     @property
     def page(self) -> "Page":
@@ -67,13 +67,13 @@ class BrowserSession:
         """What was seen on the tab's page."""
         return self._elements[self.page]
 
-    def remembered(self) -> Remembered:
+    def remember(self) -> RememberedPage:
         """What is worth knowing of it when it is gone."""
         pages = self.context.pages
         if not pages:
-            return Remembered()
+            return RememberedPage()
         labels = {str(one.number): one.label for one in self.elements.seen.values()}
-        return Remembered(url=self.page.url, labels=labels)
+        return RememberedPage(url=self.page.url, labels=labels)
 
     async def open(self) -> "Page":
         """A new tab, which is worked in from now on."""
@@ -107,7 +107,7 @@ class BrowserSession:
         except TimeoutError:
             self.notes.append("The page is still loading.")
 
-    async def asked(self, question: Awaitable[T]) -> T:
+    async def ask_page(self, question: Awaitable[T]) -> T:
         """What a page answers about itself; ToolFailed if it does not."""
         try:
             async with ambient.limit(SECONDS):
@@ -115,7 +115,7 @@ class BrowserSession:
         except TimeoutError:
             raise ToolFailed(BUSY) from None
 
-    async def shot(self, quality: int) -> bytes:
+    async def take_screenshot(self, quality: int) -> bytes:
         """What is in sight, as a JPEG; nothing if the page has nothing to show now."""
         from playwright.async_api import Error
 
@@ -124,18 +124,18 @@ class BrowserSession:
         except (Error, ToolFailed):
             return b""
 
-    def _opened(self, page: "Page") -> None:
+    def _on_page(self, page: "Page") -> None:
         """A tab, opened by us or by a page."""
         if self._elements:
             self.note("There is a new tab.")
         self._elements[page] = Elements()
-        page.on("request", self._asked)
-        page.on("framenavigated", self._navigated)
+        page.on("request", self._on_request)
+        page.on("framenavigated", self._on_navigation)
         page.on("dialog", self._spoke)
-        page.on("download", self._fetched)
-        page.on("close", self._closed)
+        page.on("download", self._on_download)
+        page.on("close", self._on_close)
 
-    async def _bounded(self, page: "Page") -> None:
+    async def _limit_tabs(self, page: "Page") -> None:
         """No page opens tabs without end."""
         from playwright.async_api import Error
 
@@ -144,16 +144,16 @@ class BrowserSession:
                 await page.close()
             self.note("A page wanted to open too many tabs; the last ones were closed.")
 
-    def _asked(self, request: "Request") -> None:
+    def _on_request(self, request: "Request") -> None:
         if request.is_navigation_request() and request.frame.parent_frame is None:
             self._setting_off.set()
 
-    def _navigated(self, frame: "Frame") -> None:
+    def _on_navigation(self, frame: "Frame") -> None:
         if frame.parent_frame is None:
             self._setting_off.set()
             self._moved.set()
 
-    def _closed(self, page: "Page") -> None:
+    def _on_close(self, page: "Page") -> None:
         self._elements.pop(page, None)
 
     async def _spoke(self, dialog: "Dialog") -> None:
@@ -165,7 +165,7 @@ class BrowserSession:
         with contextlib.suppress(Error):  # the page went with it
             await (dialog.accept() if leaves else dialog.dismiss())
 
-    async def _fetched(self, download: "Download") -> None:
+    async def _on_download(self, download: "Download") -> None:
         """Into the workspace; what is there already stays."""
         from playwright.async_api import Error
 
@@ -199,6 +199,6 @@ def _keep(workspace: Path, source: Path, suggested: str) -> str:
     with source.open("rb") as data:
         if os.fstat(data.fileno()).st_size > MAX_DOWNLOAD:
             raise ToolFailed(f"It is larger than {MAX_DOWNLOAD // 1_000_000} MB.")
-        if why := paths.refused(f"{PLACE}/{file_name(suggested)}", write=True):
+        if why := paths.why_refused(f"{PLACE}/{file_name(suggested)}", write=True):
             raise ToolFailed(why)
         return paths.add(workspace, PLACE, suggested, data)

@@ -13,24 +13,24 @@ from agent_core.tools import backups, paths
 PLACE = f"{paths.OWN}/browser.json"
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class RememberedPage(Struct, frozen=True, kw_only=True):
     """The page that was worked in, "" for none, and the labels of its elements by number."""
 
     url: str = ""
     labels: dict[str, str] = {}
 
 
-def note(workspace: Path, what: Remembered) -> None:
+def note(workspace: Path, what: RememberedPage) -> None:
     """Remember it. Blocks."""
     paths.make(workspace)
     real = Path(os.path.realpath(workspace)) / PLACE
     backups.store(workspace, real, msgspec.json.encode(what), 0o600)
 
 
-def recall(workspace: Path) -> Remembered:
+def recall(workspace: Path) -> RememberedPage:
     """What was remembered last. Blocks."""
     try:
         with paths.open_read(workspace, PLACE) as file:
-            return msgspec.json.decode(file.read(), type=Remembered)
+            return msgspec.json.decode(file.read(), type=RememberedPage)
     except (ToolFailed, OSError, msgspec.DecodeError):
-        return Remembered()
+        return RememberedPage()

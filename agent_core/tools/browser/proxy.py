@@ -132,10 +132,10 @@ def _request(method: bytes, target: Target, head: bytes) -> bytes:
     """The head as the server itself wants it; its connection serves this request and no other."""
     parts = urlsplit(target.url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return _closing(b"%s %s HTTP/1.1" % (method, path.encode("latin-1", "replace")), head)
+    return _close_after(b"%s %s HTTP/1.1" % (method, path.encode("latin-1", "replace")), head)
 
 
-def _closing(first: bytes, head: bytes) -> bytes:
+def _close_after(first: bytes, head: bytes) -> bytes:
     lines = head.split(b"\r\n")[1:-2]
     kept = [line for line in lines if not line.lower().startswith(_HOP)]
     return b"\r\n".join((first, *kept, b"Connection: close", b"", b""))
@@ -175,7 +175,7 @@ async def _heads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         head = await reader.readuntil(b"\r\n\r\n")
         first = head.partition(b"\r\n")[0]
         if first[9:10] != b"1":
-            writer.write(_closing(first, head))
+            writer.write(_close_after(first, head))
             return
         writer.write(head)
 

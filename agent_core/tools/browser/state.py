@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Browsed, GivenFile, Output, Picture
+from agent_core.messages import Browsed, GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.browser.acts import where
 from agent_core.tools.browser.desk import HEIGHT, BrowserSession
@@ -30,7 +30,7 @@ _SCROLL = "() => [Math.round(scrollY), document.documentElement.scrollHeight]"
 Keep = Callable[[Path, str], GivenFile]
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class BrowserResult(Struct, frozen=True, kw_only=True):
     """One call's result so far: our own words, and those of strangers."""
 
     action: str
@@ -38,41 +38,43 @@ class Told(Struct, frozen=True, kw_only=True):
     content: str = ""
 
 
-async def output(told: Told, desk: BrowserSession, context: ToolContext, keep: Keep) -> Output:
+async def output(
+    told: BrowserResult, desk: BrowserSession, context: ToolContext, keep: Keep
+) -> ToolOutput:
     """The result with the state of the page that is worked in."""
     notes, desk.notes = desk.notes, []
     head = f"[browser {told.action} at {where(desk.page.url) if desk.context.pages else 'no page'}]"
     if not desk.context.pages:
-        text = "\n".join((head, told.said, marked(notes), "No tab is open."))
-        return Output(text=text, browsed=Browsed(action=told.action))
+        text = "\n".join((head, told.said, mark_untrusted(notes), "No tab is open."))
+        return ToolOutput(text=text, browsed=Browsed(action=told.action))
     content = [f"Content:\n{told.content}"] if told.content else []
     lines = [*notes, *await _state(desk), *content]  # what is the page's own word comes last
-    shot = await desk.shot(QUALITY)
-    words = f"{head}\n{told.said}\n{marked(lines)}"
+    shot = await desk.take_screenshot(QUALITY)
+    words = f"{head}\n{told.said}\n{mark_untrusted(lines)}"
     browsed = Browsed(action=told.action, url=desk.page.url[:MAX_URL])
     if not shot:
-        return Output(text=words, browsed=browsed)
-    picture = await asyncio.to_thread(_kept, shot, context, keep)
+        return ToolOutput(text=words, browsed=browsed)
+    picture = await asyncio.to_thread(_keep_shot, shot, context, keep)
     text = f"{words}\n(screenshot: {picture.path})"
-    return Output(text=text, pictures=(picture,), browsed=browsed)
+    return ToolOutput(text=text, pictures=(picture,), browsed=browsed)
 
 
 async def content(desk: BrowserSession, offset: int) -> str:
     """The text of the page, from a character on."""
     page = desk.page
-    html = await desk.asked(page.content())
+    html = await desk.ask_page(page.content())
     try:
         found = await pages.read(_Open(page.url, html), page.url)
         text = found.text
     except ToolFailed:
-        text = str(await desk.asked(page.evaluate("() => document.body?.innerText || ''")))
+        text = str(await desk.ask_page(page.evaluate("() => document.body?.innerText || ''")))
     part = text[offset : offset + CONTENT]
     last = offset + len(part)
     more = f"\n[Characters {offset} to {last} of {len(text)}.]" if last < len(text) else ""
     return f"{part}{more}" if part else "(no text)"
 
 
-def marked(lines: list[str]) -> str:
+def mark_untrusted(lines: list[str]) -> str:
     """What strangers wrote, between marks that it cannot forge."""
     text = "\n".join(lines).replace(ENDS, "[…]").replace(BEGINS, "[…]")
     return f"{BEGINS}\n{text}\n{ENDS}" if text else ""
@@ -93,10 +95,10 @@ async def _state(desk: BrowserSession) -> list[str]:
     from playwright.async_api import Error
 
     page = desk.page
-    await desk.asked(desk.elements.look(page))
+    await desk.ask_page(desk.elements.look(page))
     try:
-        top, height = await desk.asked(page.evaluate(_SCROLL))
-        title = " ".join((await desk.asked(page.title())).split())[:200]
+        top, height = await desk.ask_page(page.evaluate(_SCROLL))
+        title = " ".join((await desk.ask_page(page.title())).split())[:200]
     except Error:
         top, height, title = 0, 0, "(the page is just changing)"
     tabs = desk.context.pages
@@ -114,7 +116,7 @@ async def _state(desk: BrowserSession) -> list[str]:
     ]
 
 
-def _kept(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
+def _keep_shot(shot: bytes, context: ToolContext, keep: Keep) -> Picture:
     """The picture as a file of the workspace's own folder, and its copy."""
     stem = "".join(c if c.isalnum() else "-" for c in context.key)[-60:].strip("-")
     path = paths.put_output(context.workspace, f"{stem}.jpg", shot)

@@ -39,7 +39,7 @@ HEADERS = {
 }
 
 
-class Stream:
+class ScreenStream:
     """Serves from the first address that is asked for until `close`."""
 
     def __init__(self, at_work: Callable[[Path], BrowserSession | None]) -> None:
@@ -100,7 +100,7 @@ class Stream:
         last = b""
         with contextlib.suppress(ConnectionError):
             while (desk := self._desk(secret)) is not None:
-                shot = await desk.shot(QUALITY)
+                shot = await desk.take_screenshot(QUALITY)
                 if shot and (digest := hashlib.sha256(shot).digest()) != last:
                     last = digest
                     await socket.send_bytes(shot)

@@ -10,12 +10,19 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Browsed, Output, Repetition
+from agent_core.messages import Browsed, Repetition, ToolOutput
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser import acts, memory
 from agent_core.tools.browser.acts import TOUCHES, Act
 from agent_core.tools.browser.browser import Browser
-from agent_core.tools.browser.state import MAX_URL, Keep, Told, content, marked, output
+from agent_core.tools.browser.state import (
+    MAX_URL,
+    BrowserResult,
+    Keep,
+    content,
+    mark_untrusted,
+    output,
+)
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web.port import Search
 from agent_core.tools.web.tools import ReadPage, host_rule
@@ -52,7 +59,7 @@ class Navigate(BaseModel):
     url: str = Field(min_length=1, max_length=4_000)
 
 
-class Nothing(BaseModel):
+class NoBrowserArguments(BaseModel):
     """No arguments."""
 
 
@@ -141,7 +148,7 @@ _SINGLE = (
     _Face(
         name="browser_screenshot",
         description="Look at the page that is open in the browser.",
-        arguments=Nothing,
+        arguments=NoBrowserArguments,
         reads=lambda arguments: Act(action="wait", seconds=0),
     ),
     _Face(
@@ -177,7 +184,7 @@ _SINGLE = (
 def _tool(works: Works, face: _Face) -> Tool:
     browser, reads = works.browser, face.reads
 
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
+    async def call(arguments: BaseModel, context: ToolContext) -> ToolOutput:
         return await _work(works, reads(arguments), context)
 
     def rule(arguments: BaseModel) -> str | Phrase:
@@ -191,11 +198,11 @@ def _tool(works: Works, face: _Face) -> Tool:
         act = reads(arguments)
         if act.action not in TOUCHES:
             return ""
-        known = browser.known(workspace)
+        known = browser.remember_page(workspace)
         return f"{acts.where(known.url)}\0{known.labels.get(str(act.index), '')}"
 
     def preview(arguments: BaseModel, workspace: Path) -> str | Phrase:
-        known = browser.known(workspace)
+        known = browser.remember_page(workspace)
         return acts.preview(reads(arguments), known.url, known.labels)
 
     return Tool(
@@ -215,9 +222,9 @@ def _tool(works: Works, face: _Face) -> Tool:
     )
 
 
-async def _work(works: Works, act: Act, context: ToolContext) -> Output:
+async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
     if act.action == "web_search":
-        return await _searched(works.search, act.query)
+        return await _search_web(works.search, act.query)
     browser, workspace = works.browser, context.workspace
     before, said = "", ""
     if browser.at_work(workspace) is None:
@@ -233,13 +240,13 @@ async def _work(works: Works, act: Act, context: ToolContext) -> Output:
             text = await content(desk, act.offset) if extracted else ""
         except Error as error:
             raise ToolFailed(f"It did not work: {acts.short(error.message)}") from None
-        told = Told(action=act.action, said=said + _anew(before), content=text)
+        told = BrowserResult(action=act.action, said=said + _anew(before), content=text)
         try:
             made = await output(told, desk, context, works.keep)
         except (Error, ToolFailed) as error:  # what was done is done, and has to be told
             why = acts.short(str(error))
-            return Output(text=f"{told.said}\nHow the page is now cannot be told: {why}")
-        await asyncio.to_thread(memory.note, workspace, desk.remembered())
+            return ToolOutput(text=f"{told.said}\nHow the page is now cannot be told: {why}")
+        await asyncio.to_thread(memory.note, workspace, desk.remember())
     return made
 
 
@@ -247,29 +254,29 @@ def _anew(before: str) -> str:
     return f"\n{NEW.format(url=before[:MAX_URL])}" if before else ""
 
 
-async def _searched(search: Search, query: str) -> Output:
+async def _search_web(search: Search, query: str) -> ToolOutput:
     hits = await search.find(query, 8)
     if not hits:
-        return Output(text="Nothing was found. Try other words.")
+        return ToolOutput(text="Nothing was found. Try other words.")
     rows = [f"{n}. {hit.title}\n{hit.url}\n{hit.snippet}" for n, hit in enumerate(hits, 1)]
-    text = f"[browser web_search]\n{marked(rows)}"
-    return Output(text=text, browsed=Browsed(action="web_search"))
+    text = f"[browser web_search]\n{mark_untrusted(rows)}"
+    return ToolOutput(text=text, browsed=Browsed(action="web_search"))
 
 
 def _stream_tool(browser: Browser) -> Tool:
-    async def call(arguments: BaseModel, context: ToolContext) -> Output:
+    async def call(arguments: BaseModel, context: ToolContext) -> ToolOutput:
         desk = browser.at_work(context.workspace)
         if desk is None:
             raise ToolFailed(NONE_OPEN)
         url = await browser.stream.address(desk)
         text = f"Watch the browser, as long as it is open: {url}"
-        return Output(text=text, browsed=Browsed(url=url))
+        return ToolOutput(text=text, browsed=Browsed(url=url))
 
     return Tool(
         name="browser_get_stream_url",
         description="A link to watch the browser live, for the person; nothing can be clicked "
         "there. It can be opened on the machine that the gateway runs on.",
-        arguments=Nothing,
+        arguments=NoBrowserArguments,
         repetition="pure",
         access="read",
         call=call,

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.sandboxes.shells import Shells, WorkspaceShell
 from agent_core.tools import shell
-from agent_core.tools.code.readonly import looking
-from agent_core.tools.code.shell_state import Place, recall, remember, within
+from agent_core.tools.code.readonly import readonly_verbs
+from agent_core.tools.code.shell_state import ShellPlace, recall, remember, within
 from agent_core.tools.contract import Tool, ToolContext
 
 IDLE = 1_800.0
@@ -36,7 +36,7 @@ _OUTSIDE = (
 _ENDED = "The shell ended with this command; the next one gets a new shell."
 
 
-class Command(BaseModel):
+class BashArguments(BaseModel):
     """Arguments of bash."""
 
     command: str = ""
@@ -53,18 +53,20 @@ class Bash:
         self.sandbox, self.shells, self.limit = sandbox, shells, limit
         self._secrets: Secrets = secrets or NoSecrets()
 
-    async def run(self, wanted: Command, context: ToolContext, desk: WorkspaceShell) -> Output:
+    async def run(
+        self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell
+    ) -> ToolOutput:
         """What the call gives; who calls has the desk's turn."""
         place = await asyncio.to_thread(recall, context.workspace)
         if wanted.restart:
             desk.end()
             self.shells.why(context.workspace)
-            place = await _keep(context, place, Place())
+            place = await _keep(context, place, ShellPlace())
         if not wanted.command.strip():
             if wanted.restart:
-                return Output(text=_RESTARTED)
+                return ToolOutput(text=_RESTARTED)
             raise ToolFailed("Give a command, or restart.")
-        if self.sandbox.isolated and (verbs := looking(wanted.command)):
+        if self.sandbox.isolated and (verbs := readonly_verbs(wanted.command)):
             return await self._look(wanted, context, desk, "cd" in verbs)
         news = "" if desk.alive else await self._open(context, desk, place)
         told = await self._tell(wanted, context, desk)
@@ -74,8 +76,8 @@ class Bash:
         return replace(told, text=news + told.text, command=command)
 
     async def _look(
-        self, wanted: Command, context: ToolContext, desk: WorkspaceShell, moves: bool
-    ) -> Output:
+        self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell, moves: bool
+    ) -> ToolOutput:
         """Run what only looks around beside the shell, in its folder."""
         if desk.alive and not within(desk.folder, desk.top):
             raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
@@ -92,13 +94,13 @@ class Bash:
             await _keep(context, place, replace(place, folder=now))
         return shell.report(done, most)
 
-    async def _open(self, context: ToolContext, desk: WorkspaceShell, place: Place) -> str:
+    async def _open(self, context: ToolContext, desk: WorkspaceShell, place: ShellPlace) -> str:
         """A new shell, and what the model has to know of it."""
         await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
         why = self.shells.why(context.workspace) or "the gateway was started anew"
         lost = place.folder != "." and not await _go(desk, place.folder)
         now = "." if lost else place.folder
-        await _keep(context, place, Place(folder=now, opened=True))
+        await _keep(context, place, ShellPlace(folder=now, opened=True))
         if lost:
             return f"[A new shell, in the workspace's folder: {place.folder} is gone.]\n"
         if not place.opened:
@@ -108,13 +110,15 @@ class Bash:
             "functions and background jobs.]\n"
         )
 
-    async def _tell(self, wanted: Command, context: ToolContext, desk: WorkspaceShell) -> Output:
+    async def _tell(
+        self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell
+    ) -> ToolOutput:
         """Run the command in the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
         if within(desk.folder, desk.top) not in ("", place.folder):
             await _go(desk, place.folder)  # a look went there
         assert desk.session is not None
-        env = self._secrets.given(context.workspace, wanted.command)
+        env = self._secrets.lend(context.workspace, wanted.command)
         most = min(wanted.timeout, self.limit)
         try:
             ran = await desk.session.run(wanted.command, most, context.output, env)
@@ -134,7 +138,7 @@ class Bash:
 def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
     """bash, or the same under another name and with another patience."""
 
-    async def call(wanted: Command, context: ToolContext) -> Output:
+    async def call(wanted: BashArguments, context: ToolContext) -> ToolOutput:
         async with bash.shells.turn(context.workspace, idle) as desk:
             return await bash.run(wanted, context, desk)
 
@@ -143,7 +147,7 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
         description="Run a command in a shell that stays: its folder, variables, functions and "
         "background jobs are there at the next call. A command that takes longer than its timeout "
         f"(at most {bash.limit} s) ends the shell. {bash.sandbox.about}",
-        arguments=Command,
+        arguments=BashArguments,
         repetition="effect",
         access="shell",
         call=call,
@@ -156,11 +160,11 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
     )
 
 
-def bind(wanted: Command, workspace: Path) -> str:
+def bind(wanted: BashArguments, workspace: Path) -> str:
     """As run_command's, and the folder that the shell is in."""
     folder = recall(workspace).folder
     at = f"cd -- {shlex.quote(folder)}; {wanted.command}"
-    return f"{folder}\n{shell.bind(shell.Run(command=at), workspace)}"
+    return f"{folder}\n{shell.bind(shell.RunCommandArguments(command=at), workspace)}"
 
 
 def _no_rule(arguments: BaseModel) -> str:
@@ -168,7 +172,7 @@ def _no_rule(arguments: BaseModel) -> str:
     return ""
 
 
-def _only_restarts(wanted: Command) -> bool:
+def _only_restarts(wanted: BashArguments) -> bool:
     return not wanted.command.strip()
 
 
@@ -181,7 +185,7 @@ async def _go(desk: WorkspaceShell, folder: str) -> bool:
     return not ran.done.exit_code
 
 
-async def _keep(context: ToolContext, before: Place, now: Place) -> Place:
+async def _keep(context: ToolContext, before: ShellPlace, now: ShellPlace) -> ShellPlace:
     if now != before:
         await asyncio.to_thread(remember, context.workspace, now)
     return now

@@ -16,7 +16,7 @@ from typing import Literal, cast
 from pydantic import BaseModel, Field, create_model
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.sandboxes.port import Language, Sandbox
 from agent_core.tools import backups, paths, shell
 from agent_core.tools.contract import Tool, ToolContext
@@ -33,7 +33,7 @@ _REQUIRED = re.compile(r"(?:\brequire[ \t]*\(|\bfrom\b|\bimport\b)[ \t(]*['\"`](
 _JS_ENDS = ("", ".js", ".cjs", ".mjs", ".ts", ".json", "/index.js", "/package.json")
 
 
-class Code(BaseModel):
+class CodeArguments(BaseModel):
     """Arguments of execute_code, but for the languages that there are."""
 
     code: str = Field(min_length=1)
@@ -61,7 +61,7 @@ def code_tools(sandbox: Sandbox, limit: int = shell.MAX_LIMIT) -> tuple[Tool, ..
         return ()
     runner = _Runner(sandbox, limit)
     known = cast("type[str]", Literal.__getitem__(languages))
-    arguments = create_model("Code", __base__=Code, language=(known, ...))
+    arguments = create_model("Code", __base__=CodeArguments, language=(known, ...))
     said = f"Run {', '.join(languages)} code in the workspace, in a fresh process"
     tools = (runner.tool("execute_code", f"{said}.", arguments),)
     if "python" not in languages:
@@ -95,8 +95,8 @@ class _Runner:
             isolated=self._sandbox.isolated,
         )
 
-    async def _call(self, arguments: BaseModel, context: ToolContext) -> Output:
-        wanted = meant(arguments)
+    async def _call(self, arguments: BaseModel, context: ToolContext) -> ToolOutput:
+        wanted = read_code(arguments)
         name = f"{hashlib.sha256(context.key.encode()).hexdigest()[:12]}.{_SUFFIX[wanted.language]}"
         real = Path(os.path.realpath(context.workspace)) / _FOLDER / name
         await asyncio.to_thread(_write, context.workspace, real, wanted.code)
@@ -113,21 +113,23 @@ class _Runner:
         return shell.report(done, most)
 
 
-def meant(arguments: BaseModel) -> Code:
+def read_code(arguments: BaseModel) -> CodeArguments:
     """The code of a call; without a language it is Python."""
     given = arguments.model_dump(include={"code", "language", "timeout"})
-    return Code.model_validate({"language": "python", **given})
+    return CodeArguments.model_validate({"language": "python", **given})
 
 
 def bind(arguments: BaseModel, workspace: Path) -> str:
     """As run_command's: the files that the code names, and the modules of the workspace that it
     imports, as they are now."""
-    wanted = meant(arguments)
+    wanted = read_code(arguments)
     modules = [name.replace(".", "/") for name in _names(wanted.code)]
     imported = [f"{one}{end}" for one in modules for end in (".py", "/__init__.py")]
     if wanted.language in ("javascript", "typescript"):
         imported = [f"{one}{end}" for one in _REQUIRED.findall(wanted.code) for end in _JS_ENDS]
-    return shell.bind(shell.Run(command="\n".join((wanted.code, *imported))), workspace)
+    return shell.bind(
+        shell.RunCommandArguments(command="\n".join((wanted.code, *imported))), workspace
+    )
 
 
 def _names(code: str) -> list[str]:
@@ -150,4 +152,4 @@ def _write(workspace: Path, real: Path, code: str) -> None:
             with paths.folder(workspace, folder) as descriptor:
                 os.fchmod(descriptor, 0o755)
     except OSError as error:
-        raise paths.failed(_FOLDER, error) from None
+        raise paths.as_tool_failure(_FOLDER, error) from None

@@ -14,7 +14,7 @@ _BY_SHELL = frozenset(
 """Verbs whose program depends on what the shell was told, such as a PATH."""
 
 
-def looking(command: str) -> tuple[str, ...]:
+def readonly_verbs(command: str) -> tuple[str, ...]:
     """The verbs of a command that is understood and means the same in a fresh shell; else ()."""
     known = understand(command)
     fresh = isinstance(known, Understood) and _BY_SHELL.isdisjoint(known.verbs)

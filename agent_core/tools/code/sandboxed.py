@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.context import pictures
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, Picture
+from agent_core.messages import Picture, ToolOutput
 from agent_core.tools import backups, files, paths
 from agent_core.tools.code.bash import Bash, bash_tool
 from agent_core.tools.contract import Tool, ToolContext
@@ -59,10 +59,10 @@ def sandboxed_tools(bash: Bash, kept: FileStore) -> tuple[Tool, ...]:
 def vision_tool(kept: FileStore) -> Tool:
     """sandbox_vision; what the model is shown is copied to `kept`."""
 
-    async def call(wanted: See, context: ToolContext) -> Output:
+    async def call(wanted: See, context: ToolContext) -> ToolOutput:
         picture = await asyncio.to_thread(_picture, wanted.path, context.workspace, kept)
         said = f"{picture.path} ({picture.mime}, {picture.size:,} bytes) is shown to you."
-        return Output(text=said, pictures=(picture,))
+        return ToolOutput(text=said, pictures=(picture,))
 
     return Tool(
         name="sandbox_vision",
@@ -86,10 +86,10 @@ def _picture(path: str, workspace: Path, kept: FileStore) -> Picture:
     return Picture(ref=given.ref, path=path, mime=mime, size=given.size)
 
 
-async def _call(wanted: File, context: ToolContext) -> str | Output:
+async def _call(wanted: File, context: ToolContext) -> str | ToolOutput:
     work = {"read": read, "list": entries, "write": write, "delete": delete}[wanted.action]
     said = await asyncio.to_thread(work, wanted, context.workspace)
-    return said if looks(wanted) else Output(text=said, changed=(wanted.path,))
+    return said if looks(wanted) else ToolOutput(text=said, changed=(wanted.path,))
 
 
 def looks(wanted: File) -> bool:
@@ -111,7 +111,7 @@ def preview(wanted: File, workspace: Path) -> str:
 
 def read(wanted: File, workspace: Path) -> str:
     """A file's first page."""
-    return files.read(files.Read(path=wanted.path), workspace)
+    return files.read(files.ReadFileArguments(path=wanted.path), workspace)
 
 
 def entries(wanted: File, workspace: Path) -> str:
@@ -139,5 +139,5 @@ def delete(wanted: File, workspace: Path) -> str:
         backups.keep(workspace, relative, old)
         paths.remove(workspace, real)
     except OSError as error:
-        raise paths.failed(wanted.path, error) from None
-    return f"Deleted {paths.shown(relative)} ({len(old):,} bytes). rollback brings it back."
+        raise paths.as_tool_failure(wanted.path, error) from None
+    return f"Deleted {paths.display_path(relative)} ({len(old):,} bytes). rollback brings it back."

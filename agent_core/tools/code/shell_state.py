@@ -12,7 +12,7 @@ from agent_core.tools import backups, paths
 _FILE = f"{paths.OWN}/shell.json"
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ShellPlace(Struct, frozen=True, kw_only=True):
     """`folder`: from the workspace's. `opened`: there was a shell, so another one is a new one."""
 
     folder: str = "."
@@ -25,16 +25,16 @@ def within(folder: str, top: str) -> str:
     return "" if relative == ".." or relative.startswith("../") else relative
 
 
-def recall(workspace: Path) -> Place:
+def recall(workspace: Path) -> ShellPlace:
     """What was kept."""
     try:
         with paths.open_read(workspace, _FILE) as file:
-            return msgspec.json.decode(file.read(10_000), type=Place)
+            return msgspec.json.decode(file.read(10_000), type=ShellPlace)
     except (ToolFailed, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Place()
+        return ShellPlace()
 
 
-def remember(workspace: Path, place: Place) -> None:
+def remember(workspace: Path, place: ShellPlace) -> None:
     """Keep it."""
     real = Path(os.path.realpath(workspace)) / _FILE
     backups.store(workspace, real, msgspec.json.encode(place), 0o600)

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.tools import backups, files, paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -21,7 +21,7 @@ WHOLE = 1_000_000
 """Lines of a view without a range; the page's limit of characters cuts it."""
 
 
-class Edit(BaseModel):
+class EditorArguments(BaseModel):
     """Arguments of str_replace_editor."""
 
     command: Command
@@ -41,7 +41,7 @@ def editor_tool() -> Tool:
         name="str_replace_editor",
         description="View a file or folder, create a file, replace a text that occurs exactly "
         "once, insert lines, undo the last change of a file.",
-        arguments=Edit,
+        arguments=EditorArguments,
         repetition="effect",
         access="write",
         call=_call,
@@ -51,12 +51,12 @@ def editor_tool() -> Tool:
     )
 
 
-async def _call(wanted: Edit, context: ToolContext) -> Output:
+async def _call(wanted: EditorArguments, context: ToolContext) -> ToolOutput:
     said = await asyncio.to_thread(edit, wanted, context.workspace)
-    return Output(text=said, changed=() if wanted.command == "view" else (wanted.path,))
+    return ToolOutput(text=said, changed=() if wanted.command == "view" else (wanted.path,))
 
 
-def edit(wanted: Edit, workspace: Path) -> str:
+def edit(wanted: EditorArguments, workspace: Path) -> str:
     """Do what is wanted; ToolFailed with what to do instead."""
     match wanted.command:
         case "view":
@@ -64,17 +64,17 @@ def edit(wanted: Edit, workspace: Path) -> str:
         case "undo_edit":
             return backups.roll_back(backups.Back(path=wanted.path), workspace)
         case _:
-            content, line = _changed(wanted, workspace)
+            content, line = _apply_change(wanted, workspace)
             said = files.write(files.Write(path=wanted.path, content=content), workspace)
             return said if wanted.command == "create" else f"{said}\n{_around(content, line)}"
 
 
-def looks(wanted: Edit) -> bool:
+def looks(wanted: EditorArguments) -> bool:
     """True for a view."""
     return wanted.command == "view"
 
 
-def preview(wanted: Edit, workspace: Path) -> str:
+def preview(wanted: EditorArguments, workspace: Path) -> str:
     """The diff that the change would make, for the approval card; "" where it would fail."""
     try:
         match wanted.command:
@@ -83,13 +83,13 @@ def preview(wanted: Edit, workspace: Path) -> str:
             case "undo_edit":
                 return backups.preview(backups.Back(path=wanted.path), workspace)
             case _:
-                content, _ = _changed(wanted, workspace)
+                content, _ = _apply_change(wanted, workspace)
     except ToolFailed:
         return ""
     return files.preview(files.Write(path=wanted.path, content=content), workspace)
 
 
-def bind(wanted: Edit, workspace: Path) -> str:
+def bind(wanted: EditorArguments, workspace: Path) -> str:
     """The file as it is: once it has changed, the same words are another change."""
     try:
         if wanted.command == "undo_edit":
@@ -106,24 +106,26 @@ def _digest(workspace: Path, path: str) -> str:
     return hashlib.sha256(backups.content(workspace, path)[0]).hexdigest()
 
 
-def _view(wanted: Edit, workspace: Path) -> str:
+def _view(wanted: EditorArguments, workspace: Path) -> str:
     if paths.is_folder(workspace, paths.resolve(workspace, wanted.path)):
         return files.entries(files.List(path=wanted.path, pattern="*"), workspace)
     first, last = wanted.view_range or (1, -1)
     if first < 1 or (last != -1 and last < first):
         raise ToolFailed("view_range is [first line, last line], from 1; -1 is the end.")
     lines = WHOLE if last == -1 else last - first + 1
-    return files.read(files.Read(path=wanted.path, offset=first, limit=lines), workspace)
+    return files.read(
+        files.ReadFileArguments(path=wanted.path, offset=first, limit=lines), workspace
+    )
 
 
-def _changed(wanted: Edit, workspace: Path) -> tuple[str, int]:
+def _apply_change(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
     """The file's new content, and the first line that is new."""
-    how: dict[str, Callable[[Edit, Path], tuple[str, int]]]
-    how = {"create": _created, "str_replace": _replaced, "insert": _inserted}
+    how: dict[str, Callable[[EditorArguments, Path], tuple[str, int]]]
+    how = {"create": _create_file, "str_replace": _replace_text, "insert": _insert_lines}
     return how[wanted.command](wanted, workspace)
 
 
-def _created(wanted: Edit, workspace: Path) -> tuple[str, int]:
+def _create_file(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
     if wanted.file_text is None:
         raise ToolFailed("create needs file_text.")
     if paths.status(workspace, paths.resolve(workspace, wanted.path, write=True)) is not None:
@@ -131,7 +133,7 @@ def _created(wanted: Edit, workspace: Path) -> tuple[str, int]:
     return wanted.file_text, 1
 
 
-def _replaced(wanted: Edit, workspace: Path) -> tuple[str, int]:
+def _replace_text(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
     old, new = wanted.old_str, wanted.new_str or ""
     if not old:
         raise ToolFailed("str_replace needs old_str: the text that is to be replaced.")
@@ -148,7 +150,7 @@ def _replaced(wanted: Edit, workspace: Path) -> tuple[str, int]:
     return content[:at] + new + content[at + len(old) :], content.count("\n", 0, at) + 1
 
 
-def _inserted(wanted: Edit, workspace: Path) -> tuple[str, int]:
+def _insert_lines(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
     if wanted.insert_line is None or wanted.new_str is None:
         raise ToolFailed("insert needs insert_line (0: at the beginning) and new_str.")
     lines = _text(wanted.path, workspace).splitlines(keepends=True)

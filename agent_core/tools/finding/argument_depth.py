@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from agent_core.messages import Part, ToolCall
-from agent_core.models.port import Reply
+from agent_core.models.port import ModelReply
 
 DEEPEST = 64
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
@@ -15,7 +15,7 @@ _UNREADABLE = "[nested too deeply"
 """No JSON, so the call is answered as one that is not."""
 
 
-def legible(reply: Reply) -> Reply:
+def legible(reply: ModelReply) -> ModelReply:
     """`reply`, where arguments that nobody could read give way to words that say so."""
     return replace(reply, parts=tuple(map(_legible, reply.parts)))
 

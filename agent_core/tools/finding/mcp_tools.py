@@ -10,14 +10,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output, ToolCall
+from agent_core.messages import ToolCall, ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.schema import Given
 from agent_core.tools.finding.toolsets import Reach, within
 
-BETWEEN = "__"
+NAME_SEPARATOR = "__"
 """Stands between the names of server and tool in a foreign tool's name, and in no other's."""
 GONE = "{name} is not available now: {why}. Go on without it, or say what you would need."
 
@@ -43,7 +43,7 @@ class ToolRegistry(Protocol):
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that are known, without waiting."""
 
-    async def known(self, reach: Reach) -> tuple[Definition, ...]:
+    async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
         """All within `reach`; waits a little for servers that were not met yet."""
 
     def make(self, definition: Definition) -> Tool:
@@ -60,7 +60,7 @@ class NoRegistry:
         """None."""
         return ()
 
-    async def known(self, reach: Reach) -> tuple[Definition, ...]:
+    async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
         """None."""
         return ()
 
@@ -68,7 +68,7 @@ class NoRegistry:
         """A tool that was there once, when a turn began."""
         why = f"the server {definition.server} is not set up any more"
 
-        async def call(arguments: object, context: ToolContext) -> str | Output:
+        async def call(arguments: object, context: ToolContext) -> str | ToolOutput:
             raise ToolFailed(GONE.format(name=definition.name, why=why))
 
         return foreign_tool(definition, call)
@@ -91,11 +91,11 @@ def foreign_tool(definition: Definition, call: object) -> Tool:
     )
 
 
-async def looked_up(
+async def look_up(
     scope: Scope, shelf: ToolRegistry, reach: Reach | None, calls: Iterable[ToolCall]
 ) -> dict[str, Tool]:
     """The foreign tools that `calls` name, as they were known when they were called first."""
-    names = [call.name for call in calls if BETWEEN in call.name]
+    names = [call.name for call in calls if NAME_SEPARATOR in call.name]
     if reach is None or not any(within(name, reach) for name in names):
         return {}
     found = await scope.once(

@@ -55,7 +55,7 @@ class Toolsets(BaseModel):
             made.patterns(name)
         for place, name in places.items():
             if name not in made.sets and name not in BUILT_IN:
-                raise SettingsError(PLACES, f"{place}={name}", f"{_known(made.sets)}.")
+                raise SettingsError(PLACES, f"{place}={name}", f"{_describe_sets(made.sets)}.")
         return made
 
     def patterns(self, name: str, above: Patterns = ()) -> Patterns:
@@ -63,7 +63,7 @@ class Toolsets(BaseModel):
         SettingsError where one is not there, or holds itself."""
         listed = self.sets.get(name, BUILT_IN.get(name))
         if listed is None:
-            raise SettingsError("TOOLSETS", f"@{name}", f"{_known(self.sets)}.")
+            raise SettingsError("TOOLSETS", f"@{name}", f"{_describe_sets(self.sets)}.")
         if name in above:
             raise SettingsError("TOOLSETS", f"@{name}", "it holds itself.")
         return self.flat(listed, (*above, name))
@@ -82,7 +82,7 @@ class Toolsets(BaseModel):
         return tuple(self.patterns(name) for name in names)
 
 
-def _known(sets: Mapping[str, Patterns]) -> str:
+def _describe_sets(sets: Mapping[str, Patterns]) -> str:
     return f"there is no such set; there are {', '.join((*sets, *BUILT_IN))}"
 
 

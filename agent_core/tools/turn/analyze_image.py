@@ -18,9 +18,9 @@ from agent_core.context import pictures
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import ToolFailed
 from agent_core.messages import GivenFile, Message, Picture, text_of, user
-from agent_core.models.port import Request
+from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.side_calls import heard
+from agent_core.orchestration.side_calls import ask_aside
 from agent_core.scope import Scope
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool
@@ -73,8 +73,14 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
 
         async def look() -> _Got:
             try:
-                path = await _fetched(fetch, wanted.url, workspace) if wanted.url else wanted.path
-                made = await asyncio.to_thread(_kept, keep, workspace, path, wanted.url or path)
+                path = (
+                    await _fetch_picture(fetch, wanted.url, workspace)
+                    if wanted.url
+                    else wanted.path
+                )
+                made = await asyncio.to_thread(
+                    _keep_picture, keep, workspace, path, wanted.url or path
+                )
                 return _Got(picture=made)
             except ToolFailed as error:
                 return _Got(why=str(error))
@@ -83,8 +89,8 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
         if got.picture is None:
             raise ToolFailed(got.why)
         ask = user(wanted.question, (got.picture,))
-        request = Request(model=MODEL, system=SYSTEM, messages=(ask,), max_tokens=MAX_TOKENS)
-        call = partial(heard, hands, request)
+        request = ModelRequest(model=MODEL, system=SYSTEM, messages=(ask,), max_tokens=MAX_TOKENS)
+        call = partial(ask_aside, hands, request)
         reply = await scope.model(call, f"{ASIDE}vision", brief.limit)
         said = text_of(Message(role="assistant", parts=reply.parts)).strip()
         if not said:
@@ -103,21 +109,21 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
     )
 
 
-async def _fetched(fetch: Fetcher, url: str, workspace: Path) -> str:
+async def _fetch_picture(fetch: Fetcher, url: str, workspace: Path) -> str:
     """Where the picture at `url` is in the workspace now."""
     found = await fetch.get(url, stay=True)
     if found.moved:
         raise ToolFailed(f"{url} has moved to another host: {found.moved}")
-    return await asyncio.to_thread(_written, found.body, workspace)
+    return await asyncio.to_thread(_write_picture, found.body, workspace)
 
 
-def _written(body: bytes, workspace: Path) -> str:
+def _write_picture(body: bytes, workspace: Path) -> str:
     paths.make(workspace)
     name = f"seen-{pictures.kind(body[:12]).rpartition('/')[2] or 'file'}-{len(body)}"
     return paths.put_output(workspace, name, body)
 
 
-def _kept(keep: Keep, workspace: Path, path: str, what: str) -> Picture:
+def _keep_picture(keep: Keep, workspace: Path, path: str, what: str) -> Picture:
     with paths.open_read(workspace, path) as file:
         mime, size = pictures.kind(file.read(12)), os.fstat(file.fileno()).st_size
     if not mime:

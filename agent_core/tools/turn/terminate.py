@@ -33,7 +33,7 @@ def terminate_tool() -> Tool:
     )
 
 
-def ending(
+def final_words(
     calls: Iterable[ToolCall], results: Iterable[ToolResult], words: str
 ) -> tuple[Message, ...]:
     """What the assistant says last, where one of `calls` ended the loop; `words`: what it said

@@ -25,7 +25,7 @@ WITHIN = "This is a step of a plan, and the plan is the list: do the step."
 EMPTY = "The list is empty."
 
 
-class Item(BaseModel):
+class TodoItem(BaseModel):
     """One thing to do."""
 
     text: str = Field(min_length=1, max_length=300)
@@ -35,7 +35,7 @@ class Item(BaseModel):
 class Todo(BaseModel):
     """Arguments of todo."""
 
-    items: list[Item] | None = Field(
+    items: list[TodoItem] | None = Field(
         default=None, max_length=MAX_STEPS, description="The whole list anew; none: read it."
     )
 
@@ -58,7 +58,7 @@ async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
     if not brief.plans:
         raise ToolFailed(WITHIN)
     if wanted.items is None:
-        return await scope.once("list", partial(_shown, scope), kind=str)
+        return await scope.once("list", partial(_show_list, scope), kind=str)
     steps = tuple(
         Step(id=str(n), description=" ".join(item.text.split()), state=item.state)
         for n, item in enumerate(wanted.items, 1)
@@ -73,6 +73,6 @@ async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
     return told
 
 
-def _shown(scope: Scope) -> str:
+def _show_list(scope: Scope) -> str:
     newest = scope.latest(TodoChanged)
     return newest.text if newest is not None else EMPTY

@@ -6,12 +6,12 @@ from typing import Generic, TypeAlias
 from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Args, Tool, ToolCallable, ToolContext
 
-TurnCallable: TypeAlias = Callable[[Args, Scope, Brief, Hands], Awaitable[str | Output]]
+TurnCallable: TypeAlias = Callable[[Args, Scope, Brief, Hands], Awaitable[str | ToolOutput]]
 
 
 async def _alone(arguments: BaseModel, context: ToolContext) -> str:

@@ -54,11 +54,11 @@ def public(text: str) -> bool:
         return False
     return all(
         one.is_global and not one.is_multicast and not any(one in net for net in _CLOSED)
-        for one in (_unwrapped(address), *_hidden(address))
+        for one in (_unwrap(address), *_tunnel_targets(address))
     )
 
 
-def _unwrapped(address: Address) -> Address:
+def _unwrap(address: Address) -> Address:
     """An IPv4 address written as an IPv6 one (mapped, or made by NAT64), as what it is."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
@@ -68,7 +68,7 @@ def _unwrapped(address: Address) -> Address:
     return address
 
 
-def _hidden(address: Address) -> tuple[Address, ...]:
+def _tunnel_targets(address: Address) -> tuple[Address, ...]:
     """Addresses that a tunnel's address leads to (6to4, Teredo)."""
     if not isinstance(address, ipaddress.IPv6Address):
         return ()
@@ -108,14 +108,14 @@ def _host(host: str, netloc: str) -> str:
     if not _NAME.fullmatch(plain) or len(plain) > 253:
         raise Unreachable("The URL's host is no name.")
     plain = plain.rstrip(".")
-    if _NUMBER.fullmatch(plain.rpartition(".")[2]) and not _dotted(plain):
+    if _NUMBER.fullmatch(plain.rpartition(".")[2]) and not _is_dotted(plain):
         last = plain.rpartition(".")[2]
         if last.isdigit() or last.startswith(("0x", "0o")):
             raise Unreachable("The URL's host is a number; write the address plainly.")
     return plain
 
 
-def _dotted(host: str) -> bool:
+def _is_dotted(host: str) -> bool:
     try:
         return str(ipaddress.IPv4Address(host)) == host
     except ValueError:

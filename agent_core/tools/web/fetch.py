@@ -76,7 +76,7 @@ class Fetcher:
 
     async def _once(self, target: Target) -> Fetched:
         """One request, no redirect followed."""
-        opener: Sockets = _open if target.place in self._allowed else _guarded
+        opener: Sockets = _open if target.place in self._allowed else _open_guarded_socket
         connector = aiohttp.TCPConnector(
             socket_factory=opener, resolver=self._resolver, force_close=True, use_dns_cache=False
         )
@@ -119,7 +119,7 @@ def _open(info: AddressInfo) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
-def _guarded(info: AddressInfo) -> socket.socket:
+def _open_guarded_socket(info: AddressInfo) -> socket.socket:
     """A socket for a connection to this very address, if it is a public one."""
     address = str(info[4][0])
     if not public(address):

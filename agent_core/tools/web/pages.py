@@ -13,7 +13,7 @@ MAX_TEXT = 400_000
 """Characters of a page that are kept at all."""
 
 
-class Page(Struct, frozen=True, kw_only=True):
+class WebPage(Struct, frozen=True, kw_only=True):
     """A page that was read. `text` is markdown without links' targets where `plain` was asked.
     `moved`: it stands on another host, at this URL."""
 
@@ -23,25 +23,25 @@ class Page(Struct, frozen=True, kw_only=True):
     moved: str = ""
 
 
-async def read(fetch: Fetch, url: str, links: bool = True, stay: bool = False) -> Page:
+async def read(fetch: Fetch, url: str, links: bool = True, stay: bool = False) -> WebPage:
     """The page at `url`; ToolFailed if it cannot be read or holds no text."""
     found = await fetch.get(url, stay)
     if found.moved:
-        return Page(url=found.url, title="", text="", moved=found.moved)
+        return WebPage(url=found.url, title="", text="", moved=found.moved)
     if found.mime in MARKUP:
         title, text = await asyncio.to_thread(_extract, found, links)
     else:
-        title, text = "", _decoded(found)
+        title, text = "", _decode_body(found)
     if not text.strip():
         raise ToolFailed(f"{found.url} holds no text that can be read; it may need a browser.")
-    return Page(url=found.url, title=title or found.url, text=_tidy(text)[:MAX_TEXT])
+    return WebPage(url=found.url, title=title or found.url, text=_tidy(text)[:MAX_TEXT])
 
 
 def _extract(found: Fetched, links: bool) -> tuple[str, str]:
     """Title and main text of a web page. Imported here: it is large, and seldom needed."""
     import trafilatura
 
-    content = _decoded(found) if found.charset else found.body
+    content = _decode_body(found) if found.charset else found.body
     try:
         about = trafilatura.extract_metadata(content, default_url=found.url)
         text = trafilatura.extract(
@@ -59,7 +59,7 @@ def _extract(found: Fetched, links: bool) -> tuple[str, str]:
     return " ".join(title.split())[:200], text or ""
 
 
-def _decoded(found: Fetched) -> str:
+def _decode_body(found: Fetched) -> str:
     try:
         return found.body.decode(found.charset or "utf-8", "replace")
     except LookupError:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.feature import Context
-from gateway.jobs.book import Book
+from gateway.jobs.book import JobService
 from gateway.jobs.port import Job
 from gateway.jobs.work.words import due, ran
 from gateway.messages import JobPress, job_token, read_press
@@ -21,7 +21,7 @@ from gateway.views import Button, ChoiceCard, View
 
 NEWEST = 40
 """Views that are looked through for cards of a job."""
-MOST_TOKEN = 64
+MAX_TOKEN = 64
 """Bytes that every platform takes in a button."""
 TURNS: dict[str, tuple[Key, str]] = {
     "active": ("jobs_pause", "pause"),
@@ -30,7 +30,7 @@ TURNS: dict[str, tuple[Key, str]] = {
 """The button that turns a job off or on again, by its state."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class CardPlace(Struct, frozen=True, kw_only=True):
     """Where a card stands: the one of the `n`-th job in the list that inbox row `seq` asked for."""
 
     seq: int
@@ -47,14 +47,16 @@ class Place(Struct, frozen=True, kw_only=True):
         return f"row-{self.seq}", f"job-{self.n}"
 
 
-def read_place(slot: str) -> Place | None:
+def read_place(slot: str) -> CardPlace | None:
     """The place that a button bears, None if it bears none."""
     seq, _, n = slot.removeprefix("c").partition("-")
     named = slot.startswith("c") and seq.isdecimal() and n.isdecimal()
-    return Place(seq=int(seq), n=int(n)) if named else None
+    return CardPlace(seq=int(seq), n=int(n)) if named else None
 
 
-async def card(book: Book, job: Job, at: Place, language: str, *, sure: bool = False) -> ChoiceCard:
+async def card(
+    book: JobService, job: Job, at: CardPlace, language: str, *, sure: bool = False
+) -> ChoiceCard:
     """The job's card at that place; `sure`: it asks whether the job shall be deleted."""
     text, offers = await line(book, job, at.n, language), _offers(job)
     if sure:
@@ -71,9 +73,9 @@ async def card(book: Book, job: Job, at: Place, language: str, *, sure: bool = F
     return ChoiceCard(question="", text=text, buttons=buttons, language=language)
 
 
-def _token(job: str, action: str, at: Place) -> str:
+def _token(job: str, action: str, at: CardPlace) -> str:
     token = job_token(job, action, at.slot)
-    return token if len(token.encode()) <= MOST_TOKEN else job_token(job, action)
+    return token if len(token.encode()) <= MAX_TOKEN else job_token(job, action)
 
 
 def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
@@ -86,7 +88,7 @@ def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
     return (("jobs_run", "run"), *turn, *rest)
 
 
-async def line(book: Book, job: Job, n: int, language: str) -> str:
+async def line(book: JobService, job: Job, n: int, language: str) -> str:
     """A job in a few lines: what, when, how the last run went."""
     state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
     lines = [
@@ -111,13 +113,13 @@ async def line(book: Book, job: Job, n: int, language: str) -> str:
     return "\n".join(lines)
 
 
-def times_of(book: Book, job: Job, times: tuple[float, ...]) -> str:
+def times_of(book: JobService, job: Job, times: tuple[float, ...]) -> str:
     """Times for people, the zone once."""
     return ", ".join(book.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
 
 
-async def redrawn(
-    context: Context, name: str, at: Place | None = None, *, sure: bool = False, title: str = ""
+async def redraw_cards(
+    context: Context, name: str, at: CardPlace | None = None, *, sure: bool = False, title: str = ""
 ) -> tuple[OutboxRow, ...]:
     """The cards of the job `name` here as they are to be now, to be committed at once: the one at
     `at`, and the newest others. `sure`: the one at `at` asks whether it shall be deleted; `title`:
@@ -130,30 +132,32 @@ async def redrawn(
     await context.state.flush()
     newest = await store.latest(context.state.conversation.id, NEWEST)
     known = {(one.turn, one.name): one.view for one in newest if name in _jobs(one.view)}
-    if at is not None and (row := await standing(context, at)) is not None:
+    if at is not None and (row := await find_card(context, at)) is not None:
         known[at.view] = row.view
     for where, view in known.items():
         asks = sure and at is not None and where == at.view
         if job is None:
-            after = _gone(view, where, title)
+            after = _render_deleted(view, where, title)
         else:
             after = await _as_now(book, job, where, view, sure=asks)
         rows += await context.state.redraw(*where, partial(_instead, after))
     return rows
 
 
-async def standing(context: Context, at: Place) -> OutboxRow | None:
+async def find_card(context: Context, at: CardPlace) -> OutboxRow | None:
     """The card that stands at that place of this conversation."""
     await context.state.flush()
     rows = await context.services.store.outbox(context.state.lease.conversation, at.view[0])
     return next((row for row in rows if (row.turn, row.name) == at.view), None)
 
 
-async def ask_sure(context: Context, job: Job, at: Place, language: str) -> tuple[OutboxRow, ...]:
+async def ask_sure(
+    context: Context, job: Job, at: CardPlace, language: str
+) -> tuple[OutboxRow, ...]:
     """Ask on the card at `at` whether the job shall be deleted: a new one, if none is there."""
-    views = await redrawn(context, job.id, at, sure=True)
+    views = await redraw_cards(context, job.id, at, sure=True)
     book = context.services.jobs
-    if book is None or await standing(context, at) is not None:
+    if book is None or await find_card(context, at) is not None:
         return views
     asking = await card(book, job, at, language, sure=True)
     return (*views, context.state.want(*at.view, asking, 1, final=True))
@@ -170,7 +174,9 @@ def _jobs(view: View) -> Iterator[str]:
             yield press.job
 
 
-async def _as_now(book: Book, job: Job, where: tuple[str, str], view: View, *, sure: bool) -> View:
+async def _as_now(
+    book: JobService, job: Job, where: tuple[str, str], view: View, *, sure: bool
+) -> View:
     """The view of a job as the job is now."""
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
@@ -180,7 +186,7 @@ async def _as_now(book: Book, job: Job, where: tuple[str, str], view: View, *, s
     return replace(view, buttons=tuple(one for one in buttons if one is not None))
 
 
-def _gone(view: View, where: tuple[str, str], title: str) -> View:
+def _render_deleted(view: View, where: tuple[str, str], title: str) -> View:
     """The card of a job that is deleted: what failed can still be read."""
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
@@ -191,13 +197,13 @@ def _gone(view: View, where: tuple[str, str], title: str) -> View:
     return replace(view, buttons=(), state="cancelled", outcome=gone)
 
 
-def _place(where: tuple[str, str]) -> Place | None:
+def _place(where: tuple[str, str]) -> CardPlace | None:
     """The place of a card of a list, None for other cards."""
     seq, n = where[0].removeprefix("row-"), where[1].removeprefix("job-")
-    return Place(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
+    return CardPlace(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
 
 
-async def _still(book: Book, job: Job, button: Button, language: str) -> Button | None:
+async def _still(book: JobService, job: Job, button: Button, language: str) -> Button | None:
     """The button of a failure as it is now: what is tried again is not offered any more."""
     press = read_press(button.token)
     action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")

@@ -1,10 +1,10 @@
 """What a press on a job's card does. A job is deleted by a second press, on the same card."""
 
 from gateway.feature import Context
-from gateway.jobs.chat.cards import Place, ask_sure, read_place, redrawn, standing
+from gateway.jobs.chat.cards import CardPlace, ask_sure, find_card, read_place, redraw_cards
 from gateway.jobs.commands import act
 from gateway.jobs.port import Job
-from gateway.jobs.running import asker, managed
+from gateway.jobs.running import asker, find_managed
 from gateway.messages import ButtonPressed, FormSubmitted, JobPress
 from gateway.store.rows import Changes, InboxRow, OutboxRow
 from gateway.texts import say
@@ -24,26 +24,26 @@ async def press(
     name, action, slot = asked.job, asked.action, asked.slot
     language, at, keyed = pressed.sender.language, read_place(slot), slot
     if at is not None:
-        keyed, at = "", at if await standing(context, at) is not None else None
-    job = await managed(context, pressed.sender, name)
+        keyed, at = "", at if await find_card(context, at) is not None else None
+    job = await find_managed(context, pressed.sender, name)
     views: tuple[OutboxRow, ...] = ()
     text = word = ""
     if job is None:
         word = say("jobs_no_such", language)
         if await _is_gone(context, name):
-            views = await redrawn(context, name, at)
+            views = await redraw_cards(context, name, at)
     elif action == "delete" and not job.of_file:
         at = at or await _fresh(context, pressed, row, job)
         views = await ask_sure(context, job, at, language)
     elif action == "keep":
-        views = await redrawn(context, name, at)
+        views = await redraw_cards(context, name, at)
     elif action == "remove":
         text = await act(context, job, "delete", str(row.seq), language)
-        views = await redrawn(context, name, at, title=job.title)
+        views = await redraw_cards(context, name, at, title=job.title)
         text = "" if views else text  # the card says it
     else:
         text = await act(context, job, action, keyed or str(row.seq), language)
-        views = await redrawn(context, name, at) if action in CHANGES else ()
+        views = await redraw_cards(context, name, at) if action in CHANGES else ()
     if text:
         views += (_notice(context, row, text),)
     context.state.show(Changes(done=(row.seq,), views=views, row=context.state.row))
@@ -52,13 +52,13 @@ async def press(
 
 async def _fresh(
     context: Context, pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
-) -> Place:
+) -> CardPlace:
     """The place of a new card, for a press on one that names none."""
     book, n = context.services.jobs, 1
     if book is not None:
-        known = await book.seen_by(await asker(context, pressed.sender))
+        known = await book.list_visible(await asker(context, pressed.sender))
         n = next((n for n, one in enumerate(known, 1) if one.id == job.id), 1)
-    return Place(seq=row.seq, n=n)
+    return CardPlace(seq=row.seq, n=n)
 
 
 async def _is_gone(context: Context, name: str) -> bool:

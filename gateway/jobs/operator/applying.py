@@ -9,18 +9,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core import ambient
-from gateway.jobs.book import Book
-from gateway.jobs.means import reached
-from gateway.jobs.operator.jobfile import FILE, Entry, Fault, Faulty, read
+from gateway.jobs.book import JobService
+from gateway.jobs.means import is_reachable
+from gateway.jobs.operator.jobfile import FILE, Fault, Faulty, JobTable, read
 from gateway.jobs.port import FILE as TO_FILE
-from gateway.jobs.port import HERE, OPERATOR, Draft, Job, Refused
+from gateway.jobs.port import HERE, OPERATOR, Draft, Job, JobRefused
 
 log = logging.getLogger("turnkeeper.jobs")
 
 SAID = ("conversation", "title", "prompt", "schedule", "zone", "missed", "window", "overlap",
         "jitter", "script", "feeds_on", "hook", "deliver", "spend")  # fmt: skip
 """What the file says of a job."""
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 
 
 class Applied(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Applied(Struct, frozen=True, kw_only=True):
 class JobFile:
     """The file of the data folder `home`."""
 
-    def __init__(self, home: Path, book: Book) -> None:
+    def __init__(self, home: Path, book: JobService) -> None:
         self._path = home / FILE
         self._book = book
         self._seen: tuple[int, int, int] | None = None
@@ -80,33 +80,33 @@ class JobFile:
     async def apply(self) -> Applied | None:
         """Apply the file; None if there is none. Faulty: nothing was changed."""
         try:
-            text = self._path.read_text() if self._path.stat().st_size <= MOST_BYTES else None
+            text = self._path.read_text() if self._path.stat().st_size <= MAX_BYTES else None
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
             raise Faulty([Fault(line=1, text=f"It cannot be read: {error}.")]) from None
         if text is None:
-            raise Faulty([Fault(line=1, text=f"It is larger than {MOST_BYTES} bytes.")])
+            raise Faulty([Fault(line=1, text=f"It is larger than {MAX_BYTES} bytes.")])
         entries, faults = read(text)
-        known = {job.id: job for job in await self._book.jobs.listed()}
+        known = {job.id: job for job in await self._book.jobs.list_jobs()}
         drafts, same = await self._drafts(entries, known, faults)
         return await self._carry_out(entries, known, drafts, same)
 
     async def _drafts(
-        self, entries: tuple[Entry, ...], known: dict[str, Job], faults: list[Fault]
+        self, entries: tuple[JobTable, ...], known: dict[str, Job], faults: list[Fault]
     ) -> tuple[list[Draft], int]:
         """The jobs that are new or other than before, and how many are not. Faulty with these
         `faults` and more, if one cannot be."""
         drafts, same = list[Draft](), 0
         names, hooks = {entry.name for entry in entries}, dict[str, str]()
         for entry in entries:
-            faults += self._misplaced(entry, known, names)
+            faults += self._find_misplaced(entry, known, names)
             hook = entry.wish.hook
             if hook and hooks.setdefault(hook, entry.name) != entry.name:
                 faults.append(entry.fault(f"The hook {hook} starts {hooks[hook]} already.", "hook"))
             try:
                 draft = await self._draft(entry, known.get(entry.name))
-            except Refused as error:
+            except JobRefused as error:
                 fault = entry.fault(str(error), error.about)
                 known_of = {one.line for one in faults}  # of that line it was told why already
                 faults += [fault] if fault.line not in known_of else []
@@ -117,14 +117,20 @@ class JobFile:
             raise Faulty(faults)
         return drafts, same
 
-    def _misplaced(self, entry: Entry, known: dict[str, Job], names: set[str]) -> list[Fault]:
+    def _find_misplaced(
+        self, entry: JobTable, known: dict[str, Job], names: set[str]
+    ) -> list[Fault]:
         """What points to something that is not there."""
         found, platforms = [], self._book.means.platforms
-        if entry.where and not reached(entry.where, platforms):
+        if entry.where and not is_reachable(entry.where, platforms):
             why = "`where` is no address of a platform that is set up; /jobs here shows a chat's."
             found.append(entry.fault(why, "where"))
         for place in entry.wish.deliver:
-            if place != HERE and not place.startswith(TO_FILE) and not reached(place, platforms):
+            if (
+                place != HERE
+                and not place.startswith(TO_FILE)
+                and not is_reachable(place, platforms)
+            ):
                 why = f"{place!r} is neither `here`, `file:…` nor an address of a platform set up."
                 found.append(entry.fault(why, "deliver"))
         if entry.wish.feeds_on and entry.wish.feeds_on not in names | known.keys():
@@ -133,7 +139,7 @@ class JobFile:
             found.append(entry.fault("A job that was made in a chat has this name; take another."))
         return found
 
-    async def _draft(self, entry: Entry, old: Job | None) -> Draft | None:
+    async def _draft(self, entry: JobTable, old: Job | None) -> Draft | None:
         """The job as the file has it; None if it is so already."""
         fresh = Job(
             id=entry.name,
@@ -147,13 +153,13 @@ class JobFile:
         )
         drafting = self._book.drafting
         if old is not None:
-            wanted = drafting.shaped(entry.wish, fresh, "", "")
+            wanted = drafting.apply_request(entry.wish, fresh, "", "")
             if all(getattr(wanted, name) == getattr(old, name) for name in SAID):
                 return None
         return await drafting.look(entry.wish, fresh, "", "")
 
     async def _carry_out(
-        self, entries: tuple[Entry, ...], known: dict[str, Job], drafts: list[Draft], same: int
+        self, entries: tuple[JobTable, ...], known: dict[str, Job], drafts: list[Draft], same: int
     ) -> Applied:
         """Each write by itself may come twice: a start that was cut off does it again."""
         names = {entry.name for entry in entries}

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct, json
 
 from agent_core import ambient
-from gateway.jobs.book import Book
+from gateway.jobs.book import JobService
 from gateway.jobs.operator.applying import JobFile
 from gateway.jobs.operator.jobfile import Faulty
-from gateway.jobs.port import MOST_RUNS, Job
-from gateway.jobs.work.showing import shown_job, shown_run
-from gateway.jobs.work.words import delivered, due, ran, tried
+from gateway.jobs.port import MAX_RUNS, Job
+from gateway.jobs.work.showing import present_job, present_run
+from gateway.jobs.work.words import describe_delivery, describe_tries, due, ran
 
 SHORT = 8
 """Characters of an id by which a job may be named, at least."""
@@ -19,7 +19,7 @@ USAGE = "Write: turnkeeper jobs list, show, history, run, pause, resume, delete 
 NO_FILE = "There is no jobs.toml in the data folder, so nothing was changed."
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class ConsoleAnswer(Struct, frozen=True, kw_only=True):
     """What to tell; `ok` False: nothing was done."""
 
     text: str
@@ -29,19 +29,19 @@ class Told(Struct, frozen=True, kw_only=True):
 class Console:
     """Carries the commands out. `live`: a gateway runs, so what is begun here is done at once."""
 
-    def __init__(self, book: Book, file: JobFile, *, live: bool) -> None:
+    def __init__(self, book: JobService, file: JobFile, *, live: bool) -> None:
         self._book = book
         self._file = file
         self._live = live
 
-    async def answer(self, words: tuple[str, ...]) -> Told:
+    async def answer(self, words: tuple[str, ...]) -> ConsoleAnswer:
         """`words`: the action, the job's id, and `json` for that form."""
         action, name, form = (*words, "", "", "")[:3]
         if action == "list":
             return await self._list(as_json=form == "json")
         if action == "apply":
             return await self._apply()
-        actions: dict[str, Callable[[Job, bool], Awaitable[Told]]] = {
+        actions: dict[str, Callable[[Job, bool], Awaitable[ConsoleAnswer]]] = {
             "show": self._show,
             "history": self._history,
             "run": self._run,
@@ -50,89 +50,99 @@ class Console:
             "delete": self._delete,
         }
         if action not in actions:
-            return Told(text=USAGE, ok=False)
-        found = await self._found(name)
+            return ConsoleAnswer(text=USAGE, ok=False)
+        found = await self._find(name)
         if isinstance(found, str):
-            return Told(text=found, ok=False)
+            return ConsoleAnswer(text=found, ok=False)
         return await actions[action](found, form == "json")
 
-    async def _found(self, name: str) -> Job | str:
+    async def _find(self, name: str) -> Job | str:
         """The job of that id, or of the only one that begins so; else why there is none."""
         job = await self._book.jobs.get(name) if name else None
         if job is not None:
             return job
-        every = await self._book.jobs.listed()
+        every = await self._book.jobs.list_jobs()
         near = [one for one in every if len(name) >= SHORT and one.id.startswith(name)]
         if len(near) == 1:
             return near[0]
         return f"There is no job {name[:64]!r}. `turnkeeper jobs list` shows their ids."
 
-    async def _list(self, *, as_json: bool) -> Told:
-        every = await self._book.jobs.listed()
+    async def _list(self, *, as_json: bool) -> ConsoleAnswer:
+        every = await self._book.jobs.list_jobs()
         if as_json:
-            return Told(text=_json([await shown_job(self._book, job, "") for job in every]))
+            return ConsoleAnswer(
+                text=_json([await present_job(self._book, job, "") for job in every])
+            )
         lines = [f"{job.id}  {job.state:<6}  {self._when(job)}  {job.title}" for job in every]
-        return Told(text="\n".join(lines) or "There are no jobs.")
+        return ConsoleAnswer(text="\n".join(lines) or "There are no jobs.")
 
     def _when(self, job: Job) -> str:
         next_due = f", next {self._book.times.when(job.next_due, job.zone)}" if job.next_due else ""
         return f"{due(self._book.times, job, '')} ({job.zone}){next_due}"
 
-    async def _show(self, job: Job, as_json: bool) -> Told:
-        shown = await shown_job(self._book, job, "")
+    async def _show(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        shown = await present_job(self._book, job, "")
         if as_json:
-            return Told(text=_json(shown))
+            return ConsoleAnswer(text=_json(shown))
         pairs = json.decode(json.encode(shown), type=dict[str, object])
         lines = [f"{name}: {_plain(value)}" for name, value in pairs.items() if value]
-        return Told(text="\n".join(lines))
+        return ConsoleAnswer(text="\n".join(lines))
 
-    async def _history(self, job: Job, as_json: bool) -> Told:
-        runs = await self._book.jobs.runs(job.id, MOST_RUNS)
+    async def _history(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        runs = await self._book.jobs.runs(job.id, MAX_RUNS)
         if as_json:
-            return Told(text=_json([shown_run(run, "") for run in runs]))
+            return ConsoleAnswer(text=_json([present_run(run, "") for run in runs]))
         lines = []
         for run in runs:
             when = self._book.times.when(run.due, job.zone)
             lines.append(f"{when}  {ran(run, '')}")
             said = " ".join(run.text.split())[:200]
-            before = tried(self._book.times, job, run, "")
-            lines += (f"    {one}" for one in (said, *before, delivered(run, "")) if one)
-        return Told(text="\n".join(lines) or "It has not run yet.")
+            before = describe_tries(self._book.times, job, run, "")
+            lines += (f"    {one}" for one in (said, *before, describe_delivery(run, "")) if one)
+        return ConsoleAnswer(text="\n".join(lines) or "It has not run yet.")
 
-    async def _run(self, job: Job, as_json: bool) -> Told:
+    async def _run(self, job: Job, as_json: bool) -> ConsoleAnswer:
         done = await self._book.run_now(job.id, ambient.new_id())
         if not done:
-            return Told(text=f"{job.title} is gone.", ok=False)
+            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
         when = "now" if self._live else "when the gateway starts"
-        return Told(text=f"{job.title} runs {when}.")
+        return ConsoleAnswer(text=f"{job.title} runs {when}.")
 
-    async def _pause(self, job: Job, as_json: bool) -> Told:
+    async def _pause(self, job: Job, as_json: bool) -> ConsoleAnswer:
         if not await self._book.pause(job.id):
-            return Told(text=f"{job.title} is {job.state}, so it cannot be paused.", ok=False)
-        return Told(text=f"{job.title} is paused.")
+            return ConsoleAnswer(
+                text=f"{job.title} is {job.state}, so it cannot be paused.", ok=False
+            )
+        return ConsoleAnswer(text=f"{job.title} is paused.")
 
-    async def _resume(self, job: Job, as_json: bool) -> Told:
+    async def _resume(self, job: Job, as_json: bool) -> ConsoleAnswer:
         after = await self._book.resume(job.id)
         if after is None:
-            return Told(text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False)
-        return Told(text=f"{job.title} goes on: {self._when(after)}.")
+            return ConsoleAnswer(
+                text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False
+            )
+        return ConsoleAnswer(text=f"{job.title} goes on: {self._when(after)}.")
 
-    async def _delete(self, job: Job, as_json: bool) -> Told:
+    async def _delete(self, job: Job, as_json: bool) -> ConsoleAnswer:
         if job.of_file:
             text = (
                 f"{job.title} stands in jobs.toml: take it out there, then `turnkeeper jobs apply`."
             )
-            return Told(text=text, ok=False)
+            return ConsoleAnswer(text=text, ok=False)
         if not await self._book.remove(job.id):
-            return Told(text=f"{job.title} is gone.", ok=False)
-        return Told(text=f"{job.title} is deleted.")
+            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
+        return ConsoleAnswer(text=f"{job.title} is deleted.")
 
-    async def _apply(self) -> Told:
+    async def _apply(self) -> ConsoleAnswer:
         try:
             done = await self._file.apply()
         except Faulty as error:
-            return Told(text=f"{error}\nNothing was changed.", ok=False)
-        return Told(text=done.text) if done is not None else Told(text=NO_FILE, ok=False)
+            return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
+        return (
+            ConsoleAnswer(text=done.text)
+            if done is not None
+            else ConsoleAnswer(text=NO_FILE, ok=False)
+        )
 
 
 def _json(value: object) -> str:

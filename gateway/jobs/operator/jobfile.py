@@ -7,7 +7,7 @@ from typing import TypeVar, cast, get_args
 
 from msgspec import Struct
 
-from gateway.jobs.port import Missing, Overlap, Wish
+from gateway.jobs.port import JobRequest, Missing, Overlap
 
 FILE = "jobs.toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,23}")
@@ -39,12 +39,12 @@ class Faulty(ValueError):
         super().__init__("\n".join(f"{FILE}, line {one.line}: {one.text}" for one in self.faults))
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class JobTable(Struct, frozen=True, kw_only=True):
     """One table: the job `name` in the conversation `where`. `lines`: where each field stands."""
 
     name: str
     where: str
-    wish: Wish
+    wish: JobRequest
     lines: dict[str, int]
 
     def fault(self, text: str, about: str = "") -> Fault:
@@ -53,7 +53,7 @@ class Entry(Struct, frozen=True, kw_only=True):
         return Fault(line=self.lines.get(field, self.lines[""]), text=f"[{self.name}] {text}")
 
 
-def read(text: str) -> tuple[tuple[Entry, ...], list[Fault]]:
+def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
     """The jobs of the file, and what is wrong with them by themselves. Faulty: it is no TOML."""
     try:
         tables = tomllib.loads(text)
@@ -62,7 +62,7 @@ def read(text: str) -> tuple[tuple[Entry, ...], list[Fault]]:
         line = int(found[2]) if found and found[2] else len(text.splitlines())
         why = found[1] if found else str(error)
         raise Faulty([Fault(line=line, text=f"This is not TOML: {why}.")]) from None
-    lines, faults, entries = positions(text), list[Fault](), list[Entry]()
+    lines, faults, entries = positions(text), list[Fault](), list[JobTable]()
     for name, table in tables.items():
         own = {key: line for (job, key), line in lines.items() if job == name}
         if not isinstance(table, dict):
@@ -71,7 +71,7 @@ def read(text: str) -> tuple[tuple[Entry, ...], list[Fault]]:
             continue
         entry = _entry(name, table, own, faults)
         entries.append(entry)
-    return tuple(entries), faults + _chained(entries)
+    return tuple(entries), faults + _find_chains(entries)
 
 
 def positions(text: str) -> dict[tuple[str, str], int]:
@@ -100,10 +100,10 @@ def positions(text: str) -> dict[tuple[str, str], int]:
 
 def _entry(
     name: str, table: dict[str, object], lines: dict[str, int], faults: list[Fault]
-) -> Entry:
+) -> JobTable:
     lines.setdefault("", 1)
-    empty = Wish(title="", prompt="", schedule="")
-    entry = Entry(name=name, where="", wish=empty, lines=lines)
+    empty = JobRequest(title="", prompt="", schedule="")
+    entry = JobTable(name=name, where="", wish=empty, lines=lines)
     if not NAME.fullmatch(name):
         faults.append(entry.fault("A job's name is 1 to 24 small letters, digits, _ and -."))
     for key, value in table.items():
@@ -114,7 +114,7 @@ def _entry(
             entry.fault("It has no `where`: the address that /jobs here shows in a chat.")
         )
 
-    def given(key: str, kind: type[T], default: T) -> T:
+    def read_value(key: str, kind: type[T], default: T) -> T:
         value = table.get(key, default)
         return value if isinstance(value, kind) else default
 
@@ -124,22 +124,22 @@ def _entry(
 
     places = table.get("deliver", ())
     places = (places,) if isinstance(places, str) else places
-    wish = Wish(
-        title=given("title", str, name),
-        prompt=given("prompt", str, ""),
-        schedule=given("schedule", str, ""),
-        zone=given("zone", str, ""),
-        missed=cast(Missing, given("missed", str, "latest")),
+    wish = JobRequest(
+        title=read_value("title", str, name),
+        prompt=read_value("prompt", str, ""),
+        schedule=read_value("schedule", str, ""),
+        zone=read_value("zone", str, ""),
+        missed=cast(Missing, read_value("missed", str, "latest")),
         window=number("window", 3_600.0),
-        overlap=cast(Overlap, given("overlap", str, "skip")),
+        overlap=cast(Overlap, read_value("overlap", str, "skip")),
         jitter=number("jitter", 0.0),
-        script=given("script", str, ""),
-        feeds_on=given("context_from", str, ""),
-        hook=given("hook", str, ""),
+        script=read_value("script", str, ""),
+        feeds_on=read_value("context_from", str, ""),
+        hook=read_value("hook", str, ""),
         deliver=tuple(map(str, places)) if isinstance(places, list | tuple) else (),
         spend=number("spend", 0.0),
     )
-    return Entry(name=name, where=given("where", str, ""), wish=wish, lines=lines)
+    return JobTable(name=name, where=read_value("where", str, ""), wish=wish, lines=lines)
 
 
 def _wrong(key: str, value: object) -> str:
@@ -162,7 +162,7 @@ def _wrong(key: str, value: object) -> str:
     return ""
 
 
-def _chained(entries: list[Entry]) -> list[Fault]:
+def _find_chains(entries: list[JobTable]) -> list[Fault]:
     """Jobs of the file that would be given what comes of themselves."""
     feeds = {entry.name: entry.wish.feeds_on for entry in entries}
     faults = []

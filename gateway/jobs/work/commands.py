@@ -5,13 +5,13 @@ from zoneinfo import ZoneInfo
 
 from agent_core import ambient
 from gateway.feature import Call
-from gateway.jobs.port import MOST_RUNS
+from gateway.jobs.port import MAX_RUNS
 from gateway.jobs.running import asker
 from gateway.spending.money import dollars
 from gateway.spending.tally import utc_day
 from gateway.texts import say
 
-MOST_JOBS = 20
+MAX_JOBS = 20
 
 
 async def timezone(call: Call) -> str:
@@ -47,9 +47,9 @@ async def job_costs(call: Call) -> list[str]:
     if book is None:
         return []
     lines, today = [], utc_day()
-    known = await book.seen_by(await asker(context, call.command.sender))
-    for job in known[:MOST_JOBS]:
-        runs = await book.jobs.runs(job.id, MOST_RUNS)
+    known = await book.list_visible(await asker(context, call.command.sender))
+    for job in known[:MAX_JOBS]:
+        runs = await book.jobs.runs(job.id, MAX_RUNS)
         cost = sum(run.cost for run in runs if f"{ambient.utc(run.at):%Y-%m-%d}" == today)
         if cost:
             lines.append(say("usage_job", call.language, title=job.title, cost=dollars(cost)))

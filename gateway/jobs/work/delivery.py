@@ -12,8 +12,8 @@ from pathlib import Path
 from agent_core.errors import ToolFailed
 from agent_core.messages import Message, Text, user
 from agent_core.tools import paths
-from gateway.jobs.means import Means
-from gateway.jobs.port import FILE, HERE, Job, Run, Timetable
+from gateway.jobs.means import JobDeps
+from gateway.jobs.port import FILE, HERE, Job, JobRun, Timetable
 from gateway.messages import JobReported, Terms, read_conversation
 from gateway.shown_jobs import Delivery
 from gateway.texts import say
@@ -24,7 +24,7 @@ NOTE = (
 
 
 async def deliver(
-    means: Means, times: Timetable, job: Job, run: Run, given: tuple[Terms, str]
+    means: JobDeps, times: Timetable, job: Job, run: JobRun, given: tuple[Terms, str]
 ) -> tuple[Delivery, ...]:
     """Hand the text over to each place of the run's terms; what became of it."""
     terms, text = given
@@ -42,7 +42,9 @@ async def deliver(
     return tuple(done)
 
 
-async def _bring(means: Means, times: Timetable, place: str, what: tuple[Job, Run, str]) -> str:
+async def _bring(
+    means: JobDeps, times: Timetable, place: str, what: tuple[Job, JobRun, str]
+) -> str:
     job, run, text = what
     conversation = read_conversation(place)
     language = job.owner.language
@@ -84,7 +86,7 @@ def _write(workspace: Path, named: tuple[str, str], text: str) -> str:
     return ""
 
 
-def remembered(report: JobReported) -> tuple[Message, ...]:
+def report_messages(report: JobReported) -> tuple[Message, ...]:
     """What a conversation's transcript keeps of a report that was brought there."""
     said = Message(role="assistant", parts=(Text(text=report.text),))
     return user(NOTE.format(title=report.title)), said

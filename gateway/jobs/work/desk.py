@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from gateway.access import Role
 from gateway.jobs.asker import identify_asker
-from gateway.jobs.book import Book
-from gateway.jobs.port import MOST_RUNS, Job
-from gateway.jobs.work.showing import shown_job, shown_run
+from gateway.jobs.book import JobService
+from gateway.jobs.port import MAX_RUNS, Job
+from gateway.jobs.work.showing import present_job, present_run
 from gateway.messages import Conversation, Sender
 from gateway.people.roles import at_least
 from gateway.sessions.services import Services
@@ -19,7 +19,7 @@ PLACE = Conversation(platform="web", account="local", channel="jobs", private=Tr
 class BookDesk:
     """gateway.ports.JobDesk over the book."""
 
-    def __init__(self, book: Book, services: Services) -> None:
+    def __init__(self, book: JobService, services: Services) -> None:
         self._book = book
         self._services = services
 
@@ -30,15 +30,15 @@ class BookDesk:
     async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
         """Those that the person may manage."""
         mine = await self._mine(sender)
-        return tuple([await shown_job(self._book, job, sender.language) for job in mine])
+        return tuple([await present_job(self._book, job, sender.language) for job in mine])
 
     async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
         """The newest runs of one of them, None if there is no such job."""
         job = await self._one(sender, name)
         if job is None:
             return None
-        runs = await self._book.jobs.runs(job.id, MOST_RUNS)
-        return tuple(shown_run(run, sender.language) for run in runs)
+        runs = await self._book.jobs.runs(job.id, MAX_RUNS)
+        return tuple(present_run(run, sender.language) for run in runs)
 
     async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:
         """Run, pause, resume or delete one of them; False if that changes nothing, None if there
@@ -57,7 +57,9 @@ class BookDesk:
         return bool(await actions[action]())
 
     async def _mine(self, sender: Sender) -> tuple[Job, ...]:
-        return await self._book.seen_by(await identify_asker(self._services.access, PLACE, sender))
+        return await self._book.list_visible(
+            await identify_asker(self._services.access, PLACE, sender)
+        )
 
     async def _one(self, sender: Sender, name: str) -> Job | None:
         return next((job for job in await self._mine(sender) if job.id == name), None)

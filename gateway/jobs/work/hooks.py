@@ -17,8 +17,8 @@ from contextlib import suppress
 from msgspec import Struct
 
 from agent_core import ambient
-from gateway.jobs.book import Book
-from gateway.jobs.port import Refused
+from gateway.jobs.book import JobService
+from gateway.jobs.port import JobRefused
 from gateway.messages import digest
 from gateway.ports import HookAnswer
 from gateway.vault.vault import Vault
@@ -52,10 +52,10 @@ def secret_name(hook: str) -> str:
     return f"HOOK_{hook.upper().replace('-', '_')}"
 
 
-class Calls:
+class WebhookCalls:
     """gateway.ports.Hooks over the book and the vault, which is read anew for each call."""
 
-    def __init__(self, book: Book, vault: Vault) -> None:
+    def __init__(self, book: JobService, vault: Vault) -> None:
         self._book = book
         self._vault = vault
 
@@ -63,20 +63,20 @@ class Calls:
         """Check the signature, then begin the run. Nothing is looked up for who cannot sign."""
         secret = self._vault.value(ADDRESS, secret_name(name))
         signed = read_signature(headers, body)
-        if not secret or signed is None or not verified(signed, secret, ambient.now()):
+        if not secret or signed is None or not is_verified(signed, secret, ambient.now()):
             log.warning("hook_refused", extra={"hook": name[:32], "secret": bool(secret)})
             return HookAnswer(status=401, text=NOT_SIGNED)
         try:
             given = body.decode()
         except UnicodeDecodeError:
             return HookAnswer(status=400, text="The body is not UTF-8. Send it as UTF-8.")
-        jobs = await self._book.jobs.listed()
+        jobs = await self._book.jobs.list_jobs()
         job = next((job for job in jobs if job.hook == name and job.state != "ended"), None)
         if job is None:
             return HookAnswer(status=404, text=f"No job has the hook {name}. Make one first.")
         try:
             state = await self._book.call(job, signed.slot, given)
-        except Refused as error:
+        except JobRefused as error:
             return HookAnswer(status=503, text=str(error))
         log.info("hook_called", extra={"hook": name, "job": job.id, "slot": signed.slot})
         return HookAnswer(status=202, job=job.id, run=signed.slot, state=state)
@@ -125,7 +125,7 @@ def _slot(named: bytes) -> str:
     return f"hook-{digest(named)}"
 
 
-def verified(signed: Signed, secret: str, now: float) -> bool:
+def is_verified(signed: Signed, secret: str, now: float) -> bool:
     """One of the signatures is the secret's, and the time is near. Takes the same time for each
     wrong signature."""
     keys = [secret.encode()]

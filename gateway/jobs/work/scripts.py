@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from agent_core.journal import Broke, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.orchestration.acting import act
-from agent_core.orchestration.brief import Brief, Hands, Result
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.policy import Verdict
 from agent_core.scope import Scope
-from agent_core.tools.shell import Run, bind
+from agent_core.tools.shell import RunCommandArguments, bind
 from agent_core.tools.toolbox import Prepared
-from gateway.agent import Agent
+from gateway.agent import TurnMaker
 from gateway.jobs.outcomes import SCRIPT, SILENT
 from gateway.jobs.port import OPERATOR
 from gateway.messages import Terms, digest
@@ -35,16 +35,16 @@ OUTPUT = (
 ALONE = "[A scheduled job ran a command: {command}]"
 
 
-def bound(command: str, workspace: Path) -> str:
+def bind_command(command: str, workspace: Path) -> str:
     """What a confirmation of the command is bound to: its words, and the files of the workspace
     that it names."""
-    return digest(f"{command}\0{bind(Run(command=command), workspace)}".encode())
+    return digest(f"{command}\0{bind(RunCommandArguments(command=command), workspace)}".encode())
 
 
 class Scripted:
     """The turn code of one run: its command, then the agent if it is wanted."""
 
-    def __init__(self, agent: Agent, open_turn: OpenTurn, hands: Hands) -> None:
+    def __init__(self, agent: TurnMaker, open_turn: OpenTurn, hands: Hands) -> None:
         row = open_turn.row
         self._agent = agent
         self._terms = row.firing.terms if row.firing is not None else Terms()
@@ -54,20 +54,20 @@ class Scripted:
 
     async def code(
         self, scope: Scope, history: tuple[Message, ...], past: tuple[Message, ...]
-    ) -> Result:
+    ) -> TurnResult:
         """As the agent's own code."""
         brief, command = self._open.brief, self._terms.script
         if not command:
             return await self._agent.code(scope, brief, self._hands, history, past)
         output = await self._ran(scope, brief)
         if output is None:
-            return Result(text="", messages=(), finish="error")
+            return TurnResult(text="", messages=(), finish="error")
         if _sleeps(output):
-            return Result(text=SILENT, messages=())
+            return TurnResult(text=SILENT, messages=())
         if self._terms.alone:
             said = Message(role="assistant", parts=(Text(text=output),))
             thread = (user(ALONE.format(command=command)), said) if output else ()
-            return Result(text=output or SILENT, messages=thread)
+            return TurnResult(text=output or SILENT, messages=thread)
         asked = OUTPUT.format(text=brief.text, command=command, output=output or NOTHING)
         brief = replace(brief, text=asked)
         return await self._agent.code(scope, brief, self._hands, history, past)
@@ -79,14 +79,14 @@ class Scripted:
         if any(isinstance(record, Broke) for record in records):
             known = (one for one in records if isinstance(one, ToolFinished))
             done = next((one for one in known if one.call_id == SCRIPT), None)
-            return _written(done) if done is not None and done.outcome == "ok" else None
+            return _output_of(done) if done is not None and done.outcome == "ok" else None
         scope = scope.child("script")
         limit = await scope.once("limit", self._limit, kind=int)
         arguments = json.encode({"command": self._terms.script, "timeout": limit}).decode()
         call = ToolCall(id=SCRIPT, name=NAME, arguments=arguments)
         hands = replace(self._hands, judge=self._judge)
         (result,) = await act(scope, brief, hands, (call,))
-        return None if result.error else _written(result)
+        return None if result.error else _output_of(result)
 
     def _limit(self) -> int:
         """Seconds that a command may take."""
@@ -101,12 +101,12 @@ class Scripted:
             return verdict
         if not self._trusted and (verdict.risk == "high" or verdict.rule == UNISOLATED):
             return verdict
-        if bound(self._terms.script, Path(self._open.brief.workspace)) != self._terms.bound:
+        if bind_command(self._terms.script, Path(self._open.brief.workspace)) != self._terms.bound:
             return verdict
         return replace(verdict, ruling="allow", rule="job", reason="Confirmed with the job.")
 
 
-def _written(result: ToolResult | ToolFinished) -> str | None:
+def _output_of(result: ToolResult | ToolFinished) -> str | None:
     """What the command wrote, None if it did not end well. Of a result that was stored before it
     said so, all there is."""
     if result.command is None:

@@ -1,13 +1,13 @@
 """Turns jobs and runs into what the HTTP API and the command line give out."""
 
 from agent_core import ambient
-from gateway.jobs.book import Book
-from gateway.jobs.port import Job, Run
+from gateway.jobs.book import JobService
+from gateway.jobs.port import Job, JobRun
 from gateway.jobs.work.words import due, ran
 from gateway.shown_jobs import ShownJob, ShownRun
 
 
-async def shown_job(book: Book, job: Job, language: str) -> ShownJob:
+async def present_job(book: JobService, job: Job, language: str) -> ShownJob:
     """`job` with its next due times and its newest run."""
     runs = await book.jobs.runs(job.id, 1)
     return ShownJob(
@@ -30,11 +30,11 @@ async def shown_job(book: Book, job: Job, language: str) -> ShownJob:
         overlap=job.overlap,
         jitter=job.jitter,
         spend=job.spend,
-        last=shown_run(runs[0], language) if runs else None,
+        last=present_run(runs[0], language) if runs else None,
     )
 
 
-def shown_run(run: Run, language: str) -> ShownRun:
+def present_run(run: JobRun, language: str) -> ShownRun:
     """`run` as it is now."""
     return ShownRun(
         slot=run.slot,

@@ -1,6 +1,6 @@
 """A job in words: when it is due, where its report goes, what it does, how a run went."""
 
-from gateway.jobs.port import HERE, Job, Run, Timetable
+from gateway.jobs.port import HERE, Job, JobRun, Timetable
 from gateway.spending.money import dollars
 from gateway.texts import Key, say
 
@@ -43,7 +43,7 @@ def spends(job: Job, day: str, language: str) -> str:
     return ", ".join(filter(None, (run, day))) or say("jobs_no_limit", language)
 
 
-def ran(run: Run, language: str) -> str:
+def ran(run: JobRun, language: str) -> str:
     """How a run went."""
     state: Key = f"jobs_run_{run.state}"  # type: ignore[assignment]  # keys of texts
     text = say(state, language)
@@ -57,7 +57,7 @@ def ran(run: Run, language: str) -> str:
     return text
 
 
-def tried(times: Timetable, job: Job, run: Run, language: str) -> tuple[str, ...]:
+def describe_tries(times: Timetable, job: Job, run: JobRun, language: str) -> tuple[str, ...]:
     """The tries before the last one, a line each."""
     lines = []
     for one in run.tried:
@@ -67,7 +67,7 @@ def tried(times: Timetable, job: Job, run: Run, language: str) -> tuple[str, ...
     return tuple(lines)
 
 
-def delivered(run: Run, language: str) -> str:
+def describe_delivery(run: JobRun, language: str) -> str:
     """What became of its report beyond its conversation, "" if there is nothing to say."""
     there = [place(one.to, language) for one in run.delivered if not one.why]
     lines = [say("jobs_delivered", language, places=", ".join(there))] if there else []

@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable
 
 from gateway.store.redis_lists import fill
 from gateway.store.redis_scripts import RAISE, run
-from gateway.store.redis_wire import Wire
+from gateway.store.redis_wire import RedisWire
 from gateway.store.version import LAYOUT, check_layout
 
 VERSION = "tk:version"
-STEPS: tuple[Callable[[Wire], Awaitable[None]], ...] = (fill,)
+STEPS: tuple[Callable[[RedisWire], Awaitable[None]], ...] = (fill,)
 """Step `n` makes layout `n + 1`. Several replicas may be at it at once, beside older ones."""
 
 
-async def upgrade(wire: Wire, layout: int = LAYOUT) -> None:
+async def upgrade(wire: RedisWire, layout: int = LAYOUT) -> None:
     """The layout that this version knows. StoreFailed, also for a newer one."""
     (found,) = await wire.call(("GET", VERSION))
     number = int(found) if isinstance(found, bytes) else 0

@@ -211,7 +211,7 @@ async def test_pairing_while_no_gateway_runs_and_in_another_process(rig: Rig) ->
     await rig.quiet()
     settings = Settings.read(rig.env(), rig.folder)
     store = await assembly.open_store(settings)
-    pairing = assembly.pairing_alone(settings, store)
+    pairing = assembly.make_pairing_alone(settings, store)
     operations = control.Operations(store=store, pairing=pairing)
     asked = control.Question(command="pair", words=(code,))
     assert (await operations.answer(asked)).text == say("paired", name=f"U{STRANGER}")

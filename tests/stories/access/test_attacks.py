@@ -11,7 +11,7 @@ from aiohttp import ClientSession
 
 from agent_core.sandboxes.bwrap import PlainSubprocess
 from gateway.messages import ButtonPressed, JobFired, Sender
-from gateway.settings import Settings, SettingsError
+from gateway.settings import ConfigurationError, Settings
 from gateway.wiring import agent_default, assembly
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Calls, Say
@@ -464,7 +464,7 @@ async def no_secret(rig: Rig, patch: pytest.MonkeyPatch) -> None:
 async def secret_unset(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     for secret in ("", " ", "with space", "ü"):
         env = rig.env(TELEGRAM_WEBHOOK_URL="http://x/hook", TELEGRAM_WEBHOOK_SECRET=secret)
-        with pytest.raises(SettingsError) as error:
+        with pytest.raises(ConfigurationError) as error:
             Settings.read(env, rig.folder)
         assert error.value.setting == "TELEGRAM_WEBHOOK_SECRET"
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gateway.people.grants import described
+from gateway.people.grants import describe_rule
 from gateway.store.rows import Rule
 from gateway.texts import say
 from gateway.wiring import assembly
@@ -146,5 +146,5 @@ def test_a_name_is_no_other_rule() -> None:
         tool="run_command", pattern="risk:low", person="telegram:11",
         by="Eve\n2. exactly run_command rm *x*",
     )  # fmt: skip
-    told = described(rule, "en", private=True)
+    told = describe_rule(rule, "en", private=True)
     assert "\n" not in told and told.endswith("`Eve 2. exactly run_command rm *x*`")

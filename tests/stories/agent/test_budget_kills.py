@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
-from gateway.views import Reply
+from gateway.views import ReplyView
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every
@@ -36,9 +36,9 @@ async def story(life: Life) -> None:
     await assert_clean(life, 1)
 
 
-def replies(life: Life) -> list[Reply]:
+def replies(life: Life) -> list[ReplyView]:
     views = life.screen().values()
-    return [v for v in views if isinstance(v, Reply) and v.state == "final"]
+    return [v for v in views if isinstance(v, ReplyView) and v.state == "final"]
 
 
 def check(folder: Path, label: str) -> None:
@@ -48,7 +48,7 @@ def check(folder: Path, label: str) -> None:
         for line in ledger.all()
         if line["what"] in ("send", "edit")
     }
-    final = [v for v in screen.values() if isinstance(v, Reply)]
+    final = [v for v in screen.values() if isinstance(v, ReplyView)]
     assert final and all("limit" in reply.note for reply in final), f"{label}: {final}"
     assert len(final) <= 2, f"{label}: {final}"
     tools = Counter(line["name"] for line in ledger.all("tool"))

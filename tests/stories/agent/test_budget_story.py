@@ -8,11 +8,11 @@ import pytest
 
 from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import Price
-from agent_core.models.port import Reply, Request, Usage
+from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
 from gateway.cli.main import _first
 from gateway.model_settings import read_models
-from gateway.settings import Settings, SettingsError
+from gateway.settings import ConfigurationError, Settings
 from gateway.spending.ledger import Ledger, Payer
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
@@ -125,7 +125,7 @@ async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     with pytest.raises(ExceptionGroup) as wrong:
         await rig.start(BUDGET_DAY_USD="1")
     error = _first(wrong.value)
-    assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
+    assert isinstance(error, ConfigurationError) and "MODEL_PRICES=openai/fake-model" in str(error)
     with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
         read_models(Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder))
 
@@ -134,11 +134,11 @@ async def test_calls_at_once_share_the_limit_of_their_turn(tmp_path: Path) -> No
     """Each of two may cost $0.08 of the $0.1: the second is refused while the first runs."""
     store = await SqliteStore.open(tmp_path / "store.db")
     ledger = Ledger(store, Limits(turn=0.1))
-    price, request = Price(input=1.0, output=10.0), Request(model="m", system="", messages=())
+    price, request = Price(input=1.0, output=10.0), ModelRequest(model="m", system="", messages=())
     payer = Payer(turn="t", person="p", spent=0.0)
 
-    async def call() -> Reply:
-        return Reply(parts=(), model="m", provider="p", usage=Usage(cost=0.01))
+    async def call() -> ModelReply:
+        return ModelReply(parts=(), model="m", provider="p", usage=Usage(cost=0.01))
 
     async def pay() -> str:
         try:

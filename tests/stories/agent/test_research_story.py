@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from agent_core.events import ResearchMoved
 from agent_core.messages import Message, Text, ToolCall, text_of
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
 from agent_core.research.means import ResearchDeps
 from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Fetched, Hit, Web
-from gateway.agent import Circumstances
+from gateway.agent import PolicyContext
 from gateway.messages import Conversation
-from gateway.plans.research import closed, staged
+from gateway.plans.research import apply_research_event, finish_research
 from gateway.store.rows import ConversationSettings
 from gateway.views import Media, PlanView
-from gateway.views import Reply as Answer
+from gateway.views import ReplyView as Answer
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.model_server import Json
@@ -111,18 +111,20 @@ def test_what_is_shown_of_a_research_is_a_fold() -> None:
     searching = ResearchMoved(stage="search_loop", state="running")
     view = None
     for event in (began, framed, searching):
-        view = staged(view, event, "de")
+        view = apply_research_event(view, event, "de")
     assert view is not None and view.title == "Preise" and view.state == "running"
     shown = [(step.text, step.state) for step in view.steps[:3]]
     assert shown == [
         ("Den Rahmen abstecken", "done"), ("Suchen und lesen", "running"),
         ("Die Quellen prüfen", "pending"),
     ]  # fmt: skip
-    over = closed(view, "stopped")
+    over = finish_research(view, "stopped")
     assert over is not None and over.state == "stopped"
     assert [step.state for step in over.steps] == ["done", *["skipped"] * 4]
-    assert closed(None, "done") is None
-    assert staged(view, began, "de").steps[1].state == "pending", "the next one begins anew"
+    assert finish_research(None, "done") is None
+    assert apply_research_event(view, began, "de").steps[1].state == "pending", (
+        "the next one begins anew"
+    )
 
 
 # ---- killed ----------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ class ResearchAgent(ScriptedAgent):
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         return replace(super().brief(conversation, settings, text), route="research")
 
-    def hands(self, circumstances: Circumstances) -> Hands:
+    def hands(self, circumstances: PolicyContext) -> Hands:
         verdict = Verdict(ruling="ask", rule="network", reason="outside")
         hands = super().hands(circumstances)
         return replace(hands, research=self._means, judge=lambda item: verdict)
@@ -157,7 +159,7 @@ class ResearchAgent(ScriptedAgent):
         page = html(name, f"{words}. " * 9, fact(name, ord(name)))
         return Fetched(url=url, mime="text/html", charset="utf-8", body=page.encode())
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         self._ledger.note("thought", of=purpose(text_of(request.messages[-1])))
         return await super().complete(name, request, on_delta)
 

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from agent_core.messages import Message, Text, ToolCall, text_of
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
 from agent_core.skills.contract import (
@@ -27,11 +27,11 @@ from agent_core.skills.contract import (
 from agent_core.skills.registry import Skills
 from agent_core.skills.tools import skill_tools
 from agent_core.tools.toolbox import Toolbox
-from gateway.agent import Circumstances
+from gateway.agent import PolicyContext
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard
-from gateway.views import Reply as Answer
+from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
 from tests.sampling import some_and_every
@@ -77,7 +77,7 @@ class SkillAgent(ScriptedAgent):
         call = ToolCall(id="direct-1", name="invoke_skill", arguments=arguments)
         return replace(super().brief(conversation, settings, text), direct=call)
 
-    def hands(self, circumstances: Circumstances) -> Hands:
+    def hands(self, circumstances: PolicyContext) -> Hands:
         hands = super().hands(circumstances)
         may = Verdict(ruling="allow", rule="read", reason="")
         skilled = ("invoke_skill",)
@@ -85,7 +85,7 @@ class SkillAgent(ScriptedAgent):
             hands, judge=lambda item: may if item.tool.name in skilled else hands.judge(item)
         )
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         asked = text_of(request.messages[-1]) or "answer"
         self._ledger.note("thought", of=asked.split(" of ")[0].split(" within")[0])
         return await super().complete(name, request, on_delta)

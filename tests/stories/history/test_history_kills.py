@@ -14,7 +14,7 @@ from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
-from gateway.views import ApprovalCard, Notice, Reply
+from gateway.views import ApprovalCard, Notice, ReplyView
 from tests.fakes.lives import Story, count_points, killed_everywhere
 from tests.fakes.world import ROOM, Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every
@@ -56,10 +56,12 @@ def open_card(life: Life) -> ApprovalCard | None:
     return cards[0] if cards else None
 
 
-def finals(life: Life, text: str) -> list[Reply]:
+def finals(life: Life, text: str) -> list[ReplyView]:
     views = life.screen().values()
     return [
-        v for v in views if isinstance(v, Reply) and v.state == "final" and v.text.startswith(text)
+        v
+        for v in views
+        if isinstance(v, ReplyView) and v.state == "final" and v.text.startswith(text)
     ]
 
 

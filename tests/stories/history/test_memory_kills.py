@@ -11,20 +11,20 @@ import pytest
 import redis
 from msgspec.structs import replace
 
-from agent_core.memory.documents import Change, Remembered
+from agent_core.memory.documents import Change, MemoryDocuments
 from agent_core.memory.recall import HEAD, without
 from agent_core.memory.settings import MemorySettings
 from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.orchestration.brief import Hands
 from agent_core.tools.toolbox import Toolbox
-from gateway.agent import Circumstances
-from gateway.memory.shelf import Memories, Shelf
+from gateway.agent import PolicyContext
+from gateway.memory.shelf import ConversationMemory, Memories
 from gateway.messages import Conversation
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Notice, Reply
+from gateway.views import Notice, ReplyView
 from tests.contracts.redis_server import redis_server
 from tests.fakes.lives import count_points, killed_at
 from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent, _view
@@ -52,7 +52,7 @@ class RememberingAgent(ScriptedAgent):
         super().__init__(life.ledger, life.points, life.folder)
         self.toolbox = Toolbox((memory_tool(), self._tool("note", "effect")))
 
-    def hands(self, circumstances: Circumstances) -> Hands:
+    def hands(self, circumstances: PolicyContext) -> Hands:
         person, _ = circumstances.asker()
         shelf = self.memories.at(circumstances.conversation, person, lambda: False)
         return replace(super().hands(circumstances), memory=shelf)
@@ -97,7 +97,9 @@ def remembering(life: Life) -> None:
 async def finals(life: Life, text: str) -> None:
     def there() -> bool:
         views = life.screen().values()
-        return any(isinstance(v, Reply) and v.state == "final" and v.text == text for v in views)
+        return any(
+            isinstance(v, ReplyView) and v.state == "final" and v.text == text for v in views
+        )
 
     await life.until(there)
 
@@ -113,7 +115,7 @@ async def story(life: Life) -> None:
     await life.quiet()
     await assert_clean(life, 2)
     shelf = life.agent.memories.at(ROOM, ANN.key, lambda: False)
-    assert await shelf.read() == Remembered()
+    assert await shelf.read() == MemoryDocuments()
 
 
 def look(folder: Path, label: str) -> None:
@@ -182,7 +184,7 @@ async def test_turns_of_two_conversations_store_at_once(tmp_path: Path) -> None:
         assert {line["stood"] for line in life.ledger.all("put")} == {True, False}, "they met"
         for where in (ROOM, other):
             known = await life.agent.memories.at(where, ANN.key, lambda: False).read()
-            assert known == Remembered(memory=(FALCON,), user=(TEA,))
+            assert known == MemoryDocuments(memory=(FALCON,), user=(TEA,))
 
 
 # ---- both stores -------------------------------------------------------------------------
@@ -209,7 +211,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.close()
 
 
-def shelf_at(store: Store, where: Conversation, account: str = ANN.key) -> Shelf:
+def shelf_at(store: Store, where: Conversation, account: str = ANN.key) -> ConversationMemory:
     async def both(account: str) -> frozenset[str]:
         return frozenset({account, "other:ann"})
 
@@ -251,7 +253,7 @@ async def test_the_shelf_itself_keeps_to_its_place(store: Store) -> None:
     assert "switched off" in (await off.change(about, "b")).text
     nobody = shelf_at(store, ROOM, ":")
     assert "nobody to remember it for" in (await nobody.change(about, "c")).text
-    assert await nobody.read() == await off.read() == Remembered()
+    assert await nobody.read() == await off.read() == MemoryDocuments()
     assert await store.keys("memory:") == ()
     topic = replace(group, thread="7", person="bob")
     await shelf_at(store, topic).change(replace(about, target="memory"), "d")

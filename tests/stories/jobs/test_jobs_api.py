@@ -56,7 +56,7 @@ async def test_nobody_elses_and_nothing_without_a_token(rig: Rig) -> None:
         assert status == 404 and "no such job" in said["error"]
         status, _ = await ask(rig, way, f"/{theirs.id}/{path}", token="wrong")
         assert status == 401
-    assert await book(rig).jobs.listed() == (theirs,)
+    assert await book(rig).jobs.list_jobs() == (theirs,)
     assert (await ask(rig, "GET", "", token="wrong"))[0] == 401
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from gateway.jobs.book import Book
+from gateway.jobs.book import JobService
 from gateway.messages import job_token
 from gateway.texts import say
 from tests.fakes.model_server import Say
@@ -51,7 +51,7 @@ async def test_it_is_kept_or_deleted_by_a_second_press_on_the_same_card(rig: Rig
     rig.press(card, "Delete for good")
     await rig.until(lambda: not card.get("reply_markup"))
     assert card["text"] == f"{TITLE} is deleted." and len(rig.said()) == count, "no new message"
-    assert await book(rig).jobs.listed() == ()
+    assert await book(rig).jobs.list_jobs() == ()
     for late in (first, last, token_of("keep", first)):
         word = await rig.told(rig.telegram.press(PERSON, card["message_id"], late, PERSON))
         assert word == say("jobs_no_such")
@@ -84,7 +84,7 @@ async def test_all_its_cards_change_and_keep_changing_after_a_crash(rig: Rig) ->
     await rig.start()
     rig.press(first, "Delete for good")
     await rig.until(lambda: not first.get("reply_markup") and not second.get("reply_markup"))
-    assert await book(rig).jobs.listed() == ()
+    assert await book(rig).jobs.list_jobs() == ()
 
 
 async def test_what_was_deleted_elsewhere_is_found_out_by_a_press(rig: Rig) -> None:
@@ -110,7 +110,7 @@ async def test_a_command_asks_too_and_so_does_a_card_from_before(rig: Rig) -> No
     await rig.until(lambda: len(rig.said()) == count + 1)
     rig.press(card_of(rig, "for good?"), "Delete for good")
     await rig.until(lambda: not any(m.get("reply_markup") for m in rig.telegram.chats[PERSON]))
-    assert await book(rig).jobs.listed() == ()
+    assert await book(rig).jobs.list_jobs() == ()
 
 
 async def test_another_person_neither_asks_nor_deletes(rig: Rig) -> None:
@@ -147,19 +147,19 @@ async def test_a_kill_between_the_deletion_and_its_commit(
     card = await listed(rig)
     rig.press(card, "Delete")
     await rig.until(lambda: labels(card) == SURE)
-    removed, remove = asyncio.Event(), Book.remove
+    removed, remove = asyncio.Event(), JobService.remove
 
-    async def dies(self: Book, name: str) -> bool:
+    async def dies(self: JobService, name: str) -> bool:
         await remove(self, name)
         removed.set()
         await asyncio.Event().wait()  # until the process is gone
         return True
 
-    monkeypatch.setattr(Book, "remove", dies)
+    monkeypatch.setattr(JobService, "remove", dies)
     rig.press(card, "Delete for good")
     await removed.wait()
     await rig.crash()
-    monkeypatch.setattr(Book, "remove", remove)
+    monkeypatch.setattr(JobService, "remove", remove)
     await rig.start()
     await rig.until(lambda: not card.get("reply_markup") and say("jobs_gone") in card["text"])
     await rig.quiet()

@@ -229,7 +229,7 @@ async def test_the_command_line_over_the_socket(rig: Rig, cli: Cli, clock: Shift
     (run,) = json.loads(said)
     assert (run["state"], run["text"], run["delivered"]) == ("done", "by hand", [])
     assert "done" in (await cli("history", job.id))[1]
-    assert (await cli("delete", job.id))[0] == 0 and await book(rig).jobs.listed() == ()
+    assert (await cli("delete", job.id))[0] == 0 and await book(rig).jobs.list_jobs() == ()
     for action in ("show", "run", "delete", "history"):
         code, said = await cli(action, "nothing")
         assert code == 1 and "There is no job 'nothing'" in said

@@ -15,9 +15,9 @@ from agent_core.errors import ModelFailed
 from cron import firing, scheduler
 from cron.timetable import Times
 from gateway.jobs import book as jobs_book
-from gateway.jobs.book import Book
+from gateway.jobs.book import JobService
 from gateway.jobs.means import means_of
-from gateway.jobs.port import FILE, HERE, Due, Job, Run
+from gateway.jobs.port import FILE, HERE, Due, Job, JobRun
 from gateway.jobs.settings import JobSettings
 from gateway.jobs.store_sqlite import SqliteJobs
 from gateway.messages import Conversation, job_token
@@ -41,24 +41,24 @@ class PointedJobs:
         return await self._jobs.get(job)
 
     async def listed(self, owner: str = "") -> tuple[Job, ...]:
-        return await self._jobs.listed(owner)
+        return await self._jobs.list_jobs(owner)
 
     async def due(self, now: float, limit: int) -> Due:
         return await self._jobs.due(now, limit)
 
-    async def run(self, job: str, slot: str) -> Run | None:
+    async def run(self, job: str, slot: str) -> JobRun | None:
         return await self._jobs.run(job, slot)
 
-    async def runs(self, job: str, limit: int) -> tuple[Run, ...]:
+    async def runs(self, job: str, limit: int) -> tuple[JobRun, ...]:
         return await self._jobs.runs(job, limit)
 
-    async def unfinished(self, job: str = "") -> tuple[Run, ...]:
-        return await self._jobs.unfinished(job)
+    async def unfinished(self, job: str = "") -> tuple[JobRun, ...]:
+        return await self._jobs.list_unfinished(job)
 
-    async def commit(self, before: Job | None, after: Job | None, runs: tuple[Run, ...]) -> bool:
+    async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:
         return await self._around("job", lambda: self._jobs.commit(before, after, runs))
 
-    async def advance(self, before: Run, after: Run) -> bool:
+    async def advance(self, before: JobRun, after: JobRun) -> bool:
         return await self._around("run", lambda: self._jobs.advance(before, after))
 
     async def _around(self, name: str, write: Callable[[], Awaitable[T]]) -> T:
@@ -69,12 +69,12 @@ class PointedJobs:
 
 
 @contextlib.asynccontextmanager
-async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[Book]:
+async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobService]:
     """A job that is due then, once it is there, and the clock that runs it."""
     firing.TASK = ""  # the scripted model reads its script from the beginning
     jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
     means = means_of(life.store, life.host.accept, life.folder, frozenset(("test",)))  # type: ignore[arg-type]
-    book = Book(jobs, Times(), JobSettings(), means)  # type: ignore[arg-type]
+    book = JobService(jobs, Times(), JobSettings(), means)  # type: ignore[arg-type]
     life.equip(jobs=book)
     job = Job(
         id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note",
@@ -93,7 +93,7 @@ async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[Book]:
         await asyncio.wait({running})
 
 
-async def states(book: Book, *wanted: str) -> None:
+async def states(book: JobService, *wanted: str) -> None:
     """Until the runs are so far, the oldest first."""
     async with asyncio.timeout(10):
         while [run.state for run in reversed(await book.jobs.runs("j1", 9))] != list(wanted):
@@ -192,7 +192,7 @@ async def worked_off(life: Life) -> None:
     await life.quiet()
 
 
-async def failed(life: Life, book: Book) -> None:
+async def failed(life: Life, book: JobService) -> None:
     await states(book, "failed")
     await life.until(life.cards)
     (run,) = await book.jobs.runs("j1", 9)
@@ -200,36 +200,36 @@ async def failed(life: Life, book: Book) -> None:
     await paused(book)
 
 
-async def paused(book: Book) -> None:
+async def paused(book: JobService) -> None:
     async with asyncio.timeout(10):
         while (job := await book.jobs.get("j1")) is not None and job.state != "paused":
             await asyncio.sleep(0.005)
 
 
-async def retried(life: Life, book: Book) -> None:
+async def retried(life: Life, book: JobService) -> None:
     (run,) = await book.jobs.runs("j1", 9)
     await life.press("p1", job_token("j1", "retry", run.slot))
     await states(book, "done")
 
 
-async def by_hand(life: Life, book: Book) -> None:
+async def by_hand(life: Life, book: JobService) -> None:
     await book.resume("j1")
     await book.run_now("j1", "k1")
     await states(book, "done", "done")
 
 
-async def called(life: Life, book: Book) -> None:
+async def called(life: Life, book: JobService) -> None:
     job = await book.jobs.get("j1")
     assert job is not None and job.state == "active"
     await book.call(job, "hook-1", "")
     await states(book, "done", "done", "done")
 
 
-async def deleted(life: Life, book: Book) -> None:
+async def deleted(life: Life, book: JobService) -> None:
     if await book.jobs.get("j1") is not None:
         await states(book, "done", "done", "done")
         await book.remove("j1")
-    assert await book.jobs.listed() == ()
+    assert await book.jobs.list_jobs() == ()
 
 
 def check_bad_day(folder: Path, label: str) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from gateway.jobs.port import Draft, Job, Run
+from gateway.jobs.port import Draft, Job, JobRun
 from gateway.messages import digest
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
@@ -213,7 +213,7 @@ async def test_a_job_is_given_the_last_report_of_another(rig: Rig, clock: Shifte
     rig.press(card, "Confirm")
     await rig.shows("Both stand.")
     await rig.quiet()
-    second = next(job for job in await book(rig).jobs.listed() if job.title == "Trend")
+    second = next(job for job in await book(rig).jobs.list_jobs() if job.title == "Trend")
     rig.model.script(Say("upwards"))
     await book(rig).run_now(second.id, "2")
     await rig.shows("upwards")
@@ -314,7 +314,7 @@ async def test_usage_tells_what_a_job_took_today(rig: Rig) -> None:
     job = await make(rig)
     rig.model.script(Say("found"))
     await book(rig).run_now(job.id, "1")
-    run: Run = await settled(rig, "done")
+    run: JobRun = await settled(rig, "done")
     assert run.cost > 0
     rig.telegram.say(PERSON, "/usage")
     await rig.shows("Today, job Open incidents: $")

@@ -15,7 +15,7 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.texts import say
 from gateway.views import PlanView
-from gateway.views import Reply as Answer
+from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import ALL, SOME

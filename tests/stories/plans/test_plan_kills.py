@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from agent_core.context.room import ContextLimits
 from agent_core.messages import Message, Text, ToolCall, text_of
-from agent_core.models.port import OnDelta, Reply, Request
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import PlanView
-from gateway.views import Reply as Answer
+from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_at, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every
@@ -91,7 +91,7 @@ class ShortPlannedAgent(PlannedAgent):
         room = ContextLimits(limit=2_500, keep=3)
         return replace(super().brief(conversation, settings, text), room=room)
 
-    async def complete(self, name: str, request: Request, on_delta: OnDelta) -> Reply:
+    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         if not is_summary(request.messages):
             return await super().complete(name, request, on_delta)
         self._ledger.note("summary", of=text_of(request.messages[0]))

@@ -15,6 +15,6 @@ from tests.stories.slack_rig import SlackRig, living
 async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackRig]:
     """A gateway beside a Slack, paced faster than in life; it has not started."""
     monkeypatch.setattr(SlackAdapter, "abilities", Abilities(edit_interval=0.05, send_timeout=14.0))
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
     async with living(tmp_path) as made:
         yield made

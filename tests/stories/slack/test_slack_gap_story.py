@@ -10,7 +10,7 @@ from adapters.slack import receive
 from adapters.slack.live import missed
 from gateway import clock
 from gateway.messages import CommandGiven, Inbound, MessageReceived
-from gateway.ports import Scope, Summary, account_scope
+from gateway.ports import ListScope, Summary, account_scope
 from tests.adapters.slack_rig import adapter_of, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SlackServer
@@ -56,12 +56,12 @@ async def test_a_gap_in_the_connection_is_read_page_by_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(receive, "GAP", 0.0)
-    monkeypatch.setattr(receive, "LEAST_PAUSE", 0.01)
-    monkeypatch.setattr(receive, "LEAST_LIFE", 0.0)
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "MIN_LIFE", 0.0)
     monkeypatch.setattr(missed, "PAGE", 2)
     store = Store()
 
-    async def recent(scope: Scope, limit: int) -> Sequence[Summary]:
+    async def recent(scope: ListScope, limit: int) -> Sequence[Summary]:
         assert scope == account_scope(where()) and limit == missed.THREADS
         old = where("D0OLD").id
         return (

@@ -51,7 +51,7 @@ class Discord(Surface):
         quick.setattr(DiscordAdapter, "abilities", Abilities(edit_interval=0.05, recalls=120.0))
         quick.setattr(memory, "SAVE_EVERY", 0.0)
         for module in (receive, session):
-            quick.setattr(module, "LEAST_PAUSE", 0.01)
+            quick.setattr(module, "MIN_PAUSE", 0.01)
         await self._exit.enter_async_context(self.server)
         self.server.names = NAMES
         self.server.locale = self.language

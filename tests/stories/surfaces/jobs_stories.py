@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.jobs.port import Run
+from gateway.jobs.port import JobRun
 from gateway.jobs.work.hooks import ADDRESS, secret_name
 from gateway.vault.vault import Vault
 from tests.fakes.model_server import Call, Fail, Say
@@ -63,7 +63,7 @@ async def made(s: Surface, **more: object) -> None:
     s.answers(weekday=[asked, Say("It stands.")])
     await s.say("Every weekday at 9 send me the open incidents")
     await s.card("New job")
-    assert await book(s.rig).jobs.listed() == ()
+    assert await book(s.rig).jobs.list_jobs() == ()
     await s.rest("asked")
     s.look("the card")
     await s.press("Confirm")
@@ -91,7 +91,7 @@ async def called(s: Surface) -> None:
             assert answer.status == 202, await answer.text()
 
 
-async def at_rest(s: Surface, state: str) -> Run:
+async def at_rest(s: Surface, state: str) -> JobRun:
     """The newest run, once it is that far and all of it is shown."""
     run = await settled(s.rig, state)
     await s.rig.quiet()
@@ -147,7 +147,7 @@ async def a_job_from_its_first_day_to_its_last(s: Surface, clock: Shifted) -> No
     await s.shows("is deleted")
     await s.command("/jobs")
     await s.shows("There are no jobs of yours")
-    assert await book(s.rig).jobs.listed() == ()
+    assert await book(s.rig).jobs.list_jobs() == ()
 
 
 @story("asked", "missed", "it asks", "tried again", "told")

@@ -53,7 +53,7 @@ class Slack(Surface):
     async def open(self, **settings: str) -> None:
         patch = self._exit.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(SlackAdapter, "abilities", PACE)
-        patch.setattr(receive, "LEAST_PAUSE", 0.01)
+        patch.setattr(receive, "MIN_PAUSE", 0.01)
         await self._exit.enter_async_context(self.slack)
         locale = {"locale": "de-DE" if self.language == "de" else "en-US"}
         self.slack.people = dict.fromkeys(NAMES, locale)

@@ -43,7 +43,7 @@ FILES = ("adapter.fetch", "agent.workspace")
 CLOCKS = ("ahead", "back", "slept")
 HOLD, SOON = 0.5, 12.0
 """Seconds that a fault lasts, and within which all flows again."""
-MOST_CALLS = 12
+MAX_CALLS = 12
 """Of the model, in all: at most two requests of three calls, and what others ask meanwhile."""
 SAMPLE, AT_ONCE = 15, 5
 """Cases of a quick run, and how many are played at once."""
@@ -216,7 +216,7 @@ class Play:
         assert not await one.store.arrivals(ROOM.id, 0), "nothing is left lying"
         most = max(self._copies().values(), default=0)
         assert most <= 2 + self.crashes, self._copies()
-        assert len(one.ledger.all("model")) <= MOST_CALLS, "models are not asked for ever"
+        assert len(one.ledger.all("model")) <= MAX_CALLS, "models are not asked for ever"
         words = [view.text for view in one.screen().values() if isinstance(view, Notice)]
         letters = await one.store.letters(50)
         for event, answer in self.accepted.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gateway.messages import CommandGiven, button_token
-from gateway.views import ApprovalCard, Notice, Reply
+from gateway.views import ApprovalCard, Notice, ReplyView
 from tests.fakes.lives import Died, count_points, life
 from tests.fakes.world import ANN, ROOM, Ledger, Life, _view
 from tests.sampling import some_and_every, spread
@@ -115,9 +115,9 @@ def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open(some: int) 
         assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
         cards = [v for v in views if isinstance(v, ApprovalCard)]
         assert all(card.state != "open" for card in cards), f"{label}: {cards}"
-        answered = sum(isinstance(v, Reply) and v.text == "ack bye" for v in views)
+        answered = sum(isinstance(v, ReplyView) and v.text == "ack bye" for v in views)
         stopped = any(isinstance(v, Notice) for v in views)
-        marked = any(isinstance(v, Reply) and v.state == "stopped" for v in views)
+        marked = any(isinstance(v, ReplyView) and v.state == "stopped" for v in views)
         assert answered == 1 or stopped or marked, f"{label}: {views}"
         _clean_but_transcript(folder, label)
 
@@ -136,7 +136,7 @@ def test_an_answer_at_every_point_is_taken_once(some: int) -> None:
         tools = Counter(line["name"] for line in Ledger(folder / "ledger.jsonl").all("tool"))
         assert tools["note"] == 1 and tools["deploy"] == 1, f"{label}: {tools}"
         views = screen(folder)
-        done = [v for v in views if isinstance(v, Reply) and v.text.startswith("done note")]
+        done = [v for v in views if isinstance(v, ReplyView) and v.text.startswith("done note")]
         assert len(done) == 1 and "deploy ok" in done[0].text, f"{label}: {done}"
         cards = [v for v in views if isinstance(v, ApprovalCard)]
         assert [card.state for card in cards] == ["approved"], f"{label}: {cards}"
@@ -173,7 +173,7 @@ def test_a_message_at_every_point_is_used_exactly_once(mode: str, some: int) -> 
         tools = Counter(line["name"] for line in Ledger(folder / "ledger.jsonl").all("tool"))
         assert tools["note"] <= 1 and tools["deploy"] <= 1, f"{label}: {tools}"
         views = screen(folder)
-        used = [v for v in views if isinstance(v, Reply) and "also this" in v.text]
+        used = [v for v in views if isinstance(v, ReplyView) and "also this" in v.text]
         texts = [getattr(v, "text", "") for v in views]
         assert len(used) == 1, f"{label} {mode}: {texts}"
         _clean_but_transcript(folder, label)

@@ -13,7 +13,7 @@ from gateway.delivery import outbox
 from gateway.errors import Gone, Rejected, StoreFailed, Unsent
 from gateway.sessions import host
 from gateway.store.rows import Letter
-from gateway.views import Abilities, Media, MediaFile, Reply
+from gateway.views import Abilities, Media, MediaFile, ReplyView
 from tests.fakes.world import ANN, ROOM, Life
 
 SOON = 8.0
@@ -330,7 +330,7 @@ async def test_a_view_that_cannot_be_drawn_is_set_aside_and_comes_when_it_can(
         real = one.adapter.render
 
         def render(view: object, where: object) -> tuple[bytes, ...]:
-            if isinstance(view, Reply):
+            if isinstance(view, ReplyView):
                 raise RuntimeError("no such shape")
             return real(view, where)  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import gateway.store.sqlite as sqlite_module
 from agent_core import ambient
 from agent_core.scope import Scope
-from gateway.access import Access, People
+from gateway.access import Access, AllowLists
 from gateway.errors import StoreFailed
 from gateway.messages import (
     ButtonPressed,
@@ -43,7 +43,7 @@ from gateway.sessions.host import Host
 from gateway.sessions.services import Services
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writer import Writer, _resolve
-from gateway.views import ApprovalCard, ChoiceCard, FormCard, Reply, View
+from gateway.views import ApprovalCard, ChoiceCard, FormCard, ReplyView, View
 from gateway.wiring.features import load_features
 from tests.fakes.world import LedgerAdapter, ScriptedAgent, _view
 
@@ -169,7 +169,7 @@ class InlineStore(SqliteStore):
         await asyncio.sleep(0)
         if self._writer.dead or self._writer.cut:
             raise StoreFailed("cut off")
-        return self._reading_do(work)
+        return self._run_read(work)
 
 
 class Notes:
@@ -270,7 +270,7 @@ class Gateway:
     async def run(self, ready: asyncio.Event) -> None:
         self.store = await InlineStore.open(self.world.folder / "store.db")
         self.store._leases = self.world.leases  # several processes: by the store's clock
-        people = People(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
+        people = AllowLists(allowed=frozenset({"ann", "bob"}), admins=frozenset({"root"}))
         self.host = Host(
             lambda ports: Services(
                 store=self.store, adapters={"test": Platform(self.world, self)},
@@ -683,7 +683,7 @@ class Machine(RuleBasedStateMachine):
         edited = [i for i in world.inbounds if isinstance(i, MessageEdited)]
         withdrawn = {i.message for i in world.inbounds if isinstance(i, MessageDeleted)}
         finals = [
-            v for _, v in world.screen.values() if isinstance(v, Reply) and v.state == "final"
+            v for _, v in world.screen.values() if isinstance(v, ReplyView) and v.state == "final"
         ]
         for inbound in world.inbounds:
             if not isinstance(inbound, MessageReceived):
@@ -757,7 +757,7 @@ class Machine(RuleBasedStateMachine):
         copies: dict[tuple, list[View]] = {}
         for native, where, first in world.sent:
             now = world.screen[native][1]
-            if isinstance(now, Reply):
+            if isinstance(now, ReplyView):
                 copies.setdefault((where, now.text), []).append(now)
             elif isinstance(now, ApprovalCard | ChoiceCard | FormCard):
                 copies.setdefault((where, now.question), []).append(now)
@@ -767,7 +767,7 @@ class Machine(RuleBasedStateMachine):
         for key, views in copies.items():
             spare += len(views) - 1
             last = views[-1]
-            if isinstance(last, Reply):
+            if isinstance(last, ReplyView):
                 assert last.state != "streaming", key
                 assert len(views) == 1 or last.note, f"a copy does not say so: {views}"
             elif last.question not in given_up:

@@ -45,7 +45,7 @@ class Drawing(Struct, frozen=True, kw_only=True):
     series: tuple[Series, ...]
 
 
-def proposed(table: Table, data: str, title: str) -> Chart:
+def propose_chart(table: Table, data: str, title: str) -> Chart:
     """A chart that suits the columns; the model may change it."""
     numbers = tuple(one.name for one in table.columns if one.kind == "number")
     dates = [one.name for one in table.columns if one.kind == "date"]
@@ -62,7 +62,7 @@ def proposed(table: Table, data: str, title: str) -> Chart:
     raise ToolFailed("No chart suits this table: it has no numbers, and no few different words.")
 
 
-def drawing(chart: Chart, table: Table) -> Drawing:
+def make_drawing(chart: Chart, table: Table) -> Drawing:
     """The chart worked out over its table; ToolFailed with what does not fit."""
     if len(chart.y) > MAX_SERIES:
         raise ToolFailed(f"A chart shows at most {MAX_SERIES} columns.")
@@ -74,7 +74,7 @@ def drawing(chart: Chart, table: Table) -> Drawing:
         case "histogram" | "box":
             return _spread(chart, columns)
         case "bar" | "pie":
-            return _summed(chart, table.column(chart.x), columns)
+            return _sum_by_group(chart, table.column(chart.x), columns)
         case "line" | "scatter":
             return _points(chart, table.column(chart.x), columns)
 
@@ -88,10 +88,10 @@ def _spread(chart: Chart, columns: tuple[Column, ...]) -> Drawing:
     )
     label = columns[0].name if len(columns) == 1 else ""
     x_label, y_label = (label, "rows") if chart.kind == "histogram" else ("", label)
-    return _drawn(chart, (x_label, y_label), "text", (), series)
+    return _make_drawing(chart, (x_label, y_label), "text", (), series)
 
 
-def _summed(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
+def _sum_by_group(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
     if chart.kind == "pie" and len(columns) > 1:
         raise ToolFailed("A pie chart shows one column of numbers.")
     places = {label: n for n, label in enumerate(dict.fromkeys(x.cells))}
@@ -111,7 +111,9 @@ def _summed(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
     if chart.kind == "pie" and (min(sums[0]) < 0 or not sum(sums[0])):
         raise ToolFailed("A pie chart needs sums above zero.")
     labels = tuple(label or "(empty)" for label in places)
-    return _drawn(chart, (x.name, names[0] if len(names) == 1 else ""), "text", labels, series)
+    return _make_drawing(
+        chart, (x.name, names[0] if len(names) == 1 else ""), "text", labels, series
+    )
 
 
 def _points(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
@@ -126,10 +128,12 @@ def _points(chart: Chart, x: Column, columns: tuple[Column, ...]) -> Drawing:
     elif x.kind == "date":
         scale = "date"
     series = tuple(Series(name=one.name, values=one.numbers()) for one in columns)
-    return _drawn(chart, (x.name, chart.y[0] if len(columns) == 1 else ""), scale, places, series)
+    return _make_drawing(
+        chart, (x.name, chart.y[0] if len(columns) == 1 else ""), scale, places, series
+    )
 
 
-def _drawn(
+def _make_drawing(
     chart: Chart,
     labels: tuple[str, str],
     scale: Literal["number", "date", "text"],

@@ -28,7 +28,7 @@ class Named(TypedDict):
     values: list[float | None]
 
 
-class Drawn(TypedDict):
+class DrawingDict(TypedDict):
     """As `chart.Drawing` writes it."""
 
     kind: str
@@ -40,7 +40,7 @@ class Drawn(TypedDict):
     series: list[Named]
 
 
-def draw(wanted: Drawn) -> bytes:
+def draw(wanted: DrawingDict) -> bytes:
     """The picture as PNG."""
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
     axes = figure.add_subplot()
@@ -53,9 +53,9 @@ def draw(wanted: Drawn) -> bytes:
             _slices(axes, wanted)
         case "histogram":
             for one in wanted["series"]:
-                axes.hist(_filled(one), bins="auto", alpha=0.7, label=_plain(one["name"]))
+                axes.hist(_drop_gaps(one), bins="auto", alpha=0.7, label=_plain(one["name"]))
         case _:
-            values = [_filled(one) for one in wanted["series"]]
+            values = [_drop_gaps(one) for one in wanted["series"]]
             axes.boxplot(values, tick_labels=[_short(one["name"]) for one in wanted["series"]])
     axes.set_title(_plain(wanted["title"]))
     if wanted["kind"] != "pie":
@@ -70,7 +70,7 @@ def draw(wanted: Drawn) -> bytes:
     return picture.getvalue()
 
 
-def _points(axes: Axes, wanted: Drawn) -> None:
+def _points(axes: Axes, wanted: DrawingDict) -> None:
     for one in wanted["series"]:
         pairs = [
             (place, value)
@@ -95,7 +95,7 @@ def _points(axes: Axes, wanted: Drawn) -> None:
         axes.tick_params("x", rotation=45)
 
 
-def _places(wanted: Drawn) -> list[float | None]:
+def _places(wanted: DrawingDict) -> list[float | None]:
     """Where the points are."""
     if wanted["scale"] == "text":
         return [float(n) for n in range(len(wanted["x"]))]
@@ -110,7 +110,7 @@ def _day(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() / 86_400
 
 
-def _bars(axes: Axes, wanted: Drawn) -> None:
+def _bars(axes: Axes, wanted: DrawingDict) -> None:
     width = 0.8 / len(wanted["series"])
     count = len(wanted["x"])
     for n, one in enumerate(wanted["series"]):
@@ -123,12 +123,12 @@ def _bars(axes: Axes, wanted: Drawn) -> None:
     axes.set_xticks(range(count), labels, rotation=turned, ha="right" if turned else "center")
 
 
-def _slices(axes: Axes, wanted: Drawn) -> None:
+def _slices(axes: Axes, wanted: DrawingDict) -> None:
     labels = [_short(str(label)) for label in wanted["x"]]
-    axes.pie(_filled(wanted["series"][0]), labels=labels, autopct="%1.0f%%", startangle=90)
+    axes.pie(_drop_gaps(wanted["series"][0]), labels=labels, autopct="%1.0f%%", startangle=90)
 
 
-def _filled(one: Named) -> list[float]:
+def _drop_gaps(one: Named) -> list[float]:
     return [value for value in one["values"] if value is not None]
 
 

@@ -85,7 +85,7 @@ def describe(table: Table) -> str:
     """The columns in words, a line each."""
     lines = [f"{table.rows:,} rows{' (the file has more)' if table.cut else ''}, "]
     lines[0] += f"{len(table.columns)} columns:"
-    lines += [f"- {one.name}: {_said(one)}" for one in table.columns[:MAX_SHOWN]]
+    lines += [f"- {one.name}: {_describe_column(one)}" for one in table.columns[:MAX_SHOWN]]
     if (more := len(table.columns) - MAX_SHOWN) > 0:
         lines.append(f"- and {more} more columns")
     return "\n".join(lines)
@@ -144,7 +144,7 @@ def _column(name: str, cells: tuple[str, ...]) -> Column:
     return Column(name=name, kind=kind, cells=cells)
 
 
-def _said(column: Column) -> str:
+def _describe_column(column: Column) -> str:
     filled = [cell for cell in column.cells if cell]
     missing = len(column.cells) - len(filled)
     gaps = f", {missing:,} empty" if missing and filled else ""

@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.messages import Output
+from agent_core.messages import ToolOutput
 from agent_core.tools import backups, files, paths
-from agent_core.tools.code.charts.chart import Chart, Drawing, Shape, drawing, proposed
+from agent_core.tools.code.charts.chart import Chart, Drawing, Shape, make_drawing, propose_chart
 from agent_core.tools.code.charts.table import Table, describe, parse
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import FileStore
@@ -54,16 +54,16 @@ class Visualize(BaseModel):
 def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
     """The two tools; pictures for people are copied to `kept`."""
 
-    async def draw(wanted: Visualize, context: ToolContext) -> Output:
+    async def draw(wanted: Visualize, context: ToolContext) -> ToolOutput:
         if find_spec("matplotlib") is None:
             raise ToolFailed(_NOT_THERE)
-        drawn = await asyncio.to_thread(_drawing, wanted.path, context.workspace)
-        data = await _drawn(drawn, context.workspace)
+        drawn = await asyncio.to_thread(_load_drawing, wanted.path, context.workspace)
+        data = await _draw_apart(drawn, context.workspace)
         to = f"{wanted.path.removesuffix('.json').removesuffix('.chart')}.png"
         await asyncio.to_thread(_put, to, data, context.workspace)
         given = await asyncio.to_thread(kept.keep, context.workspace, to)
         said = f"Drawn and given to the person: {to} ({len(data):,} bytes)."
-        return Output(text=said, files=(given,), caption=wanted.caption, changed=(to,))
+        return ToolOutput(text=said, files=(given,), caption=wanted.caption, changed=(to,))
 
     return (
         Tool(
@@ -90,15 +90,15 @@ def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
     )
 
 
-async def _prepare(wanted: Prepare, context: ToolContext) -> Output:
+async def _prepare(wanted: Prepare, context: ToolContext) -> ToolOutput:
     return await asyncio.to_thread(prepare, wanted, context.workspace)
 
 
-def prepare(wanted: Prepare, workspace: Path) -> Output:
+def prepare(wanted: Prepare, workspace: Path) -> ToolOutput:
     """Look at the table, and write the chart where one is wanted or suits it."""
     table = _table(wanted.path, workspace)
     said, to = describe(table), f"{os.path.splitext(wanted.path)[0]}.chart.json"
-    chart = proposed(table, wanted.path, wanted.title) if wanted.kind is None else None
+    chart = propose_chart(table, wanted.path, wanted.title) if wanted.kind is None else None
     chart = Chart(
         data=wanted.path,
         kind=wanted.kind or (chart.kind if chart else "bar"),
@@ -107,12 +107,12 @@ def prepare(wanted: Prepare, workspace: Path) -> Output:
         title=wanted.title,
     )
     try:
-        drawing(chart, table)
+        make_drawing(chart, table)
     except ToolFailed as error:
         raise ToolFailed(f"{said}\nNo chart was written: {error}") from None
     text = msgspec.json.format(msgspec.json.encode(asdict(chart)), indent=2).decode()
     files.write(files.Write(path=to, content=f"{text}\n"), workspace)
-    return Output(text=f"{said}\nThe chart is in {to}:\n{text}", changed=(to,))
+    return ToolOutput(text=f"{said}\nThe chart is in {to}:\n{text}", changed=(to,))
 
 
 def _table(path: str, workspace: Path) -> Table:
@@ -123,17 +123,17 @@ def _table(path: str, workspace: Path) -> Table:
     return parse(data)
 
 
-def _drawing(path: str, workspace: Path) -> Drawing:
+def _load_drawing(path: str, workspace: Path) -> Drawing:
     with paths.open_read(workspace, path) as file:
         data = file.read(100_000)
     try:
         chart = msgspec.json.decode(data, type=Chart)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ToolFailed(f"{path} is no chart: {error}.") from None
-    return drawing(chart, _table(chart.data, workspace))
+    return make_drawing(chart, _table(chart.data, workspace))
 
 
-async def _drawn(drawn: Drawing, workspace: Path) -> bytes:
+async def _draw_apart(drawn: Drawing, workspace: Path) -> bytes:
     """The picture, by a process of its own. Fonts are looked for once a workspace."""
     fonts = Path(os.path.realpath(workspace)) / paths.OWN / "matplotlib"
     with paths.folder(workspace, fonts, create=True):
@@ -173,12 +173,12 @@ def _put(path: str, data: bytes, workspace: Path) -> None:
         backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
         backups.store(workspace, real, data, 0o644)
     except OSError as error:
-        raise paths.failed(path, error) from None
+        raise paths.as_tool_failure(path, error) from None
 
 
 def _bind(wanted: Visualize, workspace: Path) -> str:
     """What the chart says, and the data that people are shown, as they are now."""
-    said = _said(wanted, workspace)
+    said = _describe_table(wanted, workspace)
     try:
         path = msgspec.json.decode(said, type=Chart).data
         with paths.open_read(workspace, path) as file:
@@ -190,10 +190,10 @@ def _bind(wanted: Visualize, workspace: Path) -> str:
 
 def _preview(wanted: Visualize, workspace: Path) -> str:
     """The chart, for the approval card."""
-    return _said(wanted, workspace)[:2_000]
+    return _describe_table(wanted, workspace)[:2_000]
 
 
-def _said(wanted: Visualize, workspace: Path) -> str:
+def _describe_table(wanted: Visualize, workspace: Path) -> str:
     try:
         with paths.open_read(workspace, wanted.path) as file:
             return file.read(100_000).decode("utf-8", "replace")
