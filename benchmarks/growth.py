@@ -31,7 +31,7 @@ from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
 from benchmarks.quiet import Quiet, room
 from gateway.ports import person_scope
-from gateway.spending.ledger import Ledger, Payer
+from gateway.services.ledger import Ledger, Payer
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import Changes, OutboxRow

@@ -16,10 +16,10 @@ from pathlib import Path
 from agent_core import ambient
 from benchmarks.parked import rss
 from cron.scheduler import Scheduler
-from gateway.jobs.port import Job, JobRun, JobStore
+from gateway.jobs_port import Job, JobRun, JobStore
 from gateway.messages import Inbound, JobFired, Sender
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.jobs import make_jobs
 
 GOAL_CORE = 0.01
 GOAL_MIB = 50.0

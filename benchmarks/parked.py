@@ -54,7 +54,7 @@ async def resume(gateway: Quiet, rooms: list[int]) -> tuple[list[float], list[fl
     for n in rooms:
         question = gateway.question(n)
         ran, replied = asyncio.Event(), asyncio.Event()
-        gateway.agent.on_tool = lambda name, ran=ran: ran.set()
+        gateway.conversation.agent.on_tool = lambda name, ran=ran: ran.set()
         gateway.adapter.on_reply = lambda where, replied=replied: replied.set()
         began = time.perf_counter()
         await gateway.press(n, question)

@@ -11,7 +11,9 @@ import msgspec
 from pydantic import BaseModel
 
 from agent_core.tools.contract import Tool, ToolContext
-from gateway.access import Access, AllowLists
+from gateway.access.access import Access, AllowLists
+from gateway.conversation.host import Host
+from gateway.conversation.services import Services
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -20,8 +22,6 @@ from gateway.messages import (
     button_token,
 )
 from gateway.ports import Accept
-from gateway.sessions.host import Host
-from gateway.sessions.services import Services
 from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore

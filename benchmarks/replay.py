@@ -20,9 +20,9 @@ from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
 from benchmarks.quiet import Quiet, percentiles, room
+from gateway.conversation.turns import OpenTurn, read_brief
+from gateway.delivery.fold import ViewFold
 from gateway.messages import Conversation
-from gateway.present import ViewFold
-from gateway.sessions.turns import OpenTurn, read_brief
 from gateway.store.rows import ConversationSettings
 
 LONG = "do " + "note note note|" * 22 + "deploy"
@@ -75,10 +75,10 @@ async def replay(gateway: Quiet, turn_id: str) -> tuple[int, dict[str, float]]:
     folded = OpenTurn(row, read_brief(records), ViewFold(asker=row.sender_name), records, refuse)
     shaped = time.perf_counter()
     turn = Turn(turn_id, folded.journal, Alone())
-    hands = gateway.agent.hands(Circumstances(room(0)))
+    hands = gateway.conversation.agent.hands(Circumstances(room(0)))
 
     async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
-        return await gateway.agent.code(scope, folded.brief, hands, (), past)
+        return await gateway.conversation.agent.code(scope, folded.brief, hands, (), past)
 
     try:
         await drive(turn, code)
@@ -129,7 +129,7 @@ async def measure(times: int) -> dict[str, object]:
 async def resume(gateway: Quiet) -> float:
     """Seconds from the press to the long turn's next tool, with all commits on the way."""
     ran = asyncio.Event()
-    gateway.agent.on_tool = lambda name: ran.set()
+    gateway.conversation.agent.on_tool = lambda name: ran.set()
     question = gateway.question(0)
     began = time.perf_counter()
     await gateway.press(0, question)

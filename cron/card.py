@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from gateway.jobs.port import Draft, Job, Timetable
-from gateway.jobs.work.words import does, due, places, spends
+from gateway.jobs_port import Draft, Job, Timetable
 from gateway.texts import Key, say
+from gateway.texts.runs import does, due, places, spends
 
 
 class JobDetails(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cron.trigger import MissedTimes
-from gateway.jobs.port import Job, JobRun
+from gateway.jobs_port import Job, JobRun
 from gateway.shown_jobs import Reason
 
 ON_TIME = 59.0

@@ -1,7 +1,7 @@
 """A run as its conversation gets it: what it is asked to do, from the job, from what the job feeds
 on, and from the call that began it."""
 
-from gateway.jobs.port import Job, JobRun, Timetable
+from gateway.jobs_port import Job, JobRun, Timetable
 from gateway.messages import JobFired, Terms, read_conversation
 
 MAX_GIVEN = 16_000

@@ -23,7 +23,7 @@ from cron.timetable import Times
 from cron.trigger import find_missed, next_fire
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed, Unreadable
-from gateway.jobs.port import MAX_RUNS, Job, JobRun, JobStore
+from gateway.jobs_port import MAX_RUNS, Job, JobRun, JobStore
 from gateway.messages import digest
 from gateway.ports import Accept
 from gateway.shown_jobs import Reason

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from cron.job import Cron, Every, Once, ScheduleError
 from cron.schedule import read_schedule, zone_of
 from cron.trigger import find_missed, next_fire
-from gateway.jobs.port import JobRefused
+from gateway.jobs_port import JobRefused
 from gateway.texts import say
 
 _GERMAN = {

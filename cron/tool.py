@@ -18,9 +18,9 @@ from agent_core.tools.turn.tool import TurnTool
 from cron.card import JobDetails, card_of, card_of_action
 from cron.timetable import Times
 from gateway.clock import new_id
-from gateway.jobs.port import Asker, Draft, Job, JobRefused, JobRequest
-from gateway.jobs.work.words import does, due
+from gateway.jobs_port import Asker, Draft, Job, JobRefused, JobRequest
 from gateway.texts import Key, say
+from gateway.texts.runs import does, due
 
 T = TypeVar("T")
 NAME = "schedule_job"
@@ -90,7 +90,7 @@ class AskingScope(Protocol):
 
 
 class JobTool(Protocol):
-    """What is needed of all jobs; see `gateway.jobs.book`."""
+    """What is needed of all jobs; see `gateway.services.jobs.book`."""
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft: ...
     async def make(self, draft: Draft, name: str) -> Job: ...

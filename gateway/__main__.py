@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.commands.menu import Choices, LoadCommands, Menu
 from gateway.errors import DeliveryError, StoreFailed
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.ops import lock
@@ -25,6 +24,7 @@ from gateway.ops.http import Health, listen
 from gateway.ops.http import serve as serve_http
 from gateway.ports import Adapter, ListScope, Look, Overview, Recent, Summary
 from gateway.settings import Settings
+from gateway.wiring.menu import Choices, LoadCommands, Menu
 
 if TYPE_CHECKING:
     from adapters.web.gate import RequestGate

@@ -14,9 +14,14 @@ from agent_core.journal import Stopped
 from agent_core.messages import Message
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.scope import Scope
-from gateway.access import Access
-from gateway.agent import TurnMaker
-from gateway.history.thread import ConversationHistory
+from gateway.access.access import Access
+from gateway.conversation.agent import TurnMaker
+from gateway.conversation.inbox.reading import TurnInput
+from gateway.conversation.services import Services
+from gateway.conversation.state import ConversationState
+from gateway.conversation.thread import ConversationHistory
+from gateway.conversation.turns import OpenTurn
+from gateway.delivery.fold import ViewFold
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -25,12 +30,7 @@ from gateway.messages import (
     Press,
     Sender,
 )
-from gateway.people.roles import Role, at_least
-from gateway.present import ViewFold
-from gateway.sessions.reading import TurnInput
-from gateway.sessions.services import Services
-from gateway.sessions.state import ConversationState
-from gateway.sessions.turns import OpenTurn
+from gateway.roles import Role, at_least
 from gateway.store.rows import InboxRow, Thread, TurnRow
 from gateway.texts import Key, say
 

@@ -16,12 +16,13 @@ from typing import Literal, TypeAlias, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
 from agent_core.config.switch import read_switch
+from gateway.access.policy import Policy, read_policy
 from gateway.accounts.discord import Discord, read_discord
 from gateway.accounts.slack import Slack, read_slack
-from gateway.jobs.settings import JobSettings, SettingReader, read_jobs
 from gateway.known import PLATFORMS, SETTING_NAMES
-from gateway.people.policy import Policy, read_policy
-from gateway.retention.periods import RetentionSettings, read_retention
+from gateway.ports import SettingReader
+from gateway.services.jobs.settings import JobSettings, read_jobs
+from gateway.store.removal.periods import RetentionSettings, read_retention
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]

@@ -16,10 +16,146 @@ MAX_BODY = 50
 MAX_FILES = 20
 BAD_FILES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "core", "types"}
 IRREGULAR = frozenset(
-    ["become", "begun", "bent", "bitten", "blown", "born", "bound", "broken", "brought", "built", "bought", "cast", "caught", "chosen", "dealt", "done", "drawn", "driven", "eaten", "fallen", "fed", "felt", "flown", "forbidden", "forgotten", "fought", "found", "frozen", "given", "gone", "got", "grown", "heard", "held", "hidden", "hung", "kept", "known", "laid", "lain", "learnt", "led", "left", "lent", "lit", "lost", "made", "meant", "met", "overtaken", "paid", "proven", "rebuilt", "redrawn", "rewritten", "ridden", "risen", "rung", "said", "sat", "seen", "sent", "shaken", "shot", "shown", "shrunk", "slept", "slid", "sold", "sought", "spent", "spoken", "sprung", "spun", "stolen", "stood", "struck", "stuck", "sung", "sunk", "swept", "sworn", "swum", "taken", "taught", "thought", "thrown", "told", "torn", "understood", "undone", "withdrawn", "woken", "won", "worn", "written"]
+    [
+        "become",
+        "begun",
+        "bent",
+        "bitten",
+        "blown",
+        "born",
+        "bound",
+        "broken",
+        "brought",
+        "built",
+        "bought",
+        "cast",
+        "caught",
+        "chosen",
+        "dealt",
+        "done",
+        "drawn",
+        "driven",
+        "eaten",
+        "fallen",
+        "fed",
+        "felt",
+        "flown",
+        "forbidden",
+        "forgotten",
+        "fought",
+        "found",
+        "frozen",
+        "given",
+        "gone",
+        "got",
+        "grown",
+        "heard",
+        "held",
+        "hidden",
+        "hung",
+        "kept",
+        "known",
+        "laid",
+        "lain",
+        "learnt",
+        "led",
+        "left",
+        "lent",
+        "lit",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "overtaken",
+        "paid",
+        "proven",
+        "rebuilt",
+        "redrawn",
+        "rewritten",
+        "ridden",
+        "risen",
+        "rung",
+        "said",
+        "sat",
+        "seen",
+        "sent",
+        "shaken",
+        "shot",
+        "shown",
+        "shrunk",
+        "slept",
+        "slid",
+        "sold",
+        "sought",
+        "spent",
+        "spoken",
+        "sprung",
+        "spun",
+        "stolen",
+        "stood",
+        "struck",
+        "stuck",
+        "sung",
+        "sunk",
+        "swept",
+        "sworn",
+        "swum",
+        "taken",
+        "taught",
+        "thought",
+        "thrown",
+        "told",
+        "torn",
+        "understood",
+        "undone",
+        "withdrawn",
+        "woken",
+        "won",
+        "worn",
+        "written",
+    ]
 )
 NO_PARTICIPLES = frozenset(
-    ["anything", "bring", "bleed", "bleeding", "breed", "ceiling", "cling", "during", "embed", "evening", "everything", "exceed", "feed", "fling", "heed", "hundred", "king", "morning", "need", "nothing", "ping", "proceed", "red", "ring", "seed", "shed", "sing", "something", "speed", "spring", "sting", "string", "succeed", "swing", "thing", "wed", "weed", "wing"]
+    [
+        "anything",
+        "bring",
+        "bleed",
+        "bleeding",
+        "breed",
+        "ceiling",
+        "cling",
+        "during",
+        "embed",
+        "evening",
+        "everything",
+        "exceed",
+        "feed",
+        "fling",
+        "heed",
+        "hundred",
+        "king",
+        "morning",
+        "need",
+        "nothing",
+        "ping",
+        "proceed",
+        "red",
+        "ring",
+        "seed",
+        "shed",
+        "sing",
+        "something",
+        "speed",
+        "spring",
+        "sting",
+        "string",
+        "succeed",
+        "swing",
+        "thing",
+        "wed",
+        "weed",
+        "wing",
+    ]
 )
 NAMED_BY_PARTICIPLE = {
     "built_in": "the built-in skills; the adjective is the term",
@@ -54,10 +190,11 @@ NOT_IN_WORKSPACES = {
     "agent_core/journal_file.py": "the library's journal",
     "agent_core/library/entries.py": "the library's journal",
     "agent_core/settings.py": "the settings' file",
-    "gateway/jobs/operator/applying.py": "the operator's job file",
+    "gateway/features/jobs/operator/apply.py": "the operator's job file",
+    "gateway/services/workspaces.py": "sets the folders themselves aside",
     "gateway/settings.py": "the settings' files",
     "gateway/store/sqlite.py": "the store",
-    "gateway/vault/vault.py": "the secrets' file",
+    "gateway/services/vault.py": "the secrets' file",
 }
 """Modules that handle files of the gateway's own by their path."""
 ENVIRONMENT = {"agent_core/settings.py", "gateway/settings.py"}
@@ -77,22 +214,6 @@ TYPE_ONLY_LEFT = ("agent_core/__init__.py", "agent_core/agent.py")
 """The library's front door, which loads nothing that an import of it does not need."""
 ROOTS = ("gateway/__main__.py", "gateway/wiring/")
 """The composition root: it imports late what it wires."""
-FEATURES = ("commands", "history", "jobs", "memory", "people", "plans", "spending", "vault")
-"""The folders of gateway/ that hold features."""
-BELOW_FEATURES = {
-    "history": {"texts", "thread"},
-    "jobs": {"book", "operator.console", "port", "settings", "texts"},
-    "memory": {"present", "shelf", "texts"},
-    "people": {
-        *("approvers", "grant_texts", "permission", "policy", "quotas", "reasons", "roles"),
-        "texts",
-    },
-    "plans": {"present", "research", "texts"},
-    "spending": {"ledger", "money", "port", "tally", "texts"},
-    "vault": {"texts", "vault"},
-}
-"""Modules in those folders that are no part of the feature: access, views, ports and texts, which
-all may import. This table only shrinks."""
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -293,25 +414,9 @@ def test_circles_are_found_and_lines_are_not() -> None:
     assert list(_type_only(source)) == [(2, "gateway.ports.Adapter")]
 
 
-def test_nobody_imports_a_feature_but_the_wiring() -> None:
-    """Neither the sessions nor another feature: what a feature adds is in the table."""
-    above = ("gateway.wiring.", "gateway.cli.", "gateway.__main__")
-    seen = []
-    for name, imported in _imports().items():
-        here = name.removeprefix("gateway.").partition(".")[0]
-        if not name.startswith("gateway.") or name.startswith(above):
-            continue
-        for other in sorted(imported):
-            folder, _, module = other.removeprefix("gateway.").partition(".")
-            below = BELOW_FEATURES.get(folder, set())
-            if folder in FEATURES and folder != here and module not in below:
-                seen.append(f"{name} imports {other}")
-    assert not seen, f"let wiring/features.py hand over what is needed: {seen}"
-
-
 def test_a_session_is_handed_to_nobody() -> None:
     """Features get a Context; only the host runs sessions."""
-    own = ("gateway/sessions/session.py", "gateway/sessions/host.py")
+    own = ("gateway/conversation/session.py", "gateway/conversation/host.py")
     given = [
         f"{path}:{node.lineno} {node.name}"
         for path, text in modules()

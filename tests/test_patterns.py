@@ -47,10 +47,10 @@ WHOLE_LINES_ONLY = {
     "agent_core.skills.folders._FIELD": "fullmatch of a line",
     "adapters.discord.markdown.FENCE": "match at a line's beginning",
     "gateway.accounts.discord.TOKEN": "fullmatch of a setting",
-    "gateway.people.approvers._COUNT": "fullmatch of a setting",
-    "gateway.people.approvers._TIME": "fullmatch of a setting",
+    "gateway.approvers._COUNT": "fullmatch of a setting",
+    "gateway.approvers._TIME": "fullmatch of a setting",
     "gateway.settings.TOKEN": "fullmatch of a setting",
-    "gateway.jobs.operator.jobfile._SYNTAX": "fullmatch of the parser's error",
+    "gateway.features.jobs.operator.jobfile._SYNTAX": "fullmatch of the parser's error",
 }
 """Patterns that are never searched for: they are tried at one place of the text."""
 

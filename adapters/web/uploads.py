@@ -1,8 +1,8 @@
 """Files that people attach: kept in one folder, named by a reference that cannot be guessed.
 
 A reference is `<person>/<secret>/<file name>`, which is also its path below the folder. A file's
-own time says how long it is kept: `KEPT_SECONDS` from the upload on, `GRACE` once it was fetched. The
-grace is for a turn that is cut off before the store knows that it has begun: it fetches again.
+own time says how long it is kept: `KEPT_SECONDS` from the upload on, `GRACE` once it was fetched.
+The grace is for a turn that is cut off before the store knows that it has begun: it fetches again.
 """
 
 import asyncio

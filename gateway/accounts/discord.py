@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from gateway.people.policy import Parsed
+from gateway.ports import SettingReader
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}")
 
@@ -18,7 +18,7 @@ class Discord:
     gateway_url: str = "wss://gateway.discord.gg/"
 
 
-def read_discord(parsed: Parsed) -> Discord | None:
+def read_discord(parsed: SettingReader) -> Discord | None:
     """The bot that is set, None without a token."""
     token = parsed("DISCORD_BOT_TOKEN", _token)
     api = parsed("DISCORD_API_BASE_URL", lambda text: _url(text, "http"))

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from gateway.people.policy import Parsed
+from gateway.ports import SettingReader
 
 TOKEN = re.compile(r"xox[be][A-Za-z0-9.-]+")
 APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9-]+")
@@ -20,7 +20,7 @@ class Slack:
     api_base_url: str = "https://slack.com/api/"
 
 
-def read_slack(parsed: Parsed) -> Slack | None:
+def read_slack(parsed: SettingReader) -> Slack | None:
     """The app that is set, None without a bot token."""
     token = parsed("SLACK_BOT_TOKEN", _token)
     app = parsed("SLACK_APP_TOKEN", _app_token)

@@ -46,10 +46,10 @@ def new_secret(settings: Settings, words: argparse.Namespace) -> int:
     import base64
 
     from agent_core import ambient
-    from gateway.jobs.drafting import HOOK
-    from gateway.jobs.work.hooks import ADDRESS, STANDARD, secret_name
+    from gateway.features.jobs.hooks import ADDRESS, STANDARD, secret_name
     from gateway.ops.lock import make_private
-    from gateway.vault.vault import UnfitSecret, Vault
+    from gateway.services.jobs.drafts import HOOK
+    from gateway.services.vault import UnfitSecret, Vault
 
     if not HOOK.fullmatch(words.hook):
         print("A hook's name is 1 to 31 small letters, digits and -.", file=sys.stderr)

@@ -7,8 +7,8 @@ import sys
 
 from gateway.messages import read_conversation
 from gateway.ops.lock import make_private
+from gateway.services.vault import UnfitSecret, Vault
 from gateway.settings import Settings
-from gateway.vault.vault import UnfitSecret, Vault
 
 OK, FAILED, MISUSED = 0, 1, 2
 SET = "write: turnkeeper secret set NAME CONVERSATION; /secret in a chat shows its conversation"

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import ToolCall
 from agent_core.phrases import Phrase
-from gateway.phrasing import say_phrase
+from gateway.delivery.phrasing import say_phrase
 from gateway.views import LineState, ToolLine
 
 SUMMARY, OUTPUT = 120, 2_000

@@ -19,14 +19,14 @@ from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.journal import encode
+from gateway.access.pairing import MACHINE
+from gateway.conversation.services import Pairing
 from gateway.errors import StoreFailed
-from gateway.jobs.operator.console import Console
+from gateway.features.jobs.operator.console import Console
 from gateway.ops.backup import BackupError
-from gateway.sessions.services import Pairing
 from gateway.store.port import Store
 from gateway.store.rows import JOBS, Letter
 from gateway.texts import say
-from gateway.wiring.pairing import MACHINE
 
 log = logging.getLogger("turnkeeper.control")
 

@@ -15,10 +15,10 @@ from aiohttp import web
 from msgspec import Struct
 
 from agent_core import ambient
+from gateway.conversation.slots import Slots
 from gateway.errors import StoreFailed
 from gateway.ops.doors import Doors
 from gateway.ports import Adapter
-from gateway.sessions.slots import Slots
 from gateway.settings import ConfigurationError
 from gateway.store.port import Store
 

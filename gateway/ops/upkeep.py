@@ -10,19 +10,19 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.access import Access
+from gateway.access.access import Access
+from gateway.conversation.host import Host
 from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
-from gateway.ops.workspaces import Workspaces
-from gateway.retention.erasure import Erased, Erasure
-from gateway.retention.periods import CREATED
-from gateway.sessions.host import Host
+from gateway.ops.erasure import Erased, Erasure
+from gateway.ops.stored_contents import make_contents, make_removal, make_retention
+from gateway.services.vault import Vault
+from gateway.services.workspaces import WORKSPACES, Workspaces
 from gateway.settings import Settings
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
+from gateway.store.removal.periods import CREATED
 from gateway.store.sqlite import SqliteStore
-from gateway.vault.vault import Vault
-from gateway.wiring.jobs import WORKSPACES, make_jobs
-from gateway.wiring.retention import make_contents, make_removal, make_retention
 
 IN_REDIS = """What is stored in Redis is not in it. Redis writes its snapshot now, in the \
 background: copy {file} on its machine when `redis-cli lastsave` has changed \

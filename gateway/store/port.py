@@ -13,7 +13,6 @@ from typing import Protocol
 from agent_core.journal import Record
 from gateway.messages import Inbound
 from gateway.ports import ListScope, Shown, Summary
-from gateway.spending.port import Budgets
 from gateway.store.rows import (
     AcceptedRow,
     AcquiredConversation,
@@ -29,6 +28,7 @@ from gateway.store.rows import (
     TranscriptRow,
     TurnRow,
 )
+from gateway.store.spending.expenses import Budgets
 
 
 class Inbox(Protocol):

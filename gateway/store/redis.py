@@ -21,9 +21,6 @@ from redis.exceptions import RedisError
 from agent_core import ambient
 from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.messages import Inbound, dedupe_keys, read_conversation
-from gateway.retention.periods import CREATED
-from gateway.spending.port import Expense
-from gateway.store import budgets
 from gateway.store.letters import due_of, revive_turn, revive_view
 from gateway.store.opening.redis_check import check_server
 from gateway.store.opening.redis_upgrade import upgrade
@@ -61,6 +58,7 @@ from gateway.store.redis_scripts import (
     run,
 )
 from gateway.store.redis_wire import MAX_SECONDS, PATIENCE, Command, RedisWire, Reply, connect, load
+from gateway.store.removal.periods import CREATED
 from gateway.store.rows import (
     JOBS,
     AcceptedRow,
@@ -70,6 +68,8 @@ from gateway.store.rows import (
     Lease,
     Letter,
 )
+from gateway.store.spending import budgets
+from gateway.store.spending.expenses import Expense
 
 log = logging.getLogger("turnkeeper.store")
 

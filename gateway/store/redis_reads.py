@@ -1,6 +1,6 @@
-"""What is read from Redis besides a new lease's `AcquiredConversation`, on a connection of its own: a long
-journal never stands before a commit. Indexes name more than there is; what they name is checked.
-"""
+"""What is read from Redis besides a new lease's `AcquiredConversation`, on a connection of its own:
+a long journal never stands before a commit. Indexes name more than there is; what they name is
+checked."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence

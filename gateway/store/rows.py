@@ -7,10 +7,10 @@ from msgspec import Struct
 from agent_core.journal import Record, encode
 from agent_core.messages import Message
 from agent_core.questions import Choice, Coverage, Question
+from gateway.approvers import Deciders
 from gateway.messages import Firing, Inbound
-from gateway.people.approvers import Deciders
 from gateway.ports import Shown
-from gateway.spending.tally import Spent
+from gateway.store.spending.tally import Spent
 from gateway.views import View
 
 TurnStatus = Literal["running", "parked", "done", "cancelled", "dead"]

@@ -15,9 +15,7 @@ from agent_core.journal import Record
 from gateway.errors import StoreFailed, Unstorable
 from gateway.messages import Inbound
 from gateway.ports import ListScope, Shown, Summary
-from gateway.retention.periods import CREATED
-from gateway.spending.port import Expense
-from gateway.store import budgets, search, sqlite_lists, statements
+from gateway.store import search, sqlite_lists, statements
 from gateway.store.letters import (
     adopt_dead_rows,
     drop_letter,
@@ -28,6 +26,7 @@ from gateway.store.letters import (
 )
 from gateway.store.opening.sqlite_upgrade import read_layout, upgrade
 from gateway.store.reading import read_record, read_row, readable
+from gateway.store.removal.periods import CREATED
 from gateway.store.rows import (
     AcceptedRow,
     AcquiredConversation,
@@ -44,6 +43,8 @@ from gateway.store.rows import (
     TurnRow,
     show_row,
 )
+from gateway.store.spending import budgets
+from gateway.store.spending.expenses import Expense
 from gateway.store.sqlite_sweep import JOURNALS, Sweep
 from gateway.store.writer import Writer
 

@@ -43,15 +43,15 @@ from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of
-from gateway.agent import PolicyContext
-from gateway.memory.shelf import Memories
+from gateway.conversation.agent import PolicyContext
 from gateway.messages import Conversation, digest
 from gateway.model_settings import read_models
+from gateway.services.ledger import Ledger, Payer, price_reply
+from gateway.services.memory import Memories
+from gateway.services.vault import Vault
 from gateway.settings import ConfigurationError as NotSet
 from gateway.settings import Settings
-from gateway.spending.ledger import Ledger, Payer, price_reply
 from gateway.store.rows import ConversationSettings
-from gateway.vault.vault import Vault
 from gateway.wiring.jobs import JobWork
 from gateway.wiring.toolkit import ToolDeps, toolkit
 

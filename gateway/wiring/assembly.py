@@ -17,37 +17,38 @@ from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
 from agent_core.settings import SettingsError as WrongModel
 from agent_core.tools.send import FileStore
-from gateway.access import Access, AllowLists
+from gateway.access.access import Access, AllowLists
+from gateway.access.linking import DirectoryLinking
+from gateway.access.pairing import DirectoryPairing
+from gateway.conversation.host import Host
+from gateway.conversation.outage import Outage
+from gateway.conversation.services import HostPorts, Services
+from gateway.conversation.slots import Slots
 from gateway.errors import StoreFailed
-from gateway.jobs.book import JobService
-from gateway.jobs.means import means_of
-from gateway.jobs.work.desk import BookDesk
-from gateway.jobs.work.hooks import WebhookCalls
-from gateway.memory.shelf import Memories
+from gateway.features.jobs.api import BookDesk
+from gateway.features.jobs.hooks import WebhookCalls
 from gateway.messages import Inbound
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
+from gateway.ops.stored_contents import make_retention
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, JobDesk, WebhookReceiver
-from gateway.retention.sweeping import Retention
-from gateway.sessions.host import Host
-from gateway.sessions.outage import Outage
-from gateway.sessions.services import HostPorts, Services
-from gateway.sessions.slots import Slots
+from gateway.services.jobs.book import JobService
+from gateway.services.jobs.deps import means_of
+from gateway.services.ledger import Ledger
+from gateway.services.memory import Memories
+from gateway.services.retention import Retention
+from gateway.services.workspaces import WORKSPACES
 from gateway.settings import VERSION, ConfigurationError, Settings
-from gateway.spending.ledger import Ledger
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
-from gateway.wiring.ears import Ears
 from gateway.wiring.features import load_features
-from gateway.wiring.jobs import WORKSPACES, JobWork, make_book
-from gateway.wiring.linking import DirectoryLinking
-from gateway.wiring.pairing import DirectoryPairing
-from gateway.wiring.retention import make_retention
+from gateway.wiring.jobs import JobWork, make_book
+from gateway.wiring.voice import Ears
 
 log = logging.getLogger("turnkeeper.assembly")
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
 from agent_core.settings import TIERS
+from gateway.conversation.host import Host
 from gateway.feature import is_allowed
-from gateway.history.resume import look_for
-from gateway.jobs.asker import identify_asker
-from gateway.jobs.commands import ACTIONS
-from gateway.jobs.port import Asker
+from gateway.features.history.resume import look_for
+from gateway.features.jobs.commands import ACTIONS
+from gateway.jobs_port import Asker
 from gateway.messages import Conversation, Sender
-from gateway.sessions.host import Host
+from gateway.services.jobs.asker import identify_asker
 
 Choice = tuple[str, str]
 """What is shown, and the words that it stands for."""

@@ -5,10 +5,10 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
 
-from gateway.access import Role
+from gateway.access.access import Role
+from gateway.conversation.host import Host
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
 from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting
-from gateway.sessions.host import Host
 from gateway.store.rows import InboxRow
 
 RANKS: tuple[Role, ...] = ("viewer", "user", "admin")

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
-from gateway.commands import general
 from gateway.feature import Command, Feature, Features
-from gateway.history import feature as history
-from gateway.jobs import feature as jobs
-from gateway.jobs.work.commands import job_costs
-from gateway.memory import feature as memory
-from gateway.people import feature as people
-from gateway.plans import feature as plans
+from gateway.features.approvals import feature as people
+from gateway.features.general import general
+from gateway.features.history import feature as history
+from gateway.features.jobs import feature as jobs
+from gateway.features.jobs.zone_command import job_costs
+from gateway.features.memory import feature as memory
+from gateway.features.plans import feature as plans
+from gateway.features.secrets import feature as vault
+from gateway.features.spending.feature import make_feature as make_spending
 from gateway.settings import ConfigurationError
-from gateway.spending.feature import make_feature as make_spending
-from gateway.vault import feature as vault
 
 GROUP = "turnkeeper.features"
 """The entry points of features from outside: the name of each, and its `Feature`."""

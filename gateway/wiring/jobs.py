@@ -1,31 +1,29 @@
-"""Jobs put together: their store, the book, the agent's tool, the scheduler. Nothing of the clock is
-imported before the gateway runs."""
+"""Jobs put together: their store, the service, the agent's tool, the scheduler. Nothing of the
+clock is imported before the gateway runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from agent_core.tools.contract import Tool
-from gateway.access import Access
-from gateway.agent import PolicyContext
-from gateway.jobs.asker import identify_asker
-from gateway.jobs.book import JobService
-from gateway.jobs.means import JobDeps, alone
-from gateway.jobs.operator.applying import JobFile
-from gateway.jobs.operator.console import Console
-from gateway.jobs.port import Asker, JobStore
-from gateway.jobs.settings import JobSettings
+from gateway.access.access import Access
+from gateway.conversation.agent import PolicyContext
+from gateway.features.jobs.operator.apply import JobFile
+from gateway.features.jobs.operator.console import Console
+from gateway.jobs_port import Asker
+from gateway.services.jobs.asker import identify_asker
+from gateway.services.jobs.book import JobService
+from gateway.services.jobs.deps import JobDeps, alone
+from gateway.services.jobs.settings import JobSettings
+from gateway.services.workspaces import WORKSPACES
 from gateway.settings import Settings
-from gateway.spending.money import dollars
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
-from gateway.store.sqlite import SqliteStore
 from gateway.texts import say
+from gateway.texts.money import dollars
 
 if TYPE_CHECKING:
     from cron.scheduler import Scheduler
-
-WORKSPACES = "workspaces"
-"""The folder of the conversations' workspaces, in the data folder."""
 
 
 class JobWork:
@@ -86,16 +84,3 @@ def console_alone(settings: Settings, store: Store) -> Console:
     platforms = frozenset(name for name, bot in bots if bot is not None) | {"web"}
     book = make_book(store, settings.jobs, alone(store, settings.home / WORKSPACES, platforms))
     return Console(book, JobFile(settings.home, book), live=False)
-
-
-def make_jobs(store: Store) -> JobStore:
-    """The jobs of `store`."""
-    if isinstance(store, SqliteStore):
-        from gateway.jobs.store_sqlite import SqliteJobs
-
-        return SqliteJobs(store)
-    from gateway.jobs.store_redis import RedisJobs
-    from gateway.store.redis import RedisStore
-
-    assert isinstance(store, RedisStore)
-    return RedisJobs(store)

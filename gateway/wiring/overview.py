@@ -1,16 +1,16 @@
 """What waits for a person, what runs for them, and their jobs: a page of it, from the store and the
 sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
 
-from gateway.access import Role, refusal
-from gateway.jobs.asker import identify_asker
-from gateway.jobs.chat.cards import line
+from gateway.access.access import Role, refusal
+from gateway.approvers import Person
+from gateway.conversation.decisions import describe
+from gateway.conversation.host import Host
+from gateway.conversation.turns import OpenTurn
+from gateway.features.jobs.cards import line
 from gateway.messages import Conversation, Sender, job_token, read_conversation
-from gateway.people.approvers import Person
-from gateway.people.roles import at_least
 from gateway.ports import Overview, OverviewEntry, Summary, account_scope, person_scope
-from gateway.sessions.decisions import describe
-from gateway.sessions.host import Host
-from gateway.sessions.turns import OpenTurn
+from gateway.roles import at_least
+from gateway.services.jobs.asker import identify_asker
 from gateway.texts import say
 from gateway.views import ApprovalCard, Button, ChoiceCard
 

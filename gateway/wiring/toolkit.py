@@ -25,7 +25,7 @@ from agent_core.tools.shell import command_tools
 from agent_core.tools.turn.analyze_image import analyze_tool
 from agent_core.tools.turn.todo import todo_tool
 from agent_core.tools.web.tools import web_tools
-from gateway.vault.vault import Vault
+from gateway.services.vault import Vault
 
 
 class ToolDeps(Struct, frozen=True, kw_only=True):

@@ -11,13 +11,13 @@ import pytest
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.render import render
-from gateway.commands.menu import Menu
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived
 from gateway.ports import Adapter
 from gateway.settings import ConfigurationError, Settings
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView, View
 from gateway.wiring.features import our_commands
+from gateway.wiring.menu import Menu
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
 from tests.fakes.model_server import ModelServer

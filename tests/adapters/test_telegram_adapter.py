@@ -9,12 +9,12 @@ import pytest
 
 from adapters.telegram import receive, transport
 from adapters.telegram.adapter import TelegramAdapter
-from gateway.commands.menu import Menu
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound
 from gateway.ports import Adapter
 from gateway.views import ApprovalCard, Button, FormCard, ProposalLine, ReplyView, View
 from gateway.wiring.features import our_commands
+from gateway.wiring.menu import Menu
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
 

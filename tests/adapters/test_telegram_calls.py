@@ -8,7 +8,6 @@ import pytest
 
 from adapters.telegram import receive
 from adapters.telegram.adapter import TelegramAdapter
-from gateway.commands.menu import Menu
 from gateway.errors import Rejected, Unsent
 from gateway.messages import Conversation
 from gateway.views import (
@@ -23,6 +22,7 @@ from gateway.views import (
     View,
 )
 from gateway.wiring.features import our_commands
+from gateway.wiring.menu import Menu
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
 

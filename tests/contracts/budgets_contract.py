@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.spending.port import Expense
+from gateway.store.spending.expenses import Expense
 from tests.contracts.store_values import StoreWorld
 
 DAY = "2026-11-22"

@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from gateway.jobs.port import MAX_RUNS, Job, JobRun, JobStore
+from gateway.jobs_port import MAX_RUNS, Job, JobRun, JobStore
 from gateway.messages import Sender
 
 

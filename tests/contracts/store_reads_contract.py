@@ -6,8 +6,8 @@ from agent_core.messages import user
 from gateway.errors import Unstorable
 from gateway.messages import JobFired, MessageReceived, Sender, read_conversation
 from gateway.ports import ListScope, account_scope, channel_scope, person_scope
-from gateway.retention.periods import CREATED
 from gateway.store import search
+from gateway.store.removal.periods import CREATED
 from gateway.store.rows import AcquiredConversation, AuditRow, Changes, ConversationRow
 from gateway.views import ReplyView
 from tests.contracts.store_values import (

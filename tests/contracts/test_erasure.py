@@ -11,11 +11,12 @@ from redis.asyncio import Redis
 from agent_core.journal import Noted
 from agent_core.messages import user
 from agent_core.questions import Decision
-from gateway.access import Accounts, Identity, LetIn
-from gateway.jobs.port import Job
+from gateway.access.access import Accounts, Identity, LetIn
+from gateway.jobs_port import Job
 from gateway.messages import Conversation, MessageReceived, Quote, Sender
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.settings import Settings
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
 from gateway.store.rows import (
     AuditRow,
@@ -27,7 +28,6 @@ from gateway.store.rows import (
 )
 from gateway.store.statements import encode
 from gateway.views import ReplyView
-from gateway.wiring.jobs import make_jobs
 from tests.contracts.conftest import RedisWorld, SqliteWorld
 from tests.contracts.store_values import START, place, question, spoken, turn, view
 

@@ -13,9 +13,9 @@ import gateway.store.sqlite as sqlite
 from agent_core import ambient
 from gateway.messages import Sender
 from gateway.ports import account_scope, person_scope
-from gateway.spending.port import Expense
 from gateway.store.port import Store
 from gateway.store.rows import Changes, ConversationRow
+from gateway.store.spending.expenses import Expense
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite_sweep import ROWS
 from tests.contracts.conftest import RedisWorld

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import Unreadable
-from gateway.jobs.port import JobStore
-from gateway.jobs.store_redis import ROOT, RedisJobs
-from gateway.jobs.store_sqlite import SqliteJobs
+from gateway.jobs_port import JobStore
+from gateway.store.jobs.redis_jobs import ROOT, RedisJobs
+from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.store.redis import RedisStore
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.conftest import RedisWorld

@@ -15,9 +15,9 @@ import pytest
 
 import gateway.store.sqlite as sqlite
 from agent_core import ambient
-from gateway.jobs.store_sqlite import SqliteJobs
-from gateway.retention.port import Position
-from gateway.retention.sqlite_removal import SqliteRemoval
+from gateway.store.jobs.sqlite_jobs import SqliteJobs
+from gateway.store.removal.port import Position
+from gateway.store.removal.sqlite_removal import SqliteRemoval
 from gateway.store.rows import Changes
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.budgets_contract import BudgetsContract

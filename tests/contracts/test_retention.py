@@ -13,17 +13,17 @@ from redis.asyncio import Redis
 
 from gateway.messages import Conversation
 from gateway.ops.backup import unpack_backup
+from gateway.ops.stored_contents import make_removal
 from gateway.ops.upkeep import StoreUpkeep
-from gateway.ops.workspaces import Workspaces
-from gateway.retention.periods import BEFORE, CREATED, Periods, RetentionSettings
-from gateway.retention.port import Position, Removal
-from gateway.retention.sweeping import Retention
+from gateway.services.retention import Retention
+from gateway.services.workspaces import Workspaces
 from gateway.settings import ConfigurationError, Settings
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
+from gateway.store.removal.periods import BEFORE, CREATED, Periods, RetentionSettings
+from gateway.store.removal.port import Position, Removal
 from gateway.store.rows import AuditRow, Changes, ConversationRow
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.retention import make_removal
 from tests.contracts.conftest import RedisWorld, SqliteWorld
 from tests.contracts.store_values import (
     DAY,

@@ -13,18 +13,18 @@ from redis.asyncio import Redis
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
+from gateway.access.pairing import people
 from gateway.errors import StoreFailed
-from gateway.jobs.port import JobStore
+from gateway.jobs_port import JobStore
 from gateway.messages import Conversation
 from gateway.ports import account_scope
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.opening import redis_upgrade, sqlite_upgrade
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.sqlite import SqliteStore
 from gateway.store.version import LAYOUT
 from gateway.views import ApprovalCard
-from gateway.wiring.jobs import make_jobs
-from gateway.wiring.pairing import people
 from tests.contracts.redis_server import RedisServer
 from tests.fakes.world import ROOM, Life
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from cron.timetable import Times
-from gateway.jobs.book import NOT_BEGUN, JobService
-from gateway.jobs.means import means_of
-from gateway.jobs.port import Asker, Job, JobRefused, JobRequest, JobRun
-from gateway.jobs.settings import JobSettings, read_jobs
-from gateway.jobs.store_sqlite import SqliteJobs
+from gateway.jobs_port import Asker, Job, JobRefused, JobRequest, JobRun
 from gateway.messages import Conversation, Inbound, JobFailed, Sender
+from gateway.services.jobs.book import NOT_BEGUN, JobService
+from gateway.services.jobs.deps import means_of
+from gateway.services.jobs.settings import JobSettings, read_jobs
+from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import DAY, ManualClock
 

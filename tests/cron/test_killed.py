@@ -14,9 +14,9 @@ from cron.claims import slot_of
 from cron.schedule import read_schedule
 from cron.scheduler import advance_schedule
 from cron.trigger import next_fire
-from gateway.jobs.port import Job
+from gateway.jobs_port import Job
 from gateway.messages import JobFired, Sender, read_conversation
-from gateway.wiring.jobs import make_jobs
+from gateway.store.jobs.job_stores import make_jobs
 from tests.contracts.redis_server import RedisServer, redis_server
 from tests.cron.worker import BEGINNING, opened
 

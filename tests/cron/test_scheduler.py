@@ -15,9 +15,9 @@ from cron.schedule import read_schedule
 from cron.scheduler import MAX_SLEEP, Scheduler, advance_schedule
 from cron.trigger import next_fire
 from gateway.errors import StoreFailed
-from gateway.jobs.port import Job, JobRun
-from gateway.jobs.store_sqlite import SqliteJobs
+from gateway.jobs_port import Job, JobRun
 from gateway.messages import Inbound, JobFired, Sender
+from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import DAY, START, ManualClock
 

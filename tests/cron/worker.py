@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from cron.scheduler import Scheduler
-from gateway.jobs.port import JobRun, JobStore
+from gateway.jobs_port import JobRun, JobStore
 from gateway.messages import Inbound
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.jobs import make_jobs
 
 BEGINNING = 1_800_000_000.0
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from gateway.sessions import host
+from gateway.conversation import host
 from tests.fakes.world import Life
 from tests.sampling import ALL, spread
 

@@ -23,8 +23,10 @@ from agent_core.questions import Decision, Input
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
-from gateway.access import Access, AllowLists
-from gateway.agent import PolicyContext
+from gateway.access.access import Access, AllowLists
+from gateway.conversation.agent import PolicyContext
+from gateway.conversation.host import Host
+from gateway.conversation.services import Services
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -35,8 +37,6 @@ from gateway.messages import (
     Sender,
 )
 from gateway.ports import Accept
-from gateway.sessions.host import Host
-from gateway.sessions.services import Services
 from gateway.store.port import Store
 from gateway.store.rows import AcquiredConversation, Changes, ConversationSettings, Lease
 from gateway.store.sqlite import SqliteStore

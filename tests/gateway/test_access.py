@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from agent_core.questions import Approval, Input, Proposal
-from gateway.access import Access, AllowLists, refusal
+from gateway.access.access import Access, AllowLists, refusal
+from gateway.access.policy import GroupPolicy, Policy, read_chat, read_quota, read_rights
+from gateway.approvers import Approvers, Deciders, Person, read_approvers
 from gateway.messages import (
     Conversation,
     GatewaySaid,
@@ -13,9 +15,7 @@ from gateway.messages import (
     Sender,
     read_conversation,
 )
-from gateway.people.approvers import Approvers, Deciders, Person, read_approvers
-from gateway.people.policy import GroupPolicy, Policy, read_chat, read_quota, read_rights
-from gateway.people.roles import Role
+from gateway.roles import Role
 from gateway.settings import PLATFORMS, ConfigurationError, Settings
 from gateway.store.rows import QuestionRow
 

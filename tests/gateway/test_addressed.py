@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from agent_core import ambient
-from gateway import addressed as module
-from gateway.addressed import LONG_PART, Addressed
+from gateway.access import addressed as module
+from gateway.access.addressed import LONG_PART, Addressed
 from gateway.messages import Conversation, MessageReceived, Sender
 
 GROUP = Conversation(platform="telegram", account="1", channel="-7")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access import AllowLists
+from gateway.access.access import AllowLists
+from gateway.access.policy import Policy
 from gateway.messages import MessageReceived, Sender
-from gateway.people.policy import Policy
 from gateway.ports import Shown, account_scope, person_scope
 from gateway.views import Abilities, ReplyView
 from gateway.wiring.desk import GatewayDesk

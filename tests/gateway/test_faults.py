@@ -12,9 +12,9 @@ from agent_core.models.port import ModelRequest
 from agent_core.models.providers import Endpoint
 from agent_core.models.wire import Broken, Line
 from agent_core.phrases import Phrase, phrase
-from gateway.faults.texts import ENGLISH
-from gateway.faults.words import describe_error
-from gateway.present import ViewFold
+from gateway.delivery.failures import describe_error
+from gateway.delivery.fold import ViewFold
+from gateway.texts.failures import ENGLISH
 from gateway.views import Notice
 
 LINE = Line(Endpoint(provider="openai", base_url="http://m.example/v1", api_key="k"))

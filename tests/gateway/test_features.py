@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.feature import Call, Command, Feature, Features, on_press
+from gateway.features.plans import feature as plans
 from gateway.messages import PlanPress
-from gateway.plans import feature as plans
 from gateway.settings import ConfigurationError
 from gateway.wiring.features import GROUP, MENU, OWN, load_features, our_commands
 from tests.stories.rig import Rig, living, quick

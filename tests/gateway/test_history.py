@@ -9,10 +9,10 @@ from redis.asyncio import Redis
 
 import gateway.store.sqlite as sqlite
 from agent_core.messages import Message, Text, user
-from gateway.history.spans import append_row, length, without_first, without_last
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import Changes, ConversationRow, OutboxRow, TranscriptRow, TurnRow
+from gateway.store.spans import append_row, length, without_first, without_last
 from gateway.views import ReplyView
 from tests.contracts.redis_server import redis_server
 from tests.fakes.world import ANN, ROOM, Life

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.text import is_clean
-from gateway.inbound_text import clean_inbound
+from gateway.conversation.inbox.cleaning import clean_inbound
 from gateway.messages import (
     Attachment,
     ButtonPressed,

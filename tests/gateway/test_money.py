@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.spending.money import dollars
+from gateway.texts.money import dollars
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from agent_core import ambient
-from gateway.access import CACHE_SECONDS, MAX_KEPT, Access, AllowLists
+from gateway.access.access import CACHE_SECONDS, MAX_KEPT, Access, AllowLists
+from gateway.access.codes import HOUR, MAX_WRONG
+from gateway.access.pairing import MACHINE, DirectoryPairing, people
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.store.sqlite import SqliteStore
 from gateway.texts import say
-from gateway.wiring.codes import HOUR, MAX_WRONG
-from gateway.wiring.pairing import MACHINE, DirectoryPairing, people
 
 EVE = Sender(platform="telegram", id="7", name="Eve")
 MAX = Sender(platform="telegram", id="8", name="Max")

@@ -5,8 +5,8 @@ from collections import deque
 import pytest
 from msgspec.structs import replace
 
+from gateway.conversation.inbox.parts import LONG, join_rows, settles_in, whole
 from gateway.messages import Attachment, Conversation, MessageReceived, Sender
-from gateway.sessions.parts import LONG, join_rows, settles_in, whole
 from gateway.store.rows import InboxRow
 
 WHERE = Conversation(platform="telegram", account="1", channel="7", private=True)

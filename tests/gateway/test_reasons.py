@@ -20,12 +20,12 @@ from agent_core.skills.contract import CALLS
 from agent_core.tools.browser import acts
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
-from gateway.people import reasons
-from gateway.people.grants import allows
-from gateway.people.texts import ENGLISH
-from gateway.present import ViewFold
+from gateway.delivery import reasons
+from gateway.delivery.fold import ViewFold
+from gateway.features.approvals.grants import allows
 from gateway.store.rows import Rule
 from gateway.texts import LANGUAGES
+from gateway.texts.reasons import ENGLISH
 from gateway.views import Activity, ApprovalCard
 
 DIGEST = "0123456789abcdef0123"

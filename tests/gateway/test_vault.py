@@ -9,7 +9,7 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.messages import digest
-from gateway.vault.vault import FILE, MIN_VALUE, UnfitSecret, Vault
+from gateway.services.vault import FILE, MIN_VALUE, UnfitSecret, Vault
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import FRIEND, PERSON, Rig
 

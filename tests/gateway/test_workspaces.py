@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from gateway.messages import digest
-from gateway.ops.workspaces import Workspaces, find_last_use
+from gateway.services.workspaces import Workspaces, find_last_use
 
 HERE, THERE = "test:bot::here::p", "test:bot::there::p"
 DAY = 86_400.0

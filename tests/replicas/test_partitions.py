@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
+from gateway.conversation import host
 from gateway.delivery import outbox
-from gateway.sessions import host
 from gateway.store import redis_wire
 from tests.contracts.redis_server import (
     all_is_copied,
@@ -38,7 +38,7 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(redis_wire, "MAX_SECONDS", 0.6)
     monkeypatch.setattr(outbox, "SEND_LIMIT", 1.0)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.5)
-    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
+    monkeypatch.setattr(host, "AGAIN", 0.1)
     ambient.use(SkewedClocks())
     yield
     ambient.use(SystemClock())

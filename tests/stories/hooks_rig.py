@@ -10,8 +10,8 @@ from pathlib import Path
 import aiohttp
 
 from agent_core import ambient
-from gateway.jobs.work.hooks import ADDRESS, STANDARD, secret_name
-from gateway.vault.vault import Vault
+from gateway.features.jobs.hooks import ADDRESS, STANDARD, secret_name
+from gateway.services.vault import Vault
 from tests.stories.rig import Rig
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of a hook").decode()

@@ -5,9 +5,9 @@ import time
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from gateway.jobs.book import JobService
-from gateway.jobs.port import Asker, Job, JobRequest, JobRun
+from gateway.jobs_port import Asker, Job, JobRequest, JobRun
 from gateway.messages import Conversation, Sender
+from gateway.services.jobs.book import JobService
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 

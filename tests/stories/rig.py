@@ -14,11 +14,11 @@ import pytest
 import gateway.__main__ as root
 from adapters.telegram import receive
 from adapters.telegram.adapter import TelegramAdapter
+from gateway.conversation.host import Host
+from gateway.conversation.session import Session
 from gateway.messages import Conversation
 from gateway.ops import lock
 from gateway.ops.http import listen
-from gateway.sessions.host import Host
-from gateway.sessions.session import Session
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities

@@ -31,6 +31,7 @@ from agent_core.orchestration.brief import Brief
 from agent_core.questions import Answer
 from agent_core.scope import Scope, Turn
 from gateway.delivery import outbox as outbox_module
+from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed
 from gateway.messages import (
     CommandGiven,
@@ -38,7 +39,6 @@ from gateway.messages import (
     MessageReceived,
     QuestionExpired,
 )
-from gateway.present import ViewFold
 from gateway.store.rows import Changes, Lease, RecordRow
 from gateway.store.sqlite import SqliteStore
 from gateway.store.statements import read_view

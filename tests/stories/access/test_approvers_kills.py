@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.access.policy import Policy
 from gateway.messages import Conversation
-from gateway.people.policy import Policy
 from gateway.store.rows import Changes, Lease, OutboxRow
 from gateway.store.sqlite import SqliteStore
 from gateway.store.statements import read_view

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gateway.people.grants import describe_rule
+from gateway.features.approvals.grants import describe_rule
 from gateway.store.rows import Rule
 from gateway.texts import say
 from gateway.wiring import assembly

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.ports import Printed
-from gateway.vault.vault import Vault
+from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import PERSON, Rig, quick
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.vault.vault import Vault
+from gateway.services.vault import Vault
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.agent_core.events_rig import BROWSED, journaled
 from tests.fakes.model_server import Call, Json, Say

@@ -12,8 +12,8 @@ from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
 from gateway.cli.main import _first
 from gateway.model_settings import read_models
+from gateway.services.ledger import Ledger, Payer
 from gateway.settings import ConfigurationError, Settings
-from gateway.spending.ledger import Ledger, Payer
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
 from tests.stories.budget_rig import PRICES, looks

@@ -17,9 +17,9 @@ from agent_core.policy import Verdict
 from agent_core.research.means import ResearchDeps
 from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Fetched, Hit, Web
-from gateway.agent import PolicyContext
+from gateway.conversation.agent import PolicyContext
+from gateway.delivery.research_view import apply_research_event, finish_research
 from gateway.messages import Conversation
-from gateway.plans.research import apply_research_event, finish_research
 from gateway.store.rows import ConversationSettings
 from gateway.views import Media, PlanView
 from gateway.views import ReplyView as Answer

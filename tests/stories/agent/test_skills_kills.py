@@ -27,7 +27,7 @@ from agent_core.skills.contract import (
 from agent_core.skills.registry import Skills
 from agent_core.skills.tools import skill_tools
 from agent_core.tools.toolbox import Toolbox
-from gateway.agent import PolicyContext
+from gateway.conversation.agent import PolicyContext
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard

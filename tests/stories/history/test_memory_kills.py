@@ -18,9 +18,9 @@ from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.orchestration.brief import Hands
 from agent_core.tools.toolbox import Toolbox
-from gateway.agent import PolicyContext
-from gateway.memory.shelf import ConversationMemory, Memories
+from gateway.conversation.agent import PolicyContext
 from gateway.messages import Conversation
+from gateway.services.memory import ConversationMemory, Memories
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.sqlite import SqliteStore

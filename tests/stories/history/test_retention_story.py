@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.retention.periods import CREATED
+from gateway.store.removal.periods import CREATED
 from tests.fakes.model_server import Say
 from tests.stories.rig import FRIEND, PERSON, Rig, living, write
 

@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 
 from agent_core import ambient
-from gateway.jobs.work.hooks import ADDRESS, secret_name
-from gateway.vault.vault import Vault
+from gateway.features.jobs.hooks import ADDRESS, secret_name
+from gateway.services.vault import Vault
 from tests.fakes.model_server import Say
 from tests.stories.hooks_rig import BODY, call, github, mac, plain, prepare, standard
 from tests.stories.jobs_rig import Shifted, pass_until, runs, settled

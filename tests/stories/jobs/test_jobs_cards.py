@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from gateway.jobs.book import JobService
 from gateway.messages import job_token
+from gateway.services.jobs.book import JobService
 from gateway.texts import say
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import TITLE, book, card_of, make, only, runs

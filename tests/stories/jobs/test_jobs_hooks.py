@@ -11,8 +11,8 @@ import pytest
 
 from agent_core import ambient
 from gateway.cli.main import main
-from gateway.jobs.work.hooks import ADDRESS, secret_name
-from gateway.vault.vault import Vault
+from gateway.features.jobs.hooks import ADDRESS, secret_name
+from gateway.services.vault import Vault
 from tests.fakes.model_server import Hang, ModelServer, Say
 from tests.fakes.telegram_server import TelegramServer
 from tests.gateway.process import START, World

@@ -14,13 +14,13 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed
 from cron import firing, scheduler
 from cron.timetable import Times
-from gateway.jobs import book as jobs_book
-from gateway.jobs.book import JobService
-from gateway.jobs.means import means_of
-from gateway.jobs.port import FILE, HERE, Due, Job, JobRun
-from gateway.jobs.settings import JobSettings
-from gateway.jobs.store_sqlite import SqliteJobs
+from gateway.jobs_port import FILE, HERE, Due, Job, JobRun
 from gateway.messages import Conversation, job_token
+from gateway.services.jobs import book as jobs_book
+from gateway.services.jobs.book import JobService
+from gateway.services.jobs.deps import means_of
+from gateway.services.jobs.settings import JobSettings
+from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
 from tests.sampling import some_and_every
@@ -40,7 +40,7 @@ class PointedJobs:
     async def get(self, job: str) -> Job | None:
         return await self._jobs.get(job)
 
-    async def list_jobs(self, owner: str = "") -> tuple[Job, ...]:
+    async def listed(self, owner: str = "") -> tuple[Job, ...]:
         return await self._jobs.list_jobs(owner)
 
     async def due(self, now: float, limit: int) -> Due:
@@ -52,7 +52,7 @@ class PointedJobs:
     async def runs(self, job: str, limit: int) -> tuple[JobRun, ...]:
         return await self._jobs.runs(job, limit)
 
-    async def list_unfinished(self, job: str = "") -> tuple[JobRun, ...]:
+    async def unfinished(self, job: str = "") -> tuple[JobRun, ...]:
         return await self._jobs.list_unfinished(job)
 
     async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from agent_core import ambient
-from gateway.jobs.port import Job, JobRun
+from gateway.jobs_port import Job, JobRun
 from gateway.messages import JobFired
 from tests.fakes.model_server import Call, Fail, Say
 from tests.stories.jobs_rig import (

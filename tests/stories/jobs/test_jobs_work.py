@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from gateway.jobs.port import Draft, Job, JobRun
+from gateway.jobs_port import Draft, Job, JobRun
 from gateway.messages import digest
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.plans import amend
+from gateway.features.plans import amend
 from gateway.store.rows import Changes, Lease, OutboxRow
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say

@@ -7,9 +7,9 @@ from typing import Any
 
 import aiohttp
 
-from gateway.jobs.port import JobRun
-from gateway.jobs.work.hooks import ADDRESS, secret_name
-from gateway.vault.vault import Vault
+from gateway.features.jobs.hooks import ADDRESS, secret_name
+from gateway.jobs_port import JobRun
+from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Fail, Say
 from tests.stories.hooks_rig import BODY, SECRET, standard
 from tests.stories.jobs_rig import (

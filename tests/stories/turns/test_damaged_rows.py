@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.conversation import host
 from gateway.delivery import outbox
-from gateway.sessions import host
 from gateway.store.redis import RedisStore
 from gateway.views import Abilities
 from tests.contracts.redis_server import redis_server
@@ -24,7 +24,7 @@ BODIES: dict[str, object] = {
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "SEND_LIMIT", 0.25)
-    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
+    monkeypatch.setattr(host, "AGAIN", 0.1)
 
 
 @pytest.fixture

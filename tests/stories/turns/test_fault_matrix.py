@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ToolFailed
+from gateway.conversation import host
 from gateway.delivery import outbox
 from gateway.messages import Attachment, Conversation, MessageReceived
-from gateway.sessions import host
 from gateway.store.redis import RedisStore
 from gateway.views import Abilities, Notice
 from tests.contracts.redis_server import redis_server
@@ -241,7 +241,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Minutes as tenths of seconds."""
     monkeypatch.setattr(outbox, "SEND_LIMIT", 0.25)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.3)
-    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
+    monkeypatch.setattr(host, "AGAIN", 0.1)
     monkeypatch.setattr(host, "TIDY_EVERY", 0.1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.sessions import reading
+from gateway.conversation.inbox import reading
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from agent_core.models.port import TextDelta
+from gateway.conversation import host
 from gateway.delivery import outbox
 from gateway.errors import Gone, Rejected, StoreFailed, Unsent
-from gateway.sessions import host
 from gateway.store.rows import Letter
 from gateway.views import Abilities, Media, MediaFile, ReplyView
 from tests.fakes.world import ANN, ROOM, Life
@@ -24,7 +24,7 @@ Hit = Callable[..., Awaitable[object]]
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "SEND_LIMIT", 0.25)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.2)
-    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
+    monkeypatch.setattr(host, "AGAIN", 0.1)
 
 
 def life(folder: Path, **delays: float) -> Life:
@@ -431,8 +431,8 @@ async def test_a_file_that_cannot_be_looked_at_ends_no_gateway(
 
 
 async def test_turns_begin_a_few_at_a_time(tmp_path: Path) -> None:
+    from gateway.conversation.slots import Slots
     from gateway.messages import Conversation
-    from gateway.sessions.slots import Slots
 
     one = life(tmp_path, model=0.05)
     async with one.living():

@@ -25,7 +25,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import gateway.store.sqlite as sqlite_module
 from agent_core import ambient
 from agent_core.scope import Scope
-from gateway.access import Access, AllowLists
+from gateway.access.access import Access, AllowLists
+from gateway.conversation.host import Host
+from gateway.conversation.services import Services
 from gateway.errors import StoreFailed
 from gateway.messages import (
     ButtonPressed,
@@ -39,8 +41,6 @@ from gateway.messages import (
     Sender,
     button_token,
 )
-from gateway.sessions.host import Host
-from gateway.sessions.services import Services
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writer import Writer, _resolve
 from gateway.views import ApprovalCard, ChoiceCard, FormCard, ReplyView, View
@@ -130,7 +130,7 @@ class InlineWriter(Writer):
         self.commits = 0
         self.failed = ""
 
-    async def wait_started(self) -> None:
+    async def started(self) -> None:
         return
 
     def submit(self, work: Callable, broken: Callable[[], None] | None = None) -> asyncio.Future:

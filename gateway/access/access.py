@@ -1,0 +1,205 @@
+"""Who may talk, command and decide: rules over settings, roles and what the directory holds of
+people. Deny by default.
+
+People who were let in and linked accounts are looked up in the directory, so that what one
+process writes there holds in all. A role found is kept for a few seconds: so long another process
+may still know somebody who was put out. That somebody is unknown is never kept.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from msgspec import Struct, json
+
+from agent_core import ambient
+from gateway.access.addressed import Addressed
+from gateway.access.policy import Policy
+from gateway.approvers import DEFAULT, Person
+from gateway.messages import Conversation, Inbound, MessageReceived, Sender, sender_of
+from gateway.roles import Role as Role
+from gateway.roles import at_least, stronger
+from gateway.store.rows import QuestionRow
+from gateway.texts import Key
+
+CACHE_SECONDS = 5.0
+"""Seconds that a role found in the directory is believed."""
+MAX_KEPT = 1024
+
+LookUp = Callable[[str], Awaitable[bytes | None]]
+
+
+class AllowLists(Struct, frozen=True, kw_only=True):
+    """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for
+    everybody. `chats`: the groups in which the agent works; empty: all where an allowed person
+    speaks."""
+
+    allowed: frozenset[str] = frozenset()
+    admins: frozenset[str] = frozenset()
+    viewers: frozenset[str] = frozenset()
+    chats: frozenset[str] = frozenset()
+
+
+class LetIn(Struct, frozen=True, kw_only=True):
+    """Somebody let in: the document `person:<sender key>`."""
+
+    role: Role
+    name: str
+    by: str
+    at: float
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Which person an account belongs to: the document `identity:<sender key>`. It holds while
+    that person's `accounts:<person>` names the account too."""
+
+    person: str
+
+
+class Accounts(Struct, frozen=True, kw_only=True):
+    """One person's accounts: the document `accounts:<person>`."""
+
+    keys: tuple[str, ...]
+
+
+class Access:
+    """Roles of people. `paired` are those let in by an admin, by sender key; `look_up` reads the
+    directory, without it they are all there are."""
+
+    def __init__(
+        self,
+        platforms: Mapping[str, AllowLists],
+        paired: Mapping[str, Role],
+        policy: Policy | None = None,
+        look_up: LookUp | None = None,
+    ) -> None:
+        self.policy = policy or Policy()
+        self._platforms = dict(platforms)
+        self._paired: dict[str, Role] = dict(paired)
+        self._until: dict[str, float] = {}
+        self._look_up = look_up
+        self.addressed = Addressed()
+
+    def replace_lists(self, platforms: Mapping[str, AllowLists], policy: Policy) -> None:
+        """Take over the lists and rules as they are set now; who was paired is looked up anew."""
+        self.policy = policy
+        self._platforms = dict(platforms)
+        self._paired.clear()
+        self._until.clear()
+        self.addressed = Addressed()
+
+    def has_admin(self, platform: str) -> bool:
+        """The settings name an admin there."""
+        return bool(self._platforms.get(platform, AllowLists()).admins)
+
+    # ---- roles ---------------------------------------------------------------------------
+
+    def role(self, sender: Sender) -> Role | None:
+        """The sender's role as far as it is known; None for a stranger. Ids are compared, never
+        names. An id that a list names counts before groups and `*`."""
+        named = self._read_listed_role(sender.platform, sender.id)
+        if named is not None:
+            return named
+        found = stronger(self._paired.get(sender.key), self._read_listed_role(sender.platform, "*"))
+        for group in sender.groups:
+            found = stronger(found, self._read_listed_role(sender.platform, f"@{group}"))
+        return found
+
+    def _read_listed_role(self, platform: str, name: str) -> Role | None:
+        people = self._platforms.get(platform, AllowLists())
+        if name in people.admins:
+            return "admin"
+        if name in people.allowed:
+            return "user"
+        return "viewer" if name in people.viewers else None
+
+    async def learn(self, sender: Sender) -> Role | None:
+        """As `role`, after a look into the directory where the lists do not name the sender."""
+        key = sender.key
+        fresh = self._until.get(key, 0.0) > ambient.monotonic()
+        named = self._read_listed_role(sender.platform, sender.id) is not None
+        highest = (
+            self._read_listed_role(sender.platform, "*") == "admin"
+        )  # nothing found could add to it
+        if self._look_up is None or fresh or named or highest:
+            return self.role(sender)
+        body = await self._look_up(f"person:{key}")
+        if body is None:
+            self.forget(key)
+        else:
+            self.pair(key, json.decode(body, type=LetIn).role)
+        return self.role(sender)
+
+    def pair(self, key: str, role: Role) -> None:
+        """From now on the person `key` has this role."""
+        self.forget(key)
+        if self._look_up is not None:
+            while len(self._until) >= MAX_KEPT:
+                self.forget(next(iter(self._until)))
+            self._until[key] = ambient.monotonic() + CACHE_SECONDS
+        self._paired[key] = role
+
+    def forget(self, key: str) -> None:
+        """The person `key` is not known by pairing."""
+        self._paired.pop(key, None)
+        self._until.pop(key, None)
+
+    def is_listed(self, sender: Sender) -> bool:
+        """The settings themselves let the sender in."""
+        names = (sender.id, "*", *(f"@{group}" for group in sender.groups))
+        return any(self._read_listed_role(sender.platform, name) is not None for name in names)
+
+    async def accounts(self, key: str) -> frozenset[str]:
+        """The keys of all accounts of the person with the account `key`, that one among them."""
+        alone = frozenset({key})
+        if self._look_up is None or (body := await self._look_up(f"identity:{key}")) is None:
+            return alone
+        identity = json.decode(body, type=Identity)
+        known = await self._look_up(f"accounts:{identity.person}")
+        keys = json.decode(known, type=Accounts).keys if known is not None else ()
+        return frozenset(keys) if key in keys else alone
+
+    async def may_act_for(self, owner: str, sender: Sender, role: Role | None) -> bool:
+        """What the account `owner` began is its person's, by whichever account, and admins'."""
+        return role == "admin" or owner in await self.accounts(sender.key)
+
+    async def person(self, sender: Sender) -> Person:
+        """Who the sender is, with the role of this account."""
+        role = await self.learn(sender)
+        return Person(role=role, accounts=await self.accounts(sender.key))
+
+    # ---- groups --------------------------------------------------------------------------
+
+    def is_wanted(self, inbound: Inbound) -> bool:
+        """False for what comes from a group where the agent does not work, and for words there
+        that are not for it. A thread may have been addressed before: its session knows."""
+        where = inbound.conversation
+        if where.private or sender_of(inbound) is None:
+            return True
+        chats = self._platforms.get(where.platform, AllowLists()).chats
+        elsewhere = chats.isdisjoint(("*", where.channel, where.workspace))
+        if chats and elsewhere and where.id != self.policy.chat:
+            return False
+        if not isinstance(inbound, MessageReceived) or inbound.addressed:
+            return True
+        group = self.policy.group
+        return group == "always" or (group == "thread" and bool(where.thread))
+
+    def for_agent(self, message: MessageReceived, *, followed: bool) -> bool:
+        """A known person's words are for the agent. `followed`: it was addressed here before."""
+        if message.conversation.private or message.addressed:
+            return True
+        return self.policy.group == "always" or (self.policy.group == "thread" and followed)
+
+
+def refusal(
+    question: QuestionRow, asked_in: str, conversation: Conversation, person: Person
+) -> Key | None:
+    """Why this press must change nothing, None if it decides. Checked at the time of the press."""
+    if asked_in != conversation.id:
+        return "not_here"
+    rule, waited = question.deciders or DEFAULT, ambient.now() - question.asked
+    if not rule.entitle(person, question.asker, waited):
+        known = at_least(person.role, "user")
+        return "not_entitled" if known and question.deciders is not None else "not_yours"
+    if question.status != "open":
+        return "not_open"
+    return None

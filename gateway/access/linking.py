@@ -1,0 +1,101 @@
+"""How a person's accounts on several platforms become one person: a code shown to one of them is
+entered with another. An account belongs to a person while its own document names the person and
+the person's names the account, so that every half-done write counts as not linked."""
+
+import logging
+
+import msgspec
+
+from agent_core import ambient
+from gateway.access.access import Accounts, Identity
+from gateway.access.codes import Codes, get
+from gateway.messages import Sender
+from gateway.store.port import Directory
+from gateway.texts import say
+
+log = logging.getLogger("turnkeeper.linking")
+
+LASTS = 600.0
+MAX_ACCOUNTS = 8
+"""Accounts of one person."""
+
+
+class DirectoryLinking:
+    """services.Linking over the directory."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._codes = Codes(directory, "link", LASTS)
+
+    async def code_for(self, sender: Sender) -> str:
+        """The code that the person enters with another account."""
+        return await self._codes.show(sender)
+
+    async def enter(self, code: str, sender: Sender) -> str:
+        """Link the account that was shown `code` with the sender's; what to tell the sender."""
+        by, language = sender.key, sender.language
+        if await self._codes.is_locked(by):
+            return say("pair_locked", language)
+        found = await self._codes.find(code, by)
+        if found is not None and found[0].key == by:
+            return say("link_same", language)
+        fresh = ambient.new_id()
+        taken = await self._codes.take(found, by, fresh) if found is not None else None
+        if taken is None:
+            locked = await self._codes.wrong(by, code)
+            return say("pair_locked" if locked else "pair_wrong", language)
+        keys = await self._join(taken.key, by, taken.grants)
+        if not keys:
+            return say("link_full", language, n=MAX_ACCOUNTS)
+        log.info("linked", extra={"account": by, "with": taken.key})
+        return say("linked", language, accounts=", ".join(key for key in keys if key != by))
+
+    async def leave(self, sender: Sender) -> str:
+        """Part this account from the others; what to tell the sender."""
+        person = await self._person(sender.key)
+        if person is None:
+            return say("not_linked", sender.language)
+        await self._without(person, sender.key)
+        await self._directory.put(f"identity:{sender.key}", None)
+        log.info("parted", extra={"account": sender.key})
+        return say("parted", sender.language)
+
+    async def _join(self, first: str, second: str, fresh: str) -> tuple[str, ...]:
+        """Both accounts become the person of `first`, else the `fresh` one; all its accounts,
+        none if it has too many. What `second` was linked with stays behind: nobody speaks for
+        those accounts here."""
+        person = await self._person(first) or fresh
+        old = await self._person(second)
+        if old is not None and old != person:
+            await self._without(old, second)
+        keys = await self._with(person, first, second)
+        if keys:
+            body = msgspec.json.encode(Identity(person=person))
+            for key in (first, second):
+                await self._directory.put(f"identity:{key}", body)
+        return keys
+
+    async def _person(self, key: str) -> str | None:
+        known, _ = await get(self._directory, f"identity:{key}", Identity)
+        return known.person if known is not None else None
+
+    async def _with(self, person: str, *more: str) -> tuple[str, ...]:
+        while True:
+            known, body = await get(self._directory, f"accounts:{person}", Accounts)
+            keys = tuple(dict.fromkeys((*(known.keys if known else ()), *more)))
+            if len(keys) > MAX_ACCOUNTS:
+                return ()
+            if await self._put(person, keys, body):
+                return keys
+
+    async def _without(self, person: str, key: str) -> None:
+        while True:
+            known, body = await get(self._directory, f"accounts:{person}", Accounts)
+            if known is None or key not in known.keys:
+                return
+            if await self._put(person, tuple(one for one in known.keys if one != key), body):
+                return
+
+    async def _put(self, person: str, keys: tuple[str, ...], body: bytes | None) -> bool:
+        encoded = msgspec.json.encode(Accounts(keys=keys))
+        return await self._directory.put(f"accounts:{person}", encoded, body or b"")

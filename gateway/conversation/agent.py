@@ -1,0 +1,81 @@
+"""What a session needs of the agent: a brief for a turn, and the hands it works with."""
+
+from pathlib import Path
+from typing import Protocol
+
+from agent_core.events import OutputAdded
+from agent_core.messages import Message, Picture
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.policy import Mode
+from agent_core.scope import Scope
+from gateway.messages import Conversation, Sender
+from gateway.services.ledger import Payer
+from gateway.store.rows import ConversationSettings
+
+
+class PolicyContext(Protocol):
+    """What the policy reads live while a turn runs."""
+
+    conversation: Conversation
+
+    def settings(self) -> ConversationSettings:
+        """What the conversation's people chose, as of now."""
+
+    def payer(self) -> Payer:
+        """For whom the turn's model calls are made, and what they took so far."""
+
+    def sender(self) -> Sender:
+        """The person whose message started the turn, or whose job it is."""
+
+    def asker(self) -> tuple[str, str]:
+        """(sender key, role) of the person whose message started the turn."""
+
+    def output(self, event: OutputAdded) -> None:
+        """Live output of a running tool."""
+
+
+class TurnMaker(Protocol):
+    """Makes turns for conversations."""
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        """What a turn begins with; recorded at its start."""
+
+    def workspace(self, conversation: Conversation) -> Path:
+        """The conversation's own folder."""
+
+    def picture(self, conversation: Conversation, path: str) -> Picture | None:
+        """The file `path` of the workspace, kept as it is now, if a model can be shown it. Blocks.
+        OSError if it cannot be kept."""
+
+    def permission(
+        self, conversation: Conversation, settings: ConversationSettings, role: str
+    ) -> Mode:
+        """The mode in force for a person of this role."""
+
+    def model_name(self, settings: ConversationSettings) -> str:
+        """The model in use, in words."""
+
+    def check_model(self, name: str) -> str:
+        """Why `name` cannot be used, "" if it can."""
+
+    def list_missing(self, profile: str) -> tuple[str, ...]:
+        """Tools that a profile is made for and that are not here."""
+
+    def why_unusable(self, mode: str) -> str:
+        """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
+
+    def hands(self, circumstances: PolicyContext) -> Hands:
+        """Models, tools and policy for a turn."""
+
+    def tidy(self, before: float) -> int:
+        """Remove kept files made before `before` (seconds since 1970); how many. Blocks."""
+
+    async def code(
+        self,
+        scope: Scope,
+        brief: Brief,
+        hands: Hands,
+        history: tuple[Message, ...],
+        past: tuple[Message, ...],
+    ) -> TurnResult:
+        """The turn's code over its scope."""

@@ -1,0 +1,85 @@
+"""What cannot be worked on: it becomes dead letters, its person is told, and all else goes on."""
+
+import logging
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec.structs import replace
+
+from agent_core.journal import Stopped
+from gateway.conversation.state import ConversationState, encode_json
+from gateway.conversation.turns import OpenTurn
+from gateway.feature import Context
+from gateway.messages import QuestionDue, QuestionExpired, sender_of
+from gateway.store.rows import Changes, InboxRow, Letter, TurnRow
+from gateway.texts import say
+
+log = logging.getLogger("turnkeeper.session")
+
+
+def set_aside_damaged(state: ConversationState, damaged: Sequence[Letter]) -> None:
+    """Make dead letters of rows that this version cannot read."""
+    if not damaged:
+        return
+    state.services.count("rows_unreadable", len(damaged))
+    for letter in damaged:
+        text = say("unreadable", state.language, what=letter.kind, id=letter.id)
+        state.announce(letter, text)
+
+
+def give_up_message(
+    state: ConversationState, row: InboxRow, rows: tuple[int, ...], text: str, why: str
+) -> None:
+    """Make a dead letter of a message; `rows`: its own, and those of its edits, which end too."""
+    letter = state.give_up_row(row, why)
+    along = Changes(done=rows[1:], letters=(letter,))
+    state.notice(row.seq, text, "error", state="kept", along=along)
+
+
+def fail_row(state: ConversationState, row: InboxRow, why: str) -> None:
+    """Make a dead letter of a row that could not be worked on, and tell who did it."""
+    state.services.count("rows_failed")
+    letter = state.give_up_row(row, why)
+    aside = [letter]
+    if isinstance(row.inbound, QuestionExpired | QuestionDue):
+        question = state.questions.pop(row.inbound.question, None)
+        if question is not None:  # or its time would come again and again
+            payload = encode_json(question)
+            aside.append(state.letter("question", question.id, why, payload, question.turn))
+    if sender_of(row.inbound) is None:
+        state.submit(Changes(letters=tuple(aside)))
+        return
+    text = say("row_failed", state.language, id=letter.id)
+    along = Changes(letters=tuple(aside))
+    state.notice(row.seq, text, "error", state="kept", along=along)
+
+
+def bury(
+    context: Context, open_turn: OpenTurn, reason: Literal["dead", "error"], text: str, why: str
+) -> None:
+    """End a turn that cannot go on: what began it becomes dead letters; the lane moves on."""
+    row = open_turn.row
+    context.services.count("turns_dead")
+    log.error("turn_dead", extra={"turn": row.id, "resumes": row.resumes, "why": why})
+    open_turn.letters = tuple(
+        context.state.letter("message", str(one.seq), why, encode_json(one.inbound), row.id)
+        for one in open_turn.began_with()
+    )
+    context.turns.close(open_turn, Stopped(key="stopped", reason=reason, text=text))
+
+
+def bury_unread(state: ConversationState, row: TurnRow, why: str) -> None:
+    """A turn whose journal cannot be read ends by its row alone, and is a dead letter."""
+    state.services.count("turns_dead")
+    log.error("turn_dead", extra={"turn": row.id, "why": why})
+    state.turns.pop(row.id, None)
+    state.loaded.pop(row.id, None)
+    asked = [one for one in state.questions.values() if one.turn == row.id]
+    for question in asked:
+        del state.questions[question.id]
+    letter = state.letter("turn", row.id, why, encode_json(row), row.id)
+    text = say("unreadable", row.language or state.language, what="turn", id=letter.id)
+    state.announce(letter, text)
+    if asked:
+        closed = (replace(question, status="cancelled") for question in asked)
+        state.submit(Changes(questions=tuple(closed)))

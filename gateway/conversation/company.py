@@ -1,0 +1,82 @@
+"""The session as a turn's code and its policy see it."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
+from gateway.conversation.state import ConversationState
+from gateway.conversation.turns import OpenTurn
+from gateway.messages import Sender
+from gateway.ports import Growing, Printed
+from gateway.services.ledger import Payer
+from gateway.store.rows import ConversationSettings
+
+TakeSteers = Callable[[OpenTurn], tuple[tuple[int, str], ...]]
+
+
+class SessionTurnHost:
+    """The session as the turn's scope sees it. `take_steers` gives what people said for the turn
+    since it was last called."""
+
+    def __init__(
+        self, state: ConversationState, open_turn: OpenTurn, take_steers: TakeSteers
+    ) -> None:
+        self._state = state
+        self._open = open_turn
+        self._take_steers = take_steers
+
+    def live(self, event: AgentEvent) -> None:
+        state, open_turn = self._state, self._open
+        if open_turn.row.firing is not None:
+            return  # a report is delivered whole
+        if isinstance(event, TokenAdded):
+            open_turn.words += event.text
+        elif isinstance(event, TextRestarted):
+            open_turn.words = ""
+        else:
+            return
+        key = (open_turn.id, "reply")
+        if state.adapter.abilities.reads_views:
+            growing = Growing(turn=open_turn.id, text=open_turn.words)
+            state.services.feed.publish(state.conversation.id, growing)
+        elif open_turn.words:
+            state.outbox.grow(key, open_turn.words)
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        return self._take_steers(self._open)
+
+
+class TurnContext:
+    """The session as the policy sees it."""
+
+    def __init__(self, state: ConversationState, open_turn: OpenTurn) -> None:
+        self._state = state
+        self._open = open_turn
+        self.conversation = state.conversation
+
+    def settings(self) -> ConversationSettings:
+        return self._state.row.settings
+
+    def payer(self) -> Payer:
+        row = self._open.row
+        spent = self._state.row.spent
+        cost = spent.last.cost if spent.turn == row.id else 0.0
+        payer = Payer(turn=row.id, person=row.sender, spent=cost, language=row.language)
+        if (run := row.firing) is not None:
+            payer = replace(payer, job=run.job, limit=run.terms.spend)
+        return payer
+
+    def sender(self) -> Sender:
+        row = self._open.row
+        platform, _, name = row.sender.partition(":")
+        return Sender(platform=platform, id=name, name=row.sender_name, language=row.language)
+
+    def asker(self) -> tuple[str, str]:
+        return self._open.row.sender, self._open.row.role
+
+    def output(self, event: OutputAdded) -> None:
+        state, row = self._state, self._open.row
+        if row.firing is None:  # a report is delivered whole
+            printed = Printed(turn=row.id, call_id=event.call_id, text=event.text)
+            state.services.feed.publish(state.conversation.id, printed)

@@ -1,0 +1,293 @@
+"""Questions to people and what they answer: who may decide, what a press means, what follows.
+
+The first valid answer wins; late, double, foreign and forged ones change nothing and get a
+private word.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.journal import Answered, Stopped
+from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
+from gateway.access.access import refusal
+from gateway.approvers import DEFAULT, Person, name_approvers
+from gateway.conversation.turns import OpenTurn
+from gateway.feature import Context
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    QuestionDue,
+    QuestionExpired,
+    QuestionPress,
+    Sender,
+)
+from gateway.store.rows import (
+    AuditRow,
+    Changes,
+    InboxRow,
+    QuestionRow,
+    QuestionStatus,
+    Rule,
+    Vote,
+)
+from gateway.texts import Key, say
+from gateway.views import Notice
+
+log = logging.getLogger("turnkeeper.decisions")
+
+_WIDTH: tuple[Choice, ...] = ("once", "conversation", "always")
+"""From the narrowest yes to the widest."""
+_STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
+
+
+class Decisions:
+    """The questions of one conversation."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def press(
+        self, row: InboxRow, press: ButtonPressed | FormSubmitted, asked: QuestionPress | None
+    ) -> None:
+        """A button of a question; `asked` is None for a button that nobody knows."""
+        state = self._context.state
+        person = await self._context.services.access.person(press.sender)
+        question, where = None, state.conversation.id
+        if asked is not None:
+            question = state.questions.get(asked.question)
+            if question is None and (
+                found := await self._context.services.store.find(asked.question)
+            ):
+                where, question = found
+                if where == state.conversation.id and question.status == "open":
+                    # the holder knows all open ones: this one's end is on its way to the store
+                    question = replace(question, status="cancelled")
+        if asked is None or question is None:
+            state.acknowledge(row.seq, press.press, say("unknown_button", press.sender.language))
+            return
+        no = refusal(question, where, state.conversation, person)
+        wishes = isinstance(question.question, PlanReview) and asked.option == "edit"
+        if not no and wishes and not press.text:
+            state.acknowledge(row.seq, press.press, say("plan_wish", press.sender.language))
+            return
+        answer = None if no else self._read(question, press, asked.option)
+        if answer is None:
+            key: Key = no or "unknown_button"
+            log.info("press_refused", extra={"question": question.id, "why": key})
+            audit = state.audit(press.sender.key, "press_refused", f"{question.id} {key}")
+            state.acknowledge(
+                row.seq, press.press, why_not(key, question, press.sender.language), audit
+            )
+            return
+        word = await self.settle(question, person, answer, row.seq)
+        if word:
+            state.acknowledge(row.seq, press.press, word)
+        else:
+            state.tell(press.press, self._count_notice(question.id, press.sender.language))
+
+    def _read(
+        self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str
+    ) -> Answer | None:
+        match question.question:
+            case Approval(proposals=proposals):
+                if option == "always" and not all(proposal.rule for proposal in proposals):
+                    return None
+                if option in ("once", "conversation", "always", "deny"):
+                    return self.answer(press.sender, option, press.text)  # type: ignore[arg-type]
+                return None
+            case Decision(options=options):
+                if option.isdecimal() and int(option) < len(options):
+                    return self.answer(press.sender, "once", options[int(option)])
+                return None
+            case Input():
+                return self.answer(press.sender, "once", press.text) if press.text else None
+            case PlanReview():
+                if option in ("once", "edit", "deny"):
+                    return self.answer(press.sender, option, press.text)  # type: ignore[arg-type]
+                return None
+
+    def answer(self, sender: Sender, choice: Choice, text: str) -> Answer:
+        name = sender.name or sender.handle or sender.id
+        return Answer(choice=choice, text=text, by=sender.key, name=name, at=ambient.now())
+
+    async def settle(self, question: QuestionRow, person: Person, answer: Answer, seq: int) -> str:
+        """Decide, or count one of several yeses: the first no decides. A private word for who
+        answered, "" if what is shown says it and the row `seq` is done."""
+        needed = question.deciders.needed if question.deciders else 1
+        if needed <= 1 or not answer.allowed:
+            await self.decide(question, answer, seq)
+            return ""
+        state, language = self._context.state, self._language(question)
+        if any(not person.accounts.isdisjoint(vote.accounts) for vote in question.votes):
+            return say("voted_before", language, left=needed - len(question.votes))
+        accounts = tuple(sorted(person.accounts))
+        vote = Vote(accounts=accounts, name=answer.name, choice=answer.choice, at=answer.at)
+        votes = (*question.votes, vote)
+        if len(votes) >= needed:
+            narrowest = min((vote.choice for vote in votes), key=_WIDTH.index)
+            names = ", ".join(vote.name for vote in votes)
+            await self.decide(question, replace(answer, choice=narrowest, name=names), seq)
+            return ""
+        text = say("voted", language, name=answer.name, given=len(votes), needed=needed)
+        audit = state.audit(answer.by, "voted", f"{question.id} {answer.choice}")
+        self._change(replace(question, votes=votes), seq, text, audit)
+        return ""
+
+    def _count_notice(self, name: str, language: str) -> str:
+        """A word for whose yes was counted in another chat than the one that shows it."""
+        question = self._context.state.questions.get(name)
+        if question is None or not question.chat or question.deciders is None or not question.votes:
+            return ""
+        given, needed = len(question.votes), question.deciders.needed
+        name = question.votes[-1].name
+        return say("voted", language, name=name, given=given, needed=needed)
+
+    def _change(
+        self, question: QuestionRow, seq: int, text: str, audit: AuditRow | None = None
+    ) -> None:
+        """One commit: the question's new state, a word on it, the row that brought it about."""
+        state = self._context.state
+        quiet = question.reminded and not state.questions[question.id].reminded
+        state.questions[question.id] = question
+        notice = Notice(text=text, quiet=quiet)
+        view = state.want(f"row-{seq}", "notice", notice, 1, final=True)
+        state.show(
+            Changes(
+                done=(seq,),
+                questions=(question,),
+                views=(view,),
+                row=state.row,
+                audit=(audit,) if audit else (),
+            )
+        )
+
+    def _language(self, question: QuestionRow) -> str:
+        turn = self._context.state.turns.get(question.turn)
+        return turn.language if turn is not None else self._context.state.language
+
+    async def decide(self, question: QuestionRow, answer: Answer, seq: int) -> None:
+        """Record the answer; its turn becomes runnable in the same commit."""
+        state = self._context.state
+        open_turn = await self._context.turns.open(question.turn)
+        if open_turn.closed:
+            state.acknowledge(seq, "", "")
+            return
+        if isinstance(question.question, PlanReview) and answer.choice in ("deny", "expired"):
+            text = say("plan_expired", self._language(question)) if not answer.by else ""
+            stopped = Stopped(key="stopped", reason="stop", by=answer.by, text=text)
+            self._context.turns.close(open_turn, stopped, (seq,))
+            return
+        self._remember(open_turn, question, answer)
+        open_turn.done += (seq,)
+        record = Answered(key=f"{question.key}#answer", asked=question.key, answer=answer)
+        state.turns[open_turn.id] = open_turn.row
+        open_turn.journal.put(record)
+        state.turns[open_turn.id] = open_turn.row
+        if open_turn.turn is not None:
+            open_turn.turn.deliver_answer(question.key, answer)
+
+    def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
+        """'For this conversation' and 'always' store the narrowest rules that cover the calls."""
+        asked = question.question
+        if not isinstance(asked, Approval) or answer.choice not in ("conversation", "always"):
+            return
+        lasting = answer.choice == "always"
+        rules = tuple(
+            Rule(
+                tool=proposal.tool,
+                pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
+                person=open_turn.row.sender,
+                lasting=lasting,
+                by=answer.name,
+                at=answer.at,
+                covers=proposal.covers if lasting else None,
+            )
+            for proposal in asked.proposals
+        )
+        settings = self._context.state.row.settings
+        known = {replace(rule, by="", at=0.0, covers=None) for rule in settings.rules}
+        new = tuple(
+            rule for rule in rules if replace(rule, by="", at=0.0, covers=None) not in known
+        )
+        self._context.state.configure(replace(settings, rules=(*settings.rules, *new)))
+
+    async def expire(self, row: InboxRow, expired: QuestionExpired) -> None:
+        state = self._context.state
+        question = self._context.state.questions.get(expired.question)
+        if question is None or question.status != "open":
+            state.acknowledge(row.seq, "", "")
+            return
+        answer = Answer(choice="expired", at=ambient.now())
+        await self.decide(question, answer, row.seq)
+
+    async def on_due(self, row: InboxRow, occasion: QuestionExpired | QuestionDue) -> None:
+        """A question's time came, for whatever it is."""
+        if isinstance(occasion, QuestionExpired):
+            await self.expire(row, occasion)
+        else:
+            await self._due(row, occasion)
+
+    async def _due(self, row: InboxRow, due: QuestionDue) -> None:
+        """Remind of the question, or say who else may decide it now; each once."""
+        state = self._context.state
+        if due.what == "told":
+            await self._note_told(row, due.question)
+            return
+        question = self._context.state.questions.get(due.question)
+        if question is None or question.status != "open":
+            state.acknowledge(row.seq, "", "")
+            return
+        language = self._language(question)
+        what = describe(question, language)
+        if due.what == "escalation" and question.deciders and not question.escalated:
+            who = people_of(question.deciders.then, language)
+            text = say("escalated", language, what=what, who=who)
+            self._change(replace(question, escalated=True), row.seq, text)
+        elif due.what == "relayed" and not question.relayed:
+            who = people_of((question.deciders or DEFAULT).who, language)
+            text = say("relayed", language, what=what, who=who)
+            self._change(replace(question, relayed=True), row.seq, text)
+        elif due.what == "reminder" and not question.reminded:
+            kind = question.question
+            key: Key = "remind_approval" if isinstance(kind, Approval) else "remind_question"
+            self._change(replace(question, reminded=True), row.seq, say(key, language, what=what))
+        else:
+            state.acknowledge(row.seq, "", "")
+
+    async def _note_told(self, row: InboxRow, name: str) -> None:
+        """The approvers' chat knows of the question's end."""
+        state = self._context.state
+        found = await self._context.services.store.find(name)
+        if found is None or found[1].status == "open":
+            state.acknowledge(row.seq, "", "")
+            return
+        told = replace(found[1], told=True)
+        self._context.state.submit(Changes(done=(row.seq,), questions=(told,)))
+
+
+def describe(question: QuestionRow, language: str = "") -> str:
+    """A question in one line."""
+    match question.question:
+        case Approval(proposals=proposals):
+            calls = ", ".join(f"{item.tool} {item.arguments}" for item in proposals)
+            return say("approval_of", language, calls=calls)[:200]
+        case Decision(text=text) | Input(text=text) | PlanReview(text=text):
+            return text[:200]
+
+
+def why_not(key: Key, question: QuestionRow, language: str) -> str:
+    """A private word for who may not decide, or not any more."""
+    if key != "not_entitled":
+        return say(key, language)
+    rule = question.deciders or DEFAULT
+    who = people_of(rule.words(ambient.now() - question.asked), language)
+    return say(key, language, who=who)
+
+
+def people_of(words: Iterable[str], language: str) -> str:
+    """Who decides, for people: `admins, telegram:7`."""
+    keys: dict[str, Key] = {"asker": "who_asker", "admin": "who_admin", "user": "who_user"}
+    return name_approvers(words, lambda word: say(keys[word], language))

@@ -1,0 +1,527 @@
+"""All sessions of this process: wakes them, renews their leases, keeps the timers, drains."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import Literal, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.errors import Drained, LeaseLost
+from agent_core.text import clean
+from gateway.conversation.inbox.cleaning import clean_inbound
+from gateway.conversation.services import HostPorts, Services
+from gateway.conversation.session import Session
+from gateway.conversation.spawn import Work
+from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
+from gateway.feature import Features
+from gateway.messages import (
+    ButtonPressed,
+    Conversation,
+    FormSubmitted,
+    GatewaySaid,
+    Inbound,
+    JobPress,
+    PlanPress,
+    QuestionBrought,
+    QuestionDue,
+    QuestionExpired,
+    QuestionPress,
+    RulePress,
+    UnknownPress,
+    read_conversation,
+    read_press,
+    sender_of,
+)
+from gateway.ports import Changed
+from gateway.store.letters import MAX_REASON, letter_id
+from gateway.store.rows import AcceptedRow, AcquiredConversation, Letter, QuestionRow
+from gateway.texts import say
+
+log = logging.getLogger("turnkeeper.host")
+
+MAX_SLEEP = 60.0
+DUE_PAGE = 100
+TROUBLED_AFTER = 3
+"""Sessions in a row that could not commit, before their people are told."""
+START_PATIENCE = 2.0
+"""Seconds that the start waits for a store that does not answer."""
+RETRY_DELAY = 1.0
+"""Seconds until what was due is looked at again: the sessions have it by then."""
+
+KEEP_FILES = 30 * 86_400.0
+"""Seconds that files given to people are kept."""
+TIDY_EVERY = 3_600.0
+
+
+class Host:
+    """Runs a session for each conversation that has work. Nothing is held for a quiet one."""
+
+    def __init__(self, build: Callable[[HostPorts], Services], features: Features) -> None:
+        """`build` makes what the sessions share, with what it needs of this host; nothing of that
+        is called before `run`."""
+        self.features = features
+        self.sessions: dict[str, Session] = {}
+        self._starting: dict[str, bool] = {}
+        self._ended_here: set[str] = set()
+        """Conversations whose last session ended in this process with its lease: no crash."""
+        self._group: asyncio.TaskGroup | None = None
+        self._timer = asyncio.Event()
+        self._draining = False
+        self._changed = asyncio.Event()
+        self._closed: dict[str, bool] = {}
+        """Conversations that no session is begun for, and whether something has arrived there."""
+        self._next_due: float | None = None
+        self._due_nap = MAX_SLEEP
+        self._store_ahead = 0.0
+        """Seconds that the store's clock is ahead of this machine's."""
+        self._due_before: set[str] = set()
+        self._due_patience = RETRY_DELAY
+        ports = HostPorts(spawn=self.spawn, alarm=self._alarm, deliver=self.accept)
+        self.services = build(ports)
+
+    def _alarm(self, when: float) -> None:
+        if when and (self._next_due is None or when < self._next_due):
+            self._next_due = when
+            self._timer.set()
+
+    def spawn(self, work: Work, name: str) -> None:
+        """Run `work` in the host's task group; it may never begin, as when all ends just then."""
+        if self._group is not None:
+            self._group.create_task(self._guard(work), name=name)
+
+    async def _guard(self, work: Work) -> None:
+        """A bug in one conversation ends nothing else."""
+        try:
+            await work()
+        except Exception:
+            log.exception("work_failed")
+            self.services.count("work_failed")
+
+    async def run(self, ready: asyncio.Event | None = None) -> None:
+        """Take up what was left, then serve until cancelled."""
+        async with AsyncExitStack() as stack:
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            self._group = group
+            stack.callback(self._forget_group)
+            with suppress(TimeoutError):
+                async with ambient.limit(START_PATIENCE):
+                    await self._look()
+            group.create_task(self._renew(), name="renew")
+            group.create_task(self._expire(), name="expire")
+            group.create_task(self._look_for_work(), name="look")
+            if ready is not None:
+                ready.set()
+            await asyncio.Event().wait()
+
+    def _forget_group(self) -> None:
+        self._group = None
+
+    # ---- inbound -------------------------------------------------------------------------
+
+    async def accept(self, inbounds: Sequence[Inbound]) -> None:
+        """Store inbound values, then wake their conversations. Returns when they are kept. One
+        that cannot be stored is set aside alone. StoreFailed."""
+        with_parts = self.services.access.addressed.with_parts
+        prepared = [await self._prepare(one) for one in with_parts(await self._clean(inbounds))]
+        kept = [inbound for inbound in prepared if inbound is not None]
+        if not kept:
+            return
+        names = tuple(dict.fromkeys(inbound.conversation.id for inbound in kept))
+        free = frozenset(filter(self._is_free, names))
+        self._starting.update(dict.fromkeys(free, False))
+        try:
+            accepted, taken = await self._take_in(kept, free)
+        except BaseException:
+            for name in free:
+                self._starting.pop(name, None)
+            raise
+        services = self.services
+        fresh = sum(one.fresh for one in accepted)
+        services.count("accepted", fresh)
+        services.count("redelivered", len(accepted) - fresh)
+        opened = {one.lease.conversation: one for one in taken}
+        for name in names:
+            services.feed.publish(name, Changed())
+            if name in self._closed:
+                self._closed[name] = True
+            if name in free:
+                self.spawn(partial(self._serve, name, opened.get(name)), f"session:{name}")
+            else:
+                self.wake(name)
+
+    async def _clean(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
+        """Without what a store refuses; what cannot even be cleaned is set aside."""
+        cleaned: list[Inbound] = []
+        for inbound in inbounds:
+            try:
+                cleaned.append(clean_inbound(inbound))
+            except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
+                await self._put_aside(inbound, f"{type(error).__name__}: {error}")
+        return cleaned
+
+    async def _prepare(self, inbound: Inbound) -> Inbound | None:
+        """Find its line of talk; None if it is not for us, or set aside. StoreFailed."""
+        try:
+            wanted = self.services.access.is_wanted(inbound)
+            return await self._place(inbound) if wanted else None
+        except StoreFailed:
+            raise
+        except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
+            await self._put_aside(inbound, f"{type(error).__name__}: {error}")
+            return None
+
+    async def _take_in(
+        self, kept: Sequence[Inbound], free: frozenset[str]
+    ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
+        services = self.services
+        try:
+            return await services.store.take_in(kept, free, services.owner, services.ttl)
+        except Unstorable as error:
+            if len(kept) == 1:
+                await self._put_aside(kept[0], str(error))
+                return (), ()
+        accepted: list[AcceptedRow] = []
+        for inbound in kept:  # each alone: the others must not suffer
+            try:
+                accepted += await services.store.accept((inbound,))
+            except Unstorable as error:
+                await self._put_aside(inbound, str(error))
+        return tuple(accepted), ()
+
+    async def _put_aside(self, inbound: Inbound, why: str) -> None:
+        """The store takes it in no inbox: what can be kept of it is a dead letter, and told."""
+        self.services.count("inbound_refused")
+        log.error("inbound_refused", extra={"why": why}, exc_info=True)
+        where = clean(inbound.conversation.id)
+        letter = Letter(
+            id=letter_id("message", ambient.new_id()),
+            kind="message",
+            conversation=where,
+            name="0",
+            at=ambient.now(),
+            why=why[:MAX_REASON],
+            payload=clean(json.dumps(msgspec.to_builtins(inbound))).encode(),
+        )
+        await self.services.store.keep_letter(letter)
+        if sender_of(inbound) is None:
+            return
+        text = say("row_failed", "", id=letter.id)
+        said = GatewaySaid(conversation=inbound.conversation, event=f"aside:{letter.id}", text=text)
+        with suppress(StoreFailed):
+            await self.services.store.accept((said,))
+
+    async def _place(self, inbound: Inbound) -> Inbound:
+        """In the line of talk that it belongs to: in a group each person may have an own one. A
+        press belongs where its question was asked, when that is shown here."""
+        sender, where = sender_of(inbound), inbound.conversation
+        policy = self.services.access.policy
+        if isinstance(inbound, ButtonPressed | FormSubmitted):
+            found = await self._find_question(inbound.token)
+            asked = read_conversation(found[0]) if found is not None else where
+            if replace(asked, person="") == where:
+                return replace(inbound, conversation=asked)
+            if found is not None and found[1].chat == where.id:
+                return self._carry_press(inbound, asked)
+        shared = policy.scope == "shared" or where.private or where.id == policy.chat
+        if shared or sender is None:
+            return inbound
+        return replace(inbound, conversation=replace(where, person=sender.id))
+
+    async def _find_question(self, token: str) -> tuple[str, QuestionRow] | None:
+        """(conversation, question) that a button answers, None if it answers none."""
+        match press := read_press(token):
+            case QuestionPress():
+                return await self.services.store.find(press.question)
+            case PlanPress() | RulePress() | JobPress() | UnknownPress():
+                return None
+            case _:
+                assert_never(press)
+
+    def _carry_press(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
+        """A press in the approvers' chat, as a row of the conversation that asked."""
+        where, event = press.conversation, f"{press.conversation.id} {press.event}"
+        if where.platform == asked.platform:
+            return replace(press, conversation=asked, event=event)
+        # nobody there can answer it on this platform: it is acknowledged without a word
+        if press.press and (adapter := self.services.adapters.get(where.platform)) is not None:
+            self.spawn(partial(adapter.tell, where, press.press, ""), "tell")
+        return replace(press, conversation=asked, event=event, press="")
+
+    def _is_free(self, conversation: str) -> bool:
+        """No session runs for it here, and one may begin."""
+        going = conversation in self.sessions or conversation in self._starting
+        return (
+            self._serves(conversation)
+            and not going
+            and not self._draining
+            and self._group is not None
+            and conversation not in self._closed
+        )
+
+    def wake(self, conversation: str) -> None:
+        """The conversation has work, or may have."""
+        session = self.sessions.get(conversation)
+        if session is not None:
+            session.state.wake()
+        elif conversation in self._starting:
+            self._starting[conversation] = True
+        elif not self._draining and self._group is not None:
+            self._starting[conversation] = False
+            self.spawn(partial(self._serve, conversation), f"session:{conversation}")
+
+    async def _serve(self, conversation: str, opened: AcquiredConversation | None = None) -> None:
+        """Run sessions of the conversation until it has no work. What fails is tried again ever
+        later; each try that made no progress is counted, and the third gives up what it is
+        about."""
+        again = True
+        pause, failures, rounds = 0.0, 0, 0
+        while again and not self._draining:
+            if pause:
+                await ambient.wait(pause)
+            again = failed = False
+            try:
+                session = await self._open(conversation, opened, failures)
+                opened = None
+                if session is None:
+                    break
+                # a lease that was lost may be had again, unless another holds it now
+                failed = await self._run(session)
+                again = session.state.woken or failed
+                failures = 0
+                rounds = rounds + 1 if failed else 0
+                if rounds == TROUBLED_AFTER and (outage := self.services.outage) is not None:
+                    outage.trouble(session.state.conversation, session.state.language)
+            except (StoreFailed, Fenced) as error:
+                log.error("session_not_opened", extra={"why": str(error)})
+                again = failed = True
+                failures += isinstance(error, Unreadable | Unstorable)
+            except Exception:
+                log.exception("session_failed", extra={"conversation": conversation})
+                self.services.count("sessions_failed")
+                again = failed = True
+                failures += 1
+            finally:
+                self.sessions.pop(conversation, None)
+                again = self._starting.get(conversation, False) or again
+                self._starting[conversation] = False
+            if failed:
+                self.services.count("sessions_retried")
+            pause = min(self._longest_pause, max(0.5, pause * 2)) if failed else 0.0
+        self._starting.pop(conversation, None)
+        self._changed.set()
+
+    async def _run(self, session: Session) -> bool:
+        """Run a session to its end; True if it did not let go of its conversation by itself."""
+        name = session.state.lease.conversation
+        self._ended_here.add(name)
+        await session.run()
+        if session.state.ended is None:
+            self._ended_here.discard(name)
+        return session.state.ended is not None
+
+    @property
+    def _longest_pause(self) -> float:
+        """Longer than a lease: what fails here may work on another replica meanwhile."""
+        return 2 * self.services.ttl
+
+    async def _open(
+        self, conversation: str, opened: AcquiredConversation | None, failures: int
+    ) -> Session | None:
+        where = read_conversation(conversation)
+        if where.platform not in self.services.adapters or conversation in self._closed:
+            return None
+        if opened is None:
+            opened = await self.services.store.acquire(
+                conversation, self.services.owner, self.services.ttl
+            )
+        if opened is None:
+            return None
+        if conversation in self._ended_here:
+            self._ended_here.discard(conversation)
+            opened = replace(opened, crashed=False)
+        try:
+            session = Session(self.services, self.features, where, opened, failures)
+        except BaseException:
+            await self.services.store.give_back(opened.lease)
+            raise
+        self._starting[conversation] = False
+        self.sessions[conversation] = session
+        return session
+
+    # ---- leases --------------------------------------------------------------------------
+
+    async def _renew(self) -> None:
+        """Renew all leases at a third of their time; one that is lost ends its session. One that
+        cannot be renewed in time ends it too, by the session's own timer."""
+        ttl = self.services.ttl
+        while True:
+            await ambient.wait(ttl / 3)
+            sessions = [
+                s for s in self.sessions.values() if s.state.ended is None and not s.state.releasing
+            ]
+            if sessions:
+                await self._contain(partial(self._renew_once, sessions), "not_renewed")
+
+    async def _renew_once(self, sessions: Sequence[Session]) -> None:
+        ttl, began = self.services.ttl, ambient.monotonic()
+        async with ambient.limit(ttl / 3):
+            held = await self.services.store.renew([s.state.lease for s in sessions], ttl)
+        for session in sessions:
+            if session.state.lease.conversation in held:
+                session.state.tenure.note_renewal(began)
+            elif self.sessions.get(session.state.lease.conversation) is session:
+                session.state.end(LeaseLost(), "renewal refused")
+
+    async def _look_for_work(self) -> None:
+        """What another replica left, and what a hint did not reach."""
+        tidied = 0.0
+        while True:
+            await ambient.wait(self.services.ttl / 2)
+            await self._look()
+            await self._contain(self._sweep, "not_swept")
+            if ambient.monotonic() - tidied > TIDY_EVERY:
+                tidied = ambient.monotonic()
+                await self._contain(self._tidy, "not_tidied")
+
+    def look(self) -> None:
+        """Look for work now: hints may have been lost."""
+        self.spawn(self._look, "look")
+
+    async def _look(self) -> None:
+        """Wake what has work; also a session that did not look at its newest row."""
+        await self._contain(self._look_once, "not_looked")
+
+    async def _look_once(self) -> None:
+        for conversation, last in await self.services.store.work(self.services.owner):
+            session = self.sessions.get(conversation)
+            if session is None or session.state.seen < last:
+                self.wake(conversation)
+
+    async def _sweep(self) -> None:
+        retention, now = self.services.retention, ambient.now()
+        if retention is None:
+            await self.services.store.sweep(now)
+            return
+        await self.services.store.sweep(now, retention.periods.journals)
+        await retention.sweep(now)
+
+    async def _tidy(self) -> None:
+        now = ambient.now()
+        await asyncio.to_thread(self.services.agent.tidy, now - KEEP_FILES)
+        if self.services.retention is not None:
+            await self.services.retention.tidy(self.services.store, now)
+
+    async def _contain(self, work: Work, event: str) -> None:
+        """Run one round of a loop of the host; whatever it raises, the loop goes on."""
+        try:
+            async with ambient.limit(self.services.ttl):
+                await work()
+        except (StoreFailed, TimeoutError) as error:
+            log.error(event, extra={"why": str(error)})
+            self.services.count(event)
+        except Exception:
+            log.exception(event)
+            self.services.count(event)
+
+    # ---- timers --------------------------------------------------------------------------
+
+    async def _expire(self) -> None:
+        """Append rows for questions whose time has come; replay looks at no clock."""
+        while True:
+            self._next_due, self._due_nap = None, MAX_SLEEP  # a new one brings it forward
+            await self._contain(self._append_due, "timers_failed")
+            nap = self._due_nap
+            if self._next_due is not None:
+                now = ambient.now() + self._store_ahead
+                nap = min(nap, max(0.05, self._next_due - now))
+            with suppress(TimeoutError):
+                async with ambient.limit(nap):
+                    await self._timer.wait()
+            self._timer.clear()
+
+    async def _append_due(self) -> None:
+        """One round over all that is due, a page at a time: what nobody here can serve, or its
+        session has not come to yet, holds up nothing behind it."""
+        store = self.services.store
+        self._due_nap, now, waiting = RETRY_DELAY, await store.now(), set[str]()
+        self._store_ahead = now - ambient.now()
+        after: tuple[str, QuestionRow] | None = None
+        while page := await store.due(now, DUE_PAGE, after):
+            after = page[-1]
+            ours = [(place, row) for place, row in page if self._serves(place)]
+            waiting.update(row.id for _, row in ours)
+            await self.accept([one for place, row in ours for one in _due(place, row, now)])
+        following = await store.next_due(now)
+        # what was due the last time too makes no progress: it is looked at ever less often
+        stuck = bool(waiting) and waiting <= self._due_before
+        self._due_before = waiting
+        self._due_patience = min(MAX_SLEEP, 2 * self._due_patience) if stuck else RETRY_DELAY
+        self._due_nap = self._due_patience if waiting else MAX_SLEEP
+        if following is not None:
+            self._due_nap = min(self._due_nap, max(0.05, following - now))
+
+    def _serves(self, conversation: str) -> bool:
+        return conversation.partition(":")[0] in self.services.adapters
+
+    # ---- end -----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def keep_closed(self, conversation: str) -> AsyncIterator[None]:
+        """End the conversation's session, and begin none while the body runs. What the session
+        could not commit is forgotten."""
+        self._closed[conversation] = False
+        try:
+            while conversation in self.sessions or conversation in self._starting:
+                if (session := self.sessions.get(conversation)) is not None:
+                    session.state.end(Drained(), "closed")
+                self._changed.clear()
+                await self._changed.wait()
+            self.services.unsaved.pop(conversation, None)
+            self.services.refused.pop(conversation, None)
+            yield
+        finally:
+            if self._closed.pop(conversation, False):
+                self.wake(conversation)
+
+    async def drain(self, patience: float) -> None:
+        """Let running turns end for `patience` seconds, then suspend and give back the rest."""
+        self._draining = True
+        try:
+            async with ambient.limit(patience):
+                while self.sessions:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            log.info("drain_suspends", extra={"sessions": len(self.sessions)})
+        for session in list(self.sessions.values()):
+            session.state.end(Drained(), "shutting down")
+        with suppress(TimeoutError):
+            async with ambient.limit(5.0):
+                while self.sessions or self._starting:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
+def _due(where: str, question: QuestionRow, now: float) -> tuple[Inbound, ...]:
+    """What a question whose time has come brings about: once for each occasion."""
+    conversation, name = read_conversation(where), question.id
+
+    def due(what: Literal["reminder", "escalation", "relayed", "told"]) -> QuestionDue:
+        event = f"{what}:{name}"
+        return QuestionDue(conversation=conversation, event=event, question=name, what=what)
+
+    if question.status != "open" or (question.chat and not question.relayed):
+        what: Literal["relayed", "told"] = "relayed" if question.status == "open" else "told"
+        chat = read_conversation(question.chat)
+        shown = QuestionBrought(conversation=chat, event=f"show-{what}:{name}", question=name)
+        return (shown, due(what))
+    if question.expires and question.expires <= now:
+        event = f"expired:{name}"
+        return (QuestionExpired(conversation=conversation, event=event, question=name),)
+    return (due("escalation" if 0 < question.escalates <= now else "reminder"),)

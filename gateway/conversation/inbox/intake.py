@@ -1,0 +1,495 @@
+"""What each inbox row does to its conversation. The lease holder applies rows in order; the
+first row decides, later ones change nothing and get a private word."""
+
+import logging
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.journal import Noted, Stopped
+from agent_core.questions import Choice, Input, PlanReview
+from gateway.conversation.decisions import Decisions, describe
+from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
+from gateway.conversation.inbox.reading import MessageReader, only_voice, steerable, words
+from gateway.conversation.quotas import refuse_turn
+from gateway.conversation.turns import OpenTurn
+from gateway.delivery.fold import HEARD
+from gateway.errors import DeliveryError
+from gateway.feature import Call, Change, Context, Features, is_allowed
+from gateway.messages import (
+    ButtonPressed,
+    CommandGiven,
+    FormSubmitted,
+    GatewaySaid,
+    Inbound,
+    JobFailed,
+    JobFired,
+    JobPress,
+    JobReported,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    PlanPress,
+    QuestionBrought,
+    QuestionDue,
+    QuestionExpired,
+    QuestionPress,
+    RulePress,
+    Sender,
+    StopPressed,
+    UnknownPress,
+    WebhookCalled,
+    read_press,
+    sender_of,
+)
+from gateway.roles import Role
+from gateway.store.rows import (
+    Changes,
+    InboxRow,
+    QuestionRow,
+    TurnRow,
+)
+from gateway.texts import say
+from gateway.views import SaidView
+
+log = logging.getLogger("turnkeeper.intake")
+
+
+MAX_RECEIPTS = 4
+"""Of one burst of messages."""
+RECEIPT_AFTER = 0.7
+"""Seconds after which a message that still waits gets its receipt; people expect it within 1."""
+
+
+class Intake:
+    """Handles the inbox rows of one session."""
+
+    def __init__(self, context: Context, features: Features) -> None:
+        state = context.state
+        self._features = features
+        self._context = context
+        self._decisions = Decisions(context)
+        self._reading = MessageReader(state.services, state.adapter, state.conversation)
+        self._told_full = False
+        self._unmarked: list[InboxRow] = []
+        self._edits: dict[int, tuple[int, ...]] = {}
+        """Rows of edits by the waiting row that they changed: they are done with it."""
+
+    async def take(self, row: InboxRow) -> None:
+        """Handle one row: now, or by leaving it queued for a turn of its own."""
+        inbound = row.inbound
+        sender = sender_of(inbound)
+        if sender is not None:
+            await self._context.services.access.learn(sender)
+        match inbound:
+            case MessageReceived():
+                await self._message(row, inbound)
+            case JobFired() | JobFailed() | JobReported() | WebhookCalled() | QuestionBrought():
+                await self._hand_over(row, inbound)
+            case CommandGiven():
+                await self._command(row, inbound)
+            case ButtonPressed() | FormSubmitted():
+                await self._take_press(row, inbound)
+            case QuestionExpired() | QuestionDue():
+                await self._decisions.on_due(row, inbound)
+            case GatewaySaid():
+                self._context.state.notice(row.seq, inbound.text)
+            case StopPressed():
+                await self._stop_pressed(row, inbound)
+            case MessageEdited():
+                self._take_edit(row, inbound)
+            case MessageDeleted():
+                self._take_deletion(row, inbound)
+            case _:
+                assert_never(inbound)
+
+    async def _take_press(self, row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> None:
+        match press := read_press(pressed.token):
+            case QuestionPress():
+                await self._decisions.press(row, pressed, press)
+            case UnknownPress():
+                await self._decisions.press(row, pressed, None)
+            case PlanPress() | RulePress() | JobPress():
+                handler = self._features.presses.get(type(press))
+                if handler is None:
+                    await self._decisions.press(row, pressed, None)
+                else:
+                    await handler.handle(self._context, row, pressed, press)
+            case _:
+                assert_never(press)
+
+    async def _hand_over(self, row: InboxRow, inbound: Inbound) -> None:
+        """Let the feature take it up that reacts to it."""
+        handler = self._features.inbounds.get(type(inbound))
+        if handler is None:
+            log.error("nobody_takes_it", extra={"kind": type(inbound).__name__})
+            self._context.state.acknowledge(row.seq)
+        else:
+            await handler.handle(self._context, row, inbound)
+
+    # ---- messages ------------------------------------------------------------------------
+
+    async def _message(self, row: InboxRow, message: MessageReceived) -> None:
+        state = self._context.state
+        state.language = message.sender.language or state.language
+        access = self._context.services.access
+        role = access.role(message.sender)
+        known = role is not None and access.for_agent(message, followed=state.row.followed)
+        silent = role == "viewer" and not message.addressed
+        if (silent or not known) and not message.conversation.private:
+            state.submit(Changes(done=(row.seq,)))  # strangers in groups are told nothing
+            return
+        if role is None or role == "viewer":
+            word = say("not_allowed", message.sender.language)
+            text = await self._unknown(message) if role is None else word
+            state.notice(row.seq, text, "warning")
+            return
+        if only_voice(message) and self._context.services.hearing is None:
+            state.notice(row.seq, say("no_ears", message.sender.language), "warning")
+            return
+        self._follow(message)
+        question = self._open_input(message)
+        if question is not None and self._is_more_than_words(row, message):
+            state.queue.append(row)  # read like any message before it answers: see `begin`
+            if state.active is not None:
+                self._receipt(row, message)
+            return
+        if question is not None:
+            changes = isinstance(question.question, PlanReview)
+            choice: Choice = "edit" if changes else "once"
+            answer = self._decisions.answer(message.sender, choice, message.text)
+            await self._decisions.decide(question, answer, row.seq)
+            return
+        if text := await refuse_turn(self._context.services, message):
+            state.notice(row.seq, text, "warning")
+            return
+        state.queue.append(row)
+        if state.active is not None:
+            self._receipt(row, message)
+        if (state.row.settings.arrival or "queue") == "interrupt":
+            await self.stop(message.sender, "interrupt", ())
+
+    def _is_more_than_words(self, row: InboxRow, message: MessageReceived) -> bool:
+        """It brings files, or is a part of what is not all there."""
+        last = self._context.state.queue[-1] if self._context.state.queue else None
+        further = last is not None and goes_on(last, row)
+        return bool(message.attachments) or is_part(message) or further
+
+    async def _answers_question(self, parts: Sequence[InboxRow]) -> bool:
+        """The message of these parts, taken out of the queue, answers an open question."""
+        state, row = self._context.state, join_rows(parts)
+        message = row.inbound
+        question = self._open_input(message) if isinstance(message, MessageReceived) else None
+        if question is None or not isinstance(message, MessageReceived):
+            return False
+        for _ in parts:
+            state.queue.popleft()
+        text = await self._reading.answer(row)
+        self._reading.take_heard()
+        done = tuple(seq for part in parts for seq in self.with_edits(part.seq))
+        if not text:  # the question stays open
+            self._tell_lost(row.seq, message.sender.language, Changes(done=done))
+            return True
+        self._tell_lost(row.seq, message.sender.language)
+        open_turn = await self._context.turns.open(question.turn)
+        open_turn.done += done[1:]
+        choice: Choice = "edit" if isinstance(question.question, PlanReview) else "once"
+        answer = self._decisions.answer(message.sender, choice, text)
+        await self._decisions.decide(question, answer, row.seq)
+        return True
+
+    def _tell_lost(self, seq: int, language: str, along: Changes | None = None) -> None:
+        """Tell the person, and not the model alone, of files that could not be had."""
+        lost = self._reading.take_lost()
+        if lost:
+            lines = (say("lost_file", language, name=name, why=why) for name, why in lost)
+            text = "\n".join((*lines, say("send_again", language)))
+            changes = along or Changes()
+            self._context.state.notice(seq, text, "warning", state="kept", along=changes)
+        elif along is not None:
+            self._context.state.submit(along)
+
+    async def _unknown(self, inbound: MessageReceived | CommandGiven) -> str:
+        pairing, sender = self._context.services.pairing, inbound.sender
+        code = "—" if pairing is None else await pairing.code_for(sender, inbound.conversation)
+        return say("stranger", sender.language, code=code)
+
+    def _follow(self, message: MessageReceived) -> None:
+        """From the first word to the agent on, a thread is its own, if that is the policy."""
+        state, policy = self._context.state, self._context.services.access.policy
+        fresh = policy.group == "thread" and not state.row.followed
+        if fresh and message.conversation.thread and not message.conversation.private:
+            state.row = replace(state.row, followed=True)
+            state.submit(Changes(row=state.row))
+
+    def _open_input(self, message: MessageReceived) -> QuestionRow | None:
+        """The open input question that this plain message answers: in private the oldest, in a
+        group the one it replies to; only the asked person's words count."""
+        for question in self._context.state.questions.values():
+            kinds = Input | PlanReview
+            if question.status != "open" or not isinstance(question.question, kinds):
+                continue
+            if message.sender.key not in question.entitled:
+                continue
+            if message.conversation.private or self._replies_to(message, question):
+                return question
+        return None
+
+    def _replies_to(self, message: MessageReceived, question: QuestionRow) -> bool:
+        if message.reply_to is None:
+            return False
+        name = "plan" if isinstance(question.question, PlanReview) else f"ask:{question.key}"
+        row = self._context.state.outbox.rows.get((question.turn, name))
+        if row is None:
+            return message.reply_to.mine and len(self._context.state.questions) == 1
+        return any(native.id == message.reply_to.message for native in row.natives)
+
+    def _receipt(self, row: InboxRow, message: MessageReceived) -> None:
+        """A visible sign that a waiting message was received; told once when too many wait."""
+        state = self._context.state
+        if len(state.queue) > self._context.services.most_waiting and not self._told_full:
+            self._told_full = True
+            text = say("joined", state.language, n=self._context.services.most_waiting)
+            state.notice(row.seq, text, state="kept")
+
+        begins = not self._unmarked
+        self._unmarked.append(row)
+        if begins:
+            self._context.services.spawn(self._mark_burst, "receipt")
+
+    async def _mark_burst(self) -> None:
+        """Receipts for what came in a burst and still waits: for its first messages and its last
+        one, at the chat's pace."""
+        state = self._context.state
+        pace = self._context.services.pace(state.conversation)
+        await ambient.wait(RECEIPT_AFTER)
+        burst, self._unmarked = self._unmarked, []
+        if len(burst) > MAX_RECEIPTS:
+            burst = [*burst[: MAX_RECEIPTS - 1], burst[-1]]
+        for n, row in enumerate(burst):
+            due = pace.edit_due() if n else pace.new_due()
+            await ambient.wait(max(0.0, due - ambient.monotonic()))
+            message = row.inbound
+            if not isinstance(message, MessageReceived) or row not in state.queue:
+                continue
+            try:
+                await state.adapter.receipt(state.conversation, message.message)
+            except DeliveryError as error:
+                log.info("no_receipt", extra={"why": str(error)})
+            pace.note_sent(new=False)
+
+    def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
+        state = self._context.state
+        for n, waiting in enumerate(state.queue):
+            known = waiting.inbound
+            if isinstance(known, MessageReceived) and known.message == edit.message:
+                state.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
+                self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
+                return  # a holder that takes up the queue after a crash applies the edit again
+        said = say("edited", edit.sender.language, text=edit.text)
+        self._steer_or_drop(row, edit.message, edit.sender, said)
+
+    def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
+        state = self._context.state
+        for waiting in list(state.queue):
+            known = waiting.inbound
+            if isinstance(known, MessageReceived) and known.message == deleted.message:
+                state.queue.remove(waiting)
+                state.submit(Changes(done=(*self.with_edits(waiting.seq), row.seq)))
+                return
+        said = say("deleted", deleted.sender.language)
+        self._steer_or_drop(row, deleted.message, deleted.sender, said)
+
+    def _steer_or_drop(self, row: InboxRow, message: str, sender: Sender, text: str) -> None:
+        """A change of the running turn's message steers it; of an older one it changes nothing."""
+        state = self._context.state
+        active = state.active
+        if active is not None and not active.closed and active.row.message == message:
+            where = state.conversation
+            said = MessageReceived(
+                conversation=where, sender=sender, event="", message="", text=text
+            )
+            active.steers.append(replace(row, inbound=said))
+            return
+        state.submit(Changes(done=(row.seq,)))
+
+    def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
+        """What the running turn is told between its rounds; each row is handed over once."""
+        state = self._context.state
+        taken = list(open_turn.steers)
+        open_turn.steers.clear()
+        if (state.row.settings.arrival or "queue") == "steer":
+            for row in list(state.queue):
+                if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
+                    if steerable(row) is None or self._open_input(row.inbound) is not None:
+                        break  # it is read when its turn comes, and so is what was said after it
+                    taken.append(row)
+                    state.queue.remove(row)
+                    open_turn.done += self.with_edits(row.seq)[1:]
+        return tuple((row.seq, steerable(row) or words(row)) for row in taken)
+
+    # ---- new turns -----------------------------------------------------------------------
+
+    async def begin(self, change: Change | None = None) -> OpenTurn | None:
+        """Begin a turn with what waits longest, its row as `change` makes it; None if nothing
+        waits or not all of it is there."""
+        state = self._context.state
+        if not state.queue or self.settles_in():
+            return None
+        parts = whole(state.queue)
+        if await self._answers_question(parts):
+            return None
+        rows = [join_rows(parts)]
+        surplus = len(state.queue) + 1 - len(parts) - self._context.services.most_waiting
+        for _ in parts:
+            state.queue.popleft()
+        while surplus > 0 and state.queue and self._same_person(rows[0], state.queue[0]):
+            rows.append(state.queue.popleft())
+            surplus -= 1
+        self._told_full = self._told_full and bool(state.queue)
+        asked = await self._reading.read_rows(rows)
+        self._tell_lost(rows[0].seq, state.language)
+        waiting = [q for q in state.questions.values() if q.status == "open"]
+        if waiting:
+            what = "; ".join(map(describe, waiting))
+            text = f"{asked.text}\n\n{say('still_waiting', '', what=what)}"
+            asked = replace(asked, text=text)
+        taken = (*parts, *rows[1:])
+        done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
+        row = self._turn_row(rows, taken, asked.said)
+        if change is not None:
+            row = change(row)
+        open_turn = await self._context.turns.start(row, asked, done, rows=taken)
+        if heard := self._reading.take_heard():
+            note = Noted(key=HEARD, value=Raw(msgspec.json.encode(heard)))
+            await open_turn.journal.barrier(note)  # shown at once, and never transcribed again
+        return open_turn
+
+    def settles_in(self) -> float:
+        """Seconds until the message that waits longest is there with all its parts."""
+        state = self._context.state
+        if not state.queue or not state.adapter.abilities.own_messages:
+            return 0.0
+        return settles_in(whole(state.queue), ambient.now())
+
+    def is_edited(self, seq: int) -> bool:
+        """The waiting row was changed by its person."""
+        return seq in self._edits
+
+    def with_edits(self, seq: int) -> tuple[int, ...]:
+        """The waiting row and those of its edits, which end together."""
+        return (seq, *self._edits.pop(seq, ()))
+
+    def _turn_row(self, rows: list[InboxRow], taken: Sequence[InboxRow], text: str) -> TurnRow:
+        state, inbound = self._context.state, rows[0].inbound
+        message = inbound if isinstance(inbound, MessageReceived) else None
+        sender = message.sender if message else Sender(platform="", id="")
+        role = self._context.services.access.role(sender) if message else "user"
+        if not state.row.title:
+            state.row = replace(state.row, title=text[:80])
+        state.language = sender.language or state.language
+        return TurnRow(
+            id=ambient.new_id(),
+            status="running",
+            sender=sender.key,
+            sender_name=sender.name or sender.handle or sender.id,
+            language=sender.language,
+            role=role or "user",
+            inbox=tuple(row.seq for row in taken),
+            message=message.message if message else "",
+            begun=ambient.now(),
+            code=self._context.services.version,
+            text=text[:80],
+        )
+
+    def _same_person(self, first: InboxRow, second: InboxRow) -> bool:
+        one, other = first.inbound, second.inbound
+        both = isinstance(one, MessageReceived) and isinstance(other, MessageReceived)
+        return both and one.sender.key == other.sender.key  # type: ignore[union-attr]  # both are
+
+    # ---- stop and commands ---------------------------------------------------------------
+
+    async def _stop_pressed(self, row: InboxRow, stop: StopPressed) -> None:
+        role = self._context.services.access.role(stop.sender)
+        active = self._context.state.active
+        mine = active is not None and active.row.sender == stop.sender.key
+        if role is None or role == "viewer" or not (mine or role == "admin" or active is None):
+            self._context.state.acknowledge(
+                row.seq, stop.press, say("not_yours", stop.sender.language)
+            )
+            return
+        if not await self.stop(stop.sender, "stop", (row.seq,)):
+            self._context.state.submit(Changes(done=(row.seq,)))
+        self._context.state.tell(stop.press, "")
+
+    async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
+        """End the running turn; False if none runs. A stop after the final commit is late."""
+        active = self._context.state.active or await self._cut_off()
+        if active is None and self._context.state.queue and done:
+            parts = whole(self._context.state.queue)
+            for _ in parts:
+                self._context.state.queue.popleft()
+            waiting, *rest = [seq for row in parts for seq in self.with_edits(row.seq)]
+            word = say("stopped", self._context.state.language)
+            self._context.state.notice(waiting, word, along=Changes(done=(*rest, *done)))
+            return True
+        if active is None or active.closed:
+            return False
+        record = Stopped(key="stopped", reason=reason, by=sender.key)  # type: ignore[arg-type]
+        self._context.turns.close(active, record, done)
+        return True
+
+    async def _cut_off(self) -> OpenTurn | None:
+        """The turn that was running when its holder died: a stop ends it before its resume."""
+        for turn in self._context.state.turns.values():
+            if turn.status == "running":
+                return await self._context.turns.open(turn.id)
+        return None
+
+    async def stop_parked(self, sender: Sender) -> int:
+        """End all parked turns; how many."""
+        parked = [turn.id for turn in self._context.state.turns.values() if turn.status == "parked"]
+        for turn_id in parked:
+            open_turn = await self._context.turns.open(turn_id)
+            record = Stopped(key="stopped", reason="stop", by=sender.key)
+            self._context.turns.close(open_turn, record)
+        return len(parked)
+
+    def _show_said(self, row: InboxRow, command: CommandGiven) -> None:
+        """The command as it was typed, so that its answer has a question."""
+        state, sender = self._context.state, command.sender
+        text = f"/{command.name} {command.arguments}".strip()
+        said = SaidView(name=sender.name or sender.handle or sender.id, text=text)
+        view = state.want(f"row-{row.seq}", "said", said, 1, final=True)
+        state.show(Changes(views=(view,), row=state.row))
+
+    async def _command(self, row: InboxRow, command: CommandGiven) -> None:
+        state = self._context.state
+        state.language = command.sender.language or state.language
+        role = self._context.services.access.role(command.sender)
+        if role is None and not command.conversation.private:
+            state.submit(Changes(done=(row.seq,)))
+            return
+        if role is None:
+            state.notice(row.seq, await self._unknown(command), "warning")
+            return
+        if not state.adapter.abilities.own_messages:
+            self._show_said(row, command)
+        text = await self._run_command(command, role, row.seq)
+        if text:
+            state.notice(row.seq, text)
+
+    async def _run_command(self, given: CommandGiven, role: Role, seq: int) -> str:
+        """Carry out a command; the text to answer, "" if that is done."""
+        commands, language = self._features.commands, given.sender.language
+        command = commands.get(given.name)
+        if command is None:
+            return say("unknown_command", language, name=given.name[:32])
+        if not is_allowed(self._context.services.access, role, command):
+            return say("not_allowed", language)
+        call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
+        return await command.run(call)

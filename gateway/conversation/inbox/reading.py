@@ -1,0 +1,226 @@
+"""A waiting message as the model reads it: who wrote, what is quoted, which files came along,
+what a voice note says."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from io import BytesIO
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.context.prompt import attribute_text
+from agent_core.errors import ModelFailed, ToolFailed
+from agent_core.messages import Picture
+from agent_core.text import file_name
+from agent_core.tools import paths
+from gateway.conversation.services import Services
+from gateway.errors import Ambiguous, DeliveryError, RateLimited, TokenRefused, Unsent
+from gateway.messages import (
+    Attachment,
+    Conversation,
+    JobFired,
+    MessageReceived,
+    Quote,
+    WebhookCalled,
+)
+from gateway.ports import Adapter
+from gateway.store.rows import InboxRow
+from gateway.texts import say
+
+log = logging.getLogger("turnkeeper.reading")
+
+JOINED_FILE = "messages.txt"
+INCOMING = "incoming"
+"""Folder of the workspace for files that people send."""
+MAX_QUOTED = 2_000
+MAX_JOINED = 64_000
+"""Characters of waiting messages that one prompt holds; the rest is a file in its workspace."""
+FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
+"""How often a file is fetched that may be fetched again, within so many seconds, and after what
+pause; it doubles."""
+MAX_PICTURES = 10
+"""Of one turn, that the model is shown; all are files in its workspace."""
+
+
+class TurnInput(Struct, frozen=True, kw_only=True):
+    """What a turn begins with: `text` for the model, `said` for people where the surface does
+    not show it by itself. `fetched`: files or a voice note were got for it, once."""
+
+    text: str
+    said: str
+    fetched: bool
+    pictures: tuple[Picture, ...] = ()
+
+
+def words(row: InboxRow) -> str:
+    """The plain words of `row`, with their writer's name in a group."""
+    inbound = row.inbound
+    if isinstance(inbound, MessageReceived):
+        return attribute_text(inbound.sender.name, inbound.text, not inbound.conversation.private)
+    return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
+
+
+def show_row(row: InboxRow) -> str:
+    """`row` as people see it where the surface does not show it by itself."""
+    inbound = row.inbound
+    if not isinstance(inbound, MessageReceived):
+        return words(row)
+    return "\n".join([inbound.text, *(f"[{file.name}]" for file in inbound.attachments)]).strip()
+
+
+def steerable(row: InboxRow) -> str | None:
+    """What a running turn is told of `row`, None if it has to be read first, as a turn does."""
+    message = row.inbound
+    if not isinstance(message, MessageReceived) or message.attachments:
+        return None
+    return f"{_render_quote(message.reply_to)}{words(row)}" if message.reply_to else words(row)
+
+
+def only_voice(message: MessageReceived) -> bool:
+    """Nothing to work with but what is spoken."""
+    files = message.attachments
+    return bool(files) and not message.text and all(file.voice for file in files)
+
+
+class MessageReader:
+    """Reads the messages of one conversation; fetches their files into its workspace."""
+
+    def __init__(self, services: Services, adapter: Adapter, conversation: Conversation) -> None:
+        self._services = services
+        self._adapter = adapter
+        self._conversation = conversation
+        self._heard: list[str] = []
+        self._lost: list[tuple[str, str]] = []
+        self._seen: list[Picture] = []
+
+    def take_heard(self) -> str:
+        """What voice notes said since the last call."""
+        heard, self._heard = "\n".join(self._heard), []
+        return heard
+
+    def take_lost(self) -> tuple[tuple[str, str], ...]:
+        """(name, why) of the files that could not be had since the last call."""
+        lost, self._lost = tuple(self._lost), []
+        return lost
+
+    async def read_rows(self, rows: Sequence[InboxRow]) -> TurnInput:
+        """All of `rows` as one turn takes it up."""
+        self._seen.clear()
+        texts = [await self._whole(row) for row in rows]
+        return TurnInput(
+            pictures=tuple(self._seen[:MAX_PICTURES]),
+            text=await self._within_bounds(texts),
+            said="\n\n".join(map(show_row, rows)),
+            fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
+        )
+
+    async def answer(self, row: InboxRow) -> str:
+        """The message `row` as the answer to a question: its words, files and spoken words; ""
+        if nothing of it can be had."""
+        message = row.inbound
+        if not isinstance(message, MessageReceived):
+            return ""
+        lost = len(self._lost)
+        read = [await self._file(attachment) for attachment in message.attachments]
+        if not message.text and len(self._lost) - lost == len(message.attachments):
+            return ""
+        return "\n".join(filter(None, (message.text, *read)))
+
+    async def _within_bounds(self, texts: Sequence[str]) -> str:
+        """The messages one after another; what is more than a prompt should hold goes to a file
+        that it names."""
+        used = 0
+        for n, text in enumerate(texts):
+            used += len(text) + 2
+            if n and used > MAX_JOINED:
+                break
+        else:
+            return "\n\n".join(texts)
+        rest = "\n\n".join(texts[n:])
+        workspace = self._services.agent.workspace(self._conversation)
+        source = BytesIO(rest.encode("utf-8", "replace"))
+        try:
+            path = await asyncio.to_thread(paths.add, workspace, INCOMING, JOINED_FILE, source)
+        except (OSError, ToolFailed):  # nothing is lost, whatever it costs
+            return "\n\n".join(texts)
+        left = len(texts) - n
+        more = f"[{left} more messages, {len(rest)} characters: {path}. Read all of it.]"
+        return "\n\n".join((*texts[:n], more))
+
+    async def _whole(self, row: InboxRow) -> str:
+        """All of `row` in words; what cannot be had is said too."""
+        message = row.inbound
+        text = words(row)
+        if not isinstance(message, MessageReceived):
+            return text
+        if message.reply_to is not None:
+            text = f"{_render_quote(message.reply_to)}{text}"
+        for attachment in message.attachments:
+            text += f"\n{await self._file(attachment)}"
+        return text.lstrip("\n")
+
+    async def _file(self, attachment: Attachment) -> str:
+        """Fetch it into a file of the gateway's own, then copy that into the workspace: whatever
+        was planted there is not followed."""
+        name = file_name(attachment.name)
+        workspace = self._services.agent.workspace(self._conversation)
+        try:
+            with await asyncio.to_thread(paths.scratch, workspace) as file:
+                await self._fetch(attachment, file)
+                size = file.tell()
+                file.seek(0)
+                path = await asyncio.to_thread(paths.add, workspace, INCOMING, name, file)
+                said = f"[file: {path}, {size} bytes]"
+                await self._look(path)
+                if attachment.voice:
+                    file.seek(0)
+                    said += f"\n{await self._transcribe(file, name)}"
+        except (DeliveryError, OSError, ToolFailed) as error:
+            self._lost.append((name, str(error)))
+            return say("lost_file", "", name=name, why=str(error))
+        return said
+
+    async def _fetch(self, attachment: Attachment, file: BinaryIO) -> None:
+        """Fetch it, again after what passes: a few times, and not for long."""
+        until, pause = ambient.monotonic() + FETCH_SECONDS, FETCH_PAUSE
+        for tries_left in reversed(range(FETCH_TRIES)):
+            try:
+                return await self._adapter.fetch(attachment, file)
+            except TokenRefused:
+                raise
+            except (Unsent, Ambiguous, RateLimited) as error:
+                wait = error.retry_after if isinstance(error, RateLimited) else pause
+                if not tries_left or ambient.monotonic() + wait > until:
+                    raise
+                log.info("fetched_again", extra={"why": str(error)})
+            await ambient.wait(wait)
+            pause *= 2
+            file.seek(0)
+            file.truncate()
+        return None
+
+    async def _look(self, path: str) -> None:
+        """Keep what the model can be shown: a workspace's files may change, a turn's may not."""
+        picture = await asyncio.to_thread(self._services.agent.picture, self._conversation, path)
+        if picture is not None:
+            self._seen.append(picture)
+
+    async def _transcribe(self, audio: BinaryIO, name: str) -> str:
+        hearing = self._services.hearing
+        if hearing is None:
+            return "[a voice note; no transcription model is set, so nobody has listened to it]"
+        try:
+            spoken = await hearing.words(audio, name)
+        except ModelFailed as error:
+            return f"[a voice note that could not be transcribed: {error}]"
+        self._heard.append(spoken)
+        return f"[voice note, transcribed]\n{spoken}"
+
+
+def _render_quote(quote: Quote) -> str:
+    if not quote.text or quote.mine:
+        return ""
+    lines = "\n".join(f"> {line}" for line in quote.text[:MAX_QUOTED].splitlines())
+    return f"> {quote.author}:\n{lines}\n"

@@ -1,0 +1,106 @@
+"""Question rows and audit lines, as they follow from a turn's records."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from agent_core.journal import Answered, QuestionAsked, Record, Stopped
+from agent_core.questions import Approval, Choice, Question
+from gateway.approvers import Approvers, Deciders
+from gateway.conversation.state import ConversationState
+from gateway.conversation.turns import OpenTurn
+from gateway.store.rows import AuditRow, Changes, QuestionRow, QuestionStatus
+
+_STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
+
+
+def derive_questions(
+    state: ConversationState, open_turn: OpenTurn, records: Iterable[Record]
+) -> tuple[QuestionRow, ...]:
+    """Make or close the questions that these records are about; their rows, to be committed."""
+    rows = []
+    for record in records:
+        if isinstance(record, QuestionAsked):
+            row = _make_question(state, open_turn, record)
+            state.questions[row.id] = row
+            rows.append(row)
+        elif isinstance(record, Answered | Stopped):
+            for question in list(state.questions.values()):
+                if question.turn != open_turn.id or question.status != "open":
+                    continue
+                if isinstance(record, Answered) and record.asked != question.key:
+                    continue
+                choice = record.answer.choice if isinstance(record, Answered) else "cancelled"
+                closed = replace(question, status=_STATUS.get(choice, "answered"))
+                state.questions.pop(question.id)
+                rows.append(closed)
+    return tuple(rows)
+
+
+def reopen_questions(state: ConversationState, open_turn: OpenTurn) -> None:
+    """Open the questions again that the journal waits for and nobody could answer: those of a
+    turn that was set aside and resubmitted."""
+    rows = [
+        _make_question(state, open_turn, asked)
+        for asked in open_turn.open_questions()
+        if asked.id not in state.questions and not open_turn.closed
+    ]
+    for row in rows:
+        state.questions[row.id] = row
+    if rows:
+        state.submit(Changes(questions=tuple(rows)))
+
+
+def _make_question(
+    state: ConversationState, open_turn: OpenTurn, record: QuestionAsked
+) -> QuestionRow:
+    services, asked = state.services, record.question
+    seconds = asked.expires or services.question_expires
+    expires = record.at + seconds if seconds else 0.0
+    remind = record.at + services.question_reminder
+    wanted = services.question_reminder and (not expires or remind < expires)
+    return QuestionRow(
+        id=record.id,
+        turn=open_turn.id,
+        key=record.key,
+        status="open",
+        question=asked,
+        entitled=(open_turn.row.sender,),
+        asked=record.at,
+        expires=expires,
+        remind=remind if wanted else 0.0,
+        deciders=_deciders(state, asked),
+        chat=_chat(state, asked),
+    )
+
+
+def _chat(state: ConversationState, asked: Question) -> str:
+    """The approvers' chat, unless this is it."""
+    chat = state.services.access.policy.chat
+    other = isinstance(asked, Approval) and chat != state.conversation.id
+    return chat if other else ""
+
+
+def _deciders(state: ConversationState, asked: Question) -> Deciders | None:
+    approvers = state.services.access.policy.approvers
+    if not isinstance(asked, Approval) or approvers == Approvers():
+        return None
+    risks = (proposal.risk for proposal in asked.proposals)
+    return approvers.of(risks, state.conversation.platform)
+
+
+def audit_records(
+    state: ConversationState, open_turn: OpenTurn, records: Iterable[Record]
+) -> tuple[AuditRow, ...]:
+    """Lines of the audit that these records make."""
+    lines = []
+    for record in records:
+        if isinstance(record, Answered):
+            answer = record.answer
+            detail = f"{open_turn.id} {record.asked} {answer.choice}"
+            lines.append(state.audit(answer.by, "answered", detail))
+        elif isinstance(record, QuestionAsked) and isinstance(record.question, Approval):
+            for proposal in record.question.proposals:
+                detail = f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
+                lines.append(state.audit(open_turn.row.sender, "asked", detail))
+    return tuple(lines)

@@ -1,0 +1,579 @@
+"""One conversation while it has work: its lease, its lane of turns, the commits of turns.
+
+One turn at a time, in order of arrival. Everything that a person does enters as an inbox row
+(`intake`); every change leaves as one fenced commit; what people see follows from the commits.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.context.transcript import settle_messages
+from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
+from agent_core.journal import Answered, Finished, Stopped
+from agent_core.messages import Message
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.orchestration.drive import drive
+from agent_core.scope import Scope, Turn
+from gateway.conversation.agent import TurnMaker
+from gateway.conversation.burial import (
+    bury,
+    bury_unread,
+    fail_row,
+    give_up_message,
+    set_aside_damaged,
+)
+from gateway.conversation.company import SessionTurnHost, TurnContext
+from gateway.conversation.decisions import Decisions
+from gateway.conversation.inbox.intake import Intake
+from gateway.conversation.inbox.reading import TurnInput
+from gateway.conversation.question_rows import reopen_questions
+from gateway.conversation.services import Services
+from gateway.conversation.slots import TurnSlot
+from gateway.conversation.state import ConversationState
+from gateway.conversation.thread import ConversationHistory
+from gateway.conversation.turn_commits import TurnCommits
+from gateway.conversation.turns import OpenTurn, began, note_rows, read_brief
+from gateway.delivery.fold import ViewFold
+from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
+from gateway.feature import Change, Context, Features, FiredTurns
+from gateway.messages import (
+    Conversation,
+    Sender,
+)
+from gateway.store.rows import (
+    AcquiredConversation,
+    Changes,
+    InboxRow,
+    TurnRow,
+)
+from gateway.texts import say
+
+log = logging.getLogger("turnkeeper.session")
+
+
+class Session:
+    """Runs one conversation under its lease until nothing is left to do."""
+
+    def __init__(
+        self,
+        services: Services,
+        features: Features,
+        conversation: Conversation,
+        opened: AcquiredConversation,
+        failures: int = 0,
+    ) -> None:
+        """`failures`: sessions of this process that ended here in a row without progress."""
+        self.services = services
+        self.state = ConversationState(services, conversation, opened, self._note_undeliverable)
+        self.history = ConversationHistory(self.state)
+        self._write = TurnCommits(self.state, self.history).write
+        self.context = Context(state=self.state, turns=self, services=services)
+        self.decisions = Decisions(self.context)
+        self._opened = opened
+        self._failures = failures
+        self._features = features
+        self._intake = Intake(self.context, features)
+        self._place = TurnSlot(services.slots, self.state.changed.set)
+
+    # ---- life ----------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until the conversation is released, lost or drained."""
+        sender = asyncio.Event()
+        sending = False
+
+        async def send() -> None:
+            nonlocal sending
+            sending = True
+            try:
+                await self.state.outbox.run()
+            except Exception as error:  # noqa: BLE001  # the border: a bug of the sender itself
+                log.exception("sender_failed", extra={"conversation": self.state.conversation.id})
+                self.services.count("senders_failed")
+                self.state.end(Drained(), f"the sender failed: {error}")
+            finally:
+                sender.set()
+                self.state.changed.set()
+
+        self.services.spawn(send, f"outbox:{self.state.conversation.id}")
+        self.services.spawn(self._watch_lease, f"lease:{self.state.conversation.id}")
+        try:
+            await self._serve()
+        except (Unreadable, Unstorable) as error:
+            self.state.end(Drained(), str(error))
+            raise  # it will not pass: the host counts it
+        except (StoreFailed, Fenced) as error:
+            self.state.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
+        except Exception as error:
+            self.state.end(Drained(), f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            self._place.leave()
+            self.state.tenure.end()
+            self.state.outbox.stop()
+            if sending:
+                await sender.wait()
+            if isinstance(self.state.ended, Drained):
+                await self._give_back()
+
+    async def _watch_lease(self) -> None:
+        if not await self.state.tenure.watch():
+            self.state.end(LeaseLost(), "not renewed in time")
+
+    async def _serve(self) -> None:
+        self.state.outbox.load(self._opened.views)
+        set_aside_damaged(self.state, self._opened.damaged)
+        await self._absorb(self._opened.inbox)
+        self.state.seen = max(self.state.seen, self._opened.last)
+        await self._give_up_refused()
+        await self._after_crash()
+        await self._restore_unsaved()
+        while self.state.ended is None:
+            if self.state.woken:
+                self.state.woken = False
+                arrivals = await self.services.store.arrivals(
+                    self.state.lease.conversation, self.state.seen
+                )
+                await self._absorb(arrivals)
+            elif self._wants_turn() and not self._place.is_given():
+                self.state.changed.clear()
+                if not self._place.is_given():
+                    await self.state.changed.wait()
+            elif (open_turn := await self._next_turn()) is not None:
+                await self._run_turn(open_turn)
+                self._place.leave()
+            elif (wait := self._intake.settles_in()) > 0:
+                self.state.changed.clear()
+                await self._wait_until(ambient.monotonic() + wait)
+            elif not self.state.queue and await self._let_go():
+                return
+
+    def _note_undeliverable(self, turn: str) -> None:
+        if self._features.fired is not None:
+            self._features.fired.give_up_report(self.services, turn)
+
+    def _wants_turn(self) -> bool:
+        """A turn is to be run or begun."""
+        running = any(turn.status == "running" for turn in self.state.turns.values())
+        wants = running or (bool(self.state.queue) and not self._intake.settles_in())
+        if not wants:
+            self._place.leave()
+        return wants
+
+    # ---- what is set aside -----------------------------------------------------------------
+
+    async def _give_up_refused(self) -> None:
+        """What the store will never take ends here, and is told."""
+        refused = self.services.refused.pop(self.state.conversation.id, None)
+        if refused is None:
+            return
+        self.services.unsaved.pop(self.state.conversation.id, None)
+        if refused.turn in self.state.turns and refused.again:
+            self._bury_unread(self.state.turns[refused.turn], refused.why)
+            return
+        if refused.turn in self.state.turns:
+            self.state.given_up.add(refused.turn)
+            open_turn = await self.open(refused.turn)
+            text = say("unstorable", open_turn.row.language)
+            bury(self.context, open_turn, "error", text, refused.why)
+            return
+        for row in [row for row in self.state.queue if row.seq in refused.rows]:
+            self.state.queue.remove(row)
+            give_up_message(
+                self.state,
+                row,
+                self._intake.with_edits(row.seq),
+                say("unstorable", self.state.language),
+                refused.why,
+            )
+
+    async def _restore_unsaved(self) -> None:
+        """Commit first what the last session made here and could not commit."""
+        if self.state.ended is not None:
+            return  # the next session does it
+        unsaved = self.services.unsaved.pop(self.state.conversation.id, None)
+        if unsaved is None or not unsaved.records:
+            return
+        if unsaved.stored:
+            if unsaved.turn.id not in self.state.turns:
+                return
+            open_turn = await self.open(unsaved.turn.id)
+            if len(open_turn.journal.records) != unsaved.count:
+                return
+        else:
+            rows = [row for row in self.state.queue if row.seq in unsaved.turn.inbox]
+            edited = any(self._intake.is_edited(row.seq) for row in rows)
+            if edited or len(rows) != len(unsaved.turn.inbox):
+                return
+            for row in rows:
+                self.state.queue.remove(row)
+            turn, brief = unsaved.turn, read_brief(unsaved.records)
+            open_turn = OpenTurn(turn, brief, self.fold(turn), (), self._write)
+            open_turn.done = unsaved.done
+            self.state.turns[turn.id] = turn
+            self.state.loaded[turn.id] = open_turn
+        self.services.count("records_restored", len(unsaved.records))
+        try:
+            await open_turn.journal.barrier(*unsaved.records)
+        except StoreFailed:
+            self.services.unsaved.setdefault(self.state.conversation.id, unsaved)
+            raise
+
+    async def _absorb(self, rows: Iterable[InboxRow]) -> None:
+        """Handle inbox rows in order; `seen` moves on once a row is handled or left queued."""
+        self.state.occupied = True
+        try:
+            await self._absorb_each(rows)
+        finally:
+            self.state.occupied = False
+
+    async def _absorb_each(self, rows: Iterable[InboxRow]) -> None:
+        for row in rows:
+            if row.seq <= self.state.seen or self.state.ended is not None:
+                continue
+            try:
+                await self._intake.take(row)
+            except (Unreadable, Unstorable) as error:
+                fail_row(self.state, row, str(error))
+            except (StoreFailed, Fenced):
+                raise
+            except Exception as error:  # noqa: BLE001  # the border: the other rows go on
+                log.exception("row_failed", extra={"seq": row.seq})
+                fail_row(self.state, row, f"{type(error).__name__}: {error}")
+            self.state.seen = max(self.state.seen, row.seq)
+
+    async def _after_crash(self) -> None:
+        """Count holders that ended without progress; give up on what ends them each time."""
+        if not self._opened.crashed and not self._failures:
+            return
+        crashes = self.state.row.crashes + 1
+        running = [turn for turn in self.state.turns.values() if turn.status == "running"]
+        if running:
+            resumed = replace(running[0], resumes=running[0].resumes + 1)
+            self.state.turns[resumed.id] = resumed
+            self.state.submit(Changes(turns=(resumed,)))
+            if resumed.resumes >= self.services.give_up_after:
+                text = say("dead", resumed.language, n=resumed.resumes)
+                why = f"ended its process {resumed.resumes} times"
+                bury(self.context, await self.open(resumed.id), "dead", text, why)
+        elif self.state.queue:
+            self.state.row = replace(self.state.row, crashes=crashes)
+            self.state.submit(Changes(row=self.state.row))
+            if crashes >= self.services.give_up_after:
+                text = say("dead", self.state.language, n=crashes)
+                why = f"ended its process {crashes} times"
+                row = self.state.queue.popleft()
+                give_up_message(self.state, row, self._intake.with_edits(row.seq), text, why)
+                self.state.row = replace(self.state.row, crashes=0)
+
+    async def _let_go(self) -> bool:
+        """Release once everything is delivered; False if something came in."""
+        while not self.state.woken and self.state.ended is None:
+            own = self.state.release_under_way is None
+            if own and self.state.outbox.idle:
+                self.state.release_under_way = self.state.release(Changes())
+            if self.state.release_under_way is None:
+                self.state.changed.clear()
+                await self.state.changed.wait()
+                continue
+            releasing, self.state.release_under_way = self.state.release_under_way, None
+            if await releasing:
+                return True
+            if own and not self.state.woken:
+                await self._on_refused()
+            self.state.woken = True
+        if self.state.release_under_way is not None:
+            releasing, self.state.release_under_way = self.state.release_under_way, None
+            return await releasing
+        return False
+
+    async def _on_refused(self) -> None:
+        """The store sees work: a row just came in, or memory and store differ."""
+        newer = await self.services.store.arrivals(self.state.lease.conversation, self.state.seen)
+        if not newer:
+            log.error("release_refused", extra={"conversation": self.state.conversation.id})
+            self.state.end(Drained(), "the store holds work that this session does not know")
+
+    async def _give_back(self) -> None:
+        try:
+            await self.services.store.give_back(self.state.lease)
+        except StoreFailed as error:
+            log.error("not_given_back", extra={"why": str(error)})
+
+    # ---- the lane ------------------------------------------------------------------------
+
+    async def _next_turn(self) -> OpenTurn | None:
+        """The turn to run now: one that was answered or cut off, else the next message's."""
+        for turn in list(self.state.turns.values()):
+            if turn.status == "running":
+                with suppress(Unreadable):
+                    return await self.open(turn.id)
+        self.state.occupied = True  # what is being made is not in the queue any more
+        try:
+            first = self.state.queue[0] if self.state.queue else None
+            beginner = self._features.begins.get(type(first.inbound)) if first else None
+            if first is None or beginner is None:
+                return await self._intake.begin()
+            return await beginner.begin(self.context, first, first.inbound)
+        finally:
+            self.state.occupied = False
+
+    async def open(self, turn_id: str) -> OpenTurn:
+        """The turn with its records and views, from memory or from the store."""
+        known = self.state.loaded.get(turn_id)
+        if known is not None:
+            return known
+        await self.state.flush()
+        row = self.state.turns[turn_id]
+        try:
+            records = await self.services.store.records(turn_id)
+        except Unreadable as error:
+            self._bury_unread(row, str(error))
+            raise
+        self.state.outbox.load(
+            await self.services.store.outbox(self.state.lease.conversation, turn_id)
+        )
+        open_turn = OpenTurn(row, read_brief(records), self.fold(row), records, self._write)
+        open_turn.stored = True
+        self.state.loaded[turn_id] = open_turn
+        reopen_questions(self.state, open_turn)
+        return open_turn
+
+    def fold(self, row: TurnRow) -> ViewFold:
+        """An empty fold for a turn's views."""
+        if (fired := self._find_fired(row)) is not None:
+            return fired.fold(row)
+        own = self.state.adapter.abilities.own_messages
+        return ViewFold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
+
+    async def start(
+        self,
+        row: TurnRow,
+        asked: TurnInput,
+        done: tuple[int, ...],
+        *,
+        rows: Sequence[InboxRow] = (),
+        prepare: Callable[[], None] | None = None,
+    ) -> OpenTurn:
+        """Make a new turn; it enters the store with its first commit."""
+        await self.history.rows()
+        additions = [await read(self.context, row) for read in self._features.on_begin]
+        if prepare is not None:
+            prepare()
+        row = replace(row, history=self.state.row.shows)
+        brief = self.services.agent.brief(
+            self.state.conversation, self.state.row.settings, asked.text
+        )
+        shows = self.state.adapter.abilities.own_messages
+        said = "" if shows else asked.said
+        brief = replace(brief, said=said, pictures=asked.pictures)
+        seen = await self.history.rows()
+        for add in filter(None, additions):
+            brief = add(brief, seen, asked)
+        open_turn = OpenTurn(row, brief, self.fold(row), (), self._write)
+        open_turn.done = done
+        self.state.turns[row.id] = row
+        self.state.loaded[row.id] = open_turn
+        open_turn.journal.defer(began(brief))
+        if rows:
+            open_turn.journal.defer(note_rows(rows))
+        if not shows or asked.fetched:
+            await open_turn.journal.barrier()
+        return open_turn
+
+    async def _run_turn(self, open_turn: OpenTurn) -> None:
+        """Run the turn to its end, its park or its stop, taking in what comes meanwhile."""
+        open_turn.journal.rewind()
+        turn = Turn(
+            open_turn.id,
+            open_turn.journal,
+            SessionTurnHost(self.state, open_turn, self._intake.take_steers),
+            open_turn.brief.max_turns,
+            self.state.tenure.permit,
+        )
+        open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
+        history = await self.history.of(open_turn)
+        self.state.active = open_turn
+        self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")
+        patience: float | None = None
+        while open_turn.outcome is None:
+            self.state.changed.clear()
+            if self.state.woken and self.state.ended is None:
+                self.state.woken = False
+                rows = await self.services.store.arrivals(
+                    self.state.lease.conversation, self.state.seen
+                )
+                await self._absorb(rows)
+                continue
+            if turn.dead is not None and not isinstance(turn.dead, Parked):
+                patience = patience or ambient.monotonic() + self.services.cancel_patience
+                if not await self._wait_until(patience):
+                    log.error("turn_abandoned", extra={"turn": open_turn.id})
+                    break
+            else:
+                await self.state.changed.wait()
+        self.state.active = None
+        await self._settle(open_turn, turn)
+
+    async def _wait_until(self, deadline: float) -> bool:
+        try:
+            async with ambient.limit(max(0.0, deadline - ambient.monotonic())):
+                await self.state.changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _drive(self, open_turn: OpenTurn, turn: Turn, history: tuple[Message, ...]) -> None:
+        """The task that runs the turn's code. The first suspend reason decides, never the
+        exception that comes out."""
+        open_turn.task = asyncio.current_task()
+        agent = self.services.agent
+        hands = agent.hands(TurnContext(self.state, open_turn))
+        fired = self._find_fired(open_turn.row)
+        run_code = (
+            fired.code(agent, open_turn, hands)
+            if fired is not None
+            else partial(_run_agent, agent, open_turn.brief, hands)
+        )
+
+        async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
+            return await run_code(scope, history, past)
+
+        try:
+            result = await drive(turn, code)
+            if turn.dead is None:
+                await self._finish(open_turn, result)
+            open_turn.outcome = turn.dead or result
+        except (Suspend, asyncio.CancelledError) as error:
+            reason = turn.dead or (error if isinstance(error, Suspend) else Drained())
+            open_turn.outcome = reason
+        except (StoreFailed, Fenced) as error:
+            refused = isinstance(error, Unreadable | Unstorable)
+            open_turn.outcome = turn.dead or (error if refused else Drained())
+            if not refused:  # it passes: the turn goes on in the next session
+                self.state.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
+        except Exception as error:
+            open_turn.outcome = turn.dead or error
+            if turn.dead is None:
+                log.exception("turn_failed", extra={"turn": open_turn.id})
+        finally:
+            self.state.changed.set()
+
+    def _finish(self, open_turn: OpenTurn, result: TurnResult) -> Awaitable[None]:
+        """Queue the final commit in this very step: a stop that comes now is late."""
+        open_turn.ending = settle_messages(result.messages)
+        open_turn.seen = settle_messages(result.seen)
+        record = Finished(key="finished", text=result.text, finish=result.finish)
+        return open_turn.journal.put(record)
+
+    async def _settle(self, open_turn: OpenTurn, turn: Turn) -> None:
+        """After the turn's task has ended, or was abandoned."""
+        outcome = open_turn.outcome
+        if self.state.ended is not None:
+            return
+        if isinstance(outcome, Parked) and not open_turn.closed:
+            self._park(open_turn, turn)
+            await self._limit_parked()
+        elif isinstance(outcome, Exception) and not open_turn.closed:
+            text = say("bug", open_turn.row.language, id=open_turn.id)
+            bury(self.context, open_turn, "error", text, f"{type(outcome).__name__}: {outcome}")
+            self.services.count("turns_failed")
+        if open_turn.closed:
+            self.drop(open_turn)
+
+    def _park(self, open_turn: OpenTurn, turn: Turn) -> None:
+        """Give the lane back, unless an answer came in the very moment of parking."""
+        journal = open_turn.journal
+        if any(journal.find(f"{key}#answer", Answered) for key in turn.waiting):
+            self.state.turns[open_turn.id] = open_turn.row
+            return
+        self.state.loaded.pop(open_turn.id, None)
+        self.state.queue.extendleft(reversed(open_turn.steers))
+        open_turn.row = replace(open_turn.row, status="parked")
+        self.state.turns[open_turn.id] = open_turn.row
+        self.state.submit(Changes(turns=(open_turn.row,)))
+        self.state.outbox.forget(open_turn.id)
+
+    async def _limit_parked(self) -> None:
+        """Too many turns wait for people here: the oldest ones end, and say so."""
+        most, turns = self.services.most_parked, self.state.turns.values()
+        parked = sorted((t for t in turns if t.status == "parked"), key=lambda turn: turn.begun)
+        self.state.occupied = True
+        try:
+            for row in parked[: max(0, len(parked) - most)]:
+                end = Stopped(
+                    key="stopped", reason="stop", text=say("too_many", row.language, n=most)
+                )
+                self.close(await self.open(row.id), end)
+        finally:
+            self.state.occupied = False
+
+    def close(self, open_turn: OpenTurn, record: Stopped, done: tuple[int, ...] = ()) -> None:
+        """End the turn from outside with one commit: its views and questions are closed, its
+        facts join the transcript. `done`: inbox rows that this answers."""
+        if not record.partial and open_turn.words:
+            record = replace(record, partial=open_turn.words)
+        open_turn.done += done
+        open_turn.ending = open_turn.messages_when_stopped()
+        if open_turn.turn is not None:
+            open_turn.turn.suspend(Cancelled())
+        open_turn.journal.put(record)
+        if open_turn.task is not None and self.state.active is open_turn:
+            open_turn.task.cancel()
+        self.state.outbox.hush()
+        if self.state.active is not open_turn:
+            self.drop(open_turn)
+
+    def _note_end(self, row: TurnRow) -> None:
+        """Tell the feature whose due time began the turn."""
+        if (fired := self._find_fired(row)) is not None:
+            fired.end(self.context, row)
+
+    def _find_fired(self, row: TurnRow) -> FiredTurns | None:
+        """How the turn is run, if a due time began it."""
+        return self._features.fired if row.firing is not None else None
+
+    def _bury_unread(self, row: TurnRow, why: str) -> None:
+        bury_unread(self.state, row, why)
+        self._note_end(row)
+
+    def drop(self, open_turn: OpenTurn) -> None:
+        """The turn is over: nothing of it stays in memory but what is still to be sent."""
+        self.state.turns.pop(open_turn.id, None)
+        self.state.loaded.pop(open_turn.id, None)
+        self.state.queue.extendleft(reversed(open_turn.steers))
+        for question in [q for q in self.state.questions.values() if q.turn == open_turn.id]:
+            del self.state.questions[question.id]
+        self.state.outbox.forget(open_turn.id)
+        self._note_end(open_turn.row)
+
+    # ---- what features ask of the turns --------------------------------------------------
+
+    async def begin_next(self, change: Change | None = None) -> OpenTurn | None:
+        """Begin a turn with what waits longest."""
+        return await self._intake.begin(change)
+
+    async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
+        """End the running turn; False if none runs."""
+        return await self._intake.stop(sender, reason, done)
+
+    async def stop_parked(self, sender: Sender) -> int:
+        """End all parked turns; how many."""
+        return await self._intake.stop_parked(sender)
+
+
+async def _run_agent(
+    agent: TurnMaker,
+    brief: Brief,
+    hands: Hands,
+    scope: Scope,
+    history: tuple[Message, ...],
+    past: tuple[Message, ...],
+) -> TurnResult:
+    return await agent.code(scope, brief, hands, history, past)

@@ -1,0 +1,390 @@
+"""A conversation's rows in memory, and the one way to change them: fenced commits.
+
+A change is queued in the very step in which it is decided; what people see follows when its
+commit stands. A failed commit ends everything.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.errors import Drained, LeaseLost, Suspend
+from gateway.conversation.services import Services
+from gateway.conversation.tenure import Tenure
+from gateway.conversation.turns import OpenTurn
+from gateway.conversation.unsaved import RefusedCommit
+from gateway.delivery.holder import Cause, Key
+from gateway.delivery.outbox import Outbox
+from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
+from gateway.messages import Conversation
+from gateway.ports import Changed
+from gateway.store.letters import MAX_REASON, letter_id
+from gateway.store.rows import (
+    AcquiredConversation,
+    AuditRow,
+    Changes,
+    ConversationRow,
+    ConversationSettings,
+    InboxRow,
+    Letter,
+    LetterKind,
+    OutboxRow,
+    QuestionRow,
+    Spans,
+    TranscriptRow,
+    TurnRow,
+    show_row,
+)
+from gateway.texts import say
+from gateway.views import Notice, ReplyView, ReportView, Tone, View
+
+log = logging.getLogger("turnkeeper.session")
+
+encode_json = msgspec.json.Encoder().encode
+NoticeState = Literal["done", "kept"]
+NO_CHANGES = Changes()
+
+
+class ConversationState:
+    """One conversation's rows in memory and its commits; `Session` runs turns on top.
+
+    `on_undeliverable` is called with the turn whose report the conversation's chat refuses."""
+
+    def __init__(
+        self,
+        services: Services,
+        conversation: Conversation,
+        opened: AcquiredConversation,
+        on_undeliverable: Callable[[str], None],
+    ) -> None:
+        self.services = services
+        self.conversation = conversation
+        self.lease = opened.lease
+        self.row: ConversationRow = opened.row
+        self.queue: deque[InboxRow] = deque()
+        self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
+        self.loaded: dict[str, OpenTurn] = {}
+        self.questions: dict[str, QuestionRow] = {q.id: q for q in opened.questions}
+        self.active: OpenTurn | None = None
+        self.seen = 0
+        self.language = ""
+        self.ended: Suspend | None = None
+        self.woken = False
+        self.tenure = Tenure(opened.began, services.ttl, self._renew)
+        self.adapter = services.adapters[conversation.platform]
+        gate, pace = services.gate(conversation.platform), services.pace(conversation)
+        self.outbox = Outbox(conversation, self.adapter, gate, pace, self)
+        self.outbox.pause(min(self.row.quiet_until - ambient.now(), self.row.quiet_for))
+        self.changed = asyncio.Event()
+        """Set when the session has to look what is to be done."""
+        self.release_under_way: asyncio.Future[bool] | None = None
+        self.last_commit: asyncio.Future[None] | None = None
+        self.occupied = False
+        """Something is being handled that is in no queue at the moment."""
+        self.given_up: set[str] = set()
+        """Turns that this session ended because a commit of theirs was refused."""
+        self.along: tuple[OutboxRow, ...] = ()
+        """Earlier views that the first commit of the next turn changes."""
+        self._on_undeliverable = on_undeliverable
+        self._staged: tuple[TranscriptRow, ...] = ()
+
+    @property
+    def releasing(self) -> bool:
+        """A release is on its way."""
+        return self.release_under_way is not None
+
+    async def _renew(self) -> bool:
+        return bool(await self.services.store.renew([self.lease], self.services.ttl))
+
+    def wake(self) -> None:
+        """Something may have come in."""
+        self.woken = True
+        self.changed.set()
+
+    def end(self, reason: Suspend, why: str = "") -> None:
+        """Stop everything: nothing is written and nothing is sent from now on."""
+        if self.ended is not None:
+            return
+        self.ended = reason
+        log.warning(
+            "session_ended",
+            extra={
+                "conversation": self.conversation.id,
+                "reason": type(reason).__name__,
+                "why": why,
+            },
+        )
+        self.tenure.end()
+        self.outbox.stop()
+        self.outbox.abort()
+        if self.active is not None and self.active.turn is not None:
+            self.active.turn.suspend(reason)
+            if self.active.task is not None:
+                self.active.task.cancel()
+        self.changed.set()
+
+    # ---- commits -------------------------------------------------------------------------
+
+    def submit(self, changes: Changes) -> "asyncio.Future[None]":
+        """Queue one commit in this very step. A failed one ends the session."""
+        if self.ended is not None:
+            raise StoreFailed("the session has ended")
+        dirty = self.outbox.take_dirty()
+        if dirty:
+            named = {(view.turn, view.name) for view in changes.views}
+            more = tuple(row for row in dirty if (row.turn, row.name) not in named)
+            changes = replace(changes, views=(*changes.views, *more))
+        changes = self._take_staged(changes)
+        future = self.last_commit = self.services.store.submit(self.lease, changes)
+        future.add_done_callback(partial(self._on_submitted, changes))
+        if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
+            # not before it stands: who looks then finds it
+            future.add_done_callback(lambda stands: self.services.alarm(nearest))
+        return future
+
+    def _on_submitted(
+        self, changes: Changes, future: "asyncio.Future[None] | asyncio.Future[bool]"
+    ) -> None:
+        if future.cancelled():
+            return
+        match future.exception():
+            case None:
+                self.services.feed.publish(self.conversation.id, Changed())
+            case Fenced() as error:
+                self.end(LeaseLost(), str(error))
+            case Unstorable() as error:
+                self.services.count("commits_refused")
+                self._note_refused(changes, str(error))
+                self.end(Drained(), str(error))
+            case error:
+                self.services.count("commits_failed")
+                self.end(Drained(), str(error))
+        self.changed.set()
+
+    def _note_refused(self, changes: Changes, why: str) -> None:
+        """Later commits of the lease fail because of this one: the first one counts."""
+        turn = next((record.turn for record in changes.records), "")
+        rows = tuple(changes.done)
+        if self.ended is None and (turn or rows):
+            refused = RefusedCommit(turn=turn, rows=rows, why=why, again=turn in self.given_up)
+            self.services.refused[self.conversation.id] = refused
+
+    def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
+        """A view as it shall be; the row to commit."""
+        key: Key = (turn, name)
+        new = key not in self.outbox.rows
+        self.row = replace(
+            self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
+        )
+        return self.outbox.want(
+            OutboxRow(
+                turn=turn,
+                name=name,
+                position=self.row.position,
+                version=version,
+                view=view,
+                at=ambient.now(),
+                final=final,
+                rev=self.row.rev,
+            )
+        )
+
+    async def redraw(
+        self, turn: str, name: str, change: Callable[[View], View]
+    ) -> tuple[OutboxRow, ...]:
+        """A view that is over, in its messages, as `change` makes it: the row to commit at once.
+        () if it is not there, or stays as it is."""
+        await self.flush()
+        self.outbox.load(await self.services.store.outbox(self.lease.conversation, turn))
+        known = self.outbox.rows.get((turn, name))
+        made: tuple[OutboxRow, ...] = ()
+        view = change(known.view) if known is not None else None
+        if known is not None and view is not None and view != known.view:
+            made = (self.want(turn, name, view, known.version + 1, final=True),)
+        self.outbox.forget(turn)
+        return made
+
+    async def flush(self) -> None:
+        """Wait until what was decided so far stands: what is read now holds it."""
+        if self.last_commit is not None:
+            await asyncio.wait([self.last_commit])
+
+    def show_when_stands(self, future: "asyncio.Future[None]", rows: tuple[OutboxRow, ...]) -> None:
+        def stands(done: "asyncio.Future[None]") -> None:
+            if done.cancelled() or done.exception() is not None:
+                return
+            self.outbox.stands(rows)
+            if self.services.feed.is_watched(self.conversation.id):
+                for row in rows:
+                    self.services.feed.publish(self.conversation.id, show_row(row))
+
+        if rows:
+            future.add_done_callback(stands)
+
+    def preview(self, key: Key) -> OutboxRow:
+        if self.active is not None and not self.active.stored:
+            # the turn must be in the store before a message of it is: a resume edits that one
+            self.active.journal.put()
+        self.row = replace(self.row, position=self.row.position + 1)
+        return OutboxRow(
+            turn=key[0],
+            name=key[1],
+            position=self.row.position,
+            version=0,
+            view=ReplyView(text="", state="streaming"),
+            at=ambient.now(),
+            rev=self.row.rev,
+        )
+
+    def notice(
+        self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",
+        along: Changes = NO_CHANGES,
+    ) -> None:  # fmt: skip
+        """A word of the gateway's own about inbox row `seq`. `state`: what becomes of the row;
+        `along`: what the same commit changes besides."""
+        name = "receipt" if state == "kept" else "notice"
+        done = (*along.done, seq) if state == "done" else along.done
+        self._say((f"row-{seq}", name), Notice(text=text, tone=tone), replace(along, done=done))
+
+    def announce(self, letter: Letter, text: str, tone: Tone = "error") -> None:
+        """Set something aside and say so, in one commit."""
+        key = (f"aside-{letter.id}", "notice")
+        self._say(key, Notice(text=text, tone=tone), Changes(letters=(letter,)))
+
+    def _say(self, key: Key, notice: Notice, along: Changes) -> None:
+        row = self.want(*key, notice, 1, final=True)
+        self.show(replace(along, views=(*along.views, row), row=self.row))
+
+    def show(self, changes: Changes) -> None:
+        """One commit whose views people see when it stands."""
+        self.show_when_stands(self.submit(changes), changes.views)
+
+    def configure(self, settings: ConversationSettings) -> None:
+        """The conversation's settings from the next commit on."""
+        self.row = replace(self.row, settings=settings)
+
+    def stage(self, entry: TranscriptRow, shows: Spans) -> None:
+        """Add a row to the transcript, and let the model see the rows `shows`, with the commit
+        that is queued next."""
+        self._staged = (*self._staged, entry)
+        self.row = replace(self.row, end=entry.n + 1, shows=shows)
+
+    def _take_staged(self, changes: Changes) -> Changes:
+        if not self._staged:
+            return changes
+        staged, self._staged = self._staged, ()
+        return replace(changes, transcript=staged, row=self.row)
+
+    def acknowledge(
+        self, seq: int, press: str = "", word: str = "", audit: AuditRow | None = None
+    ) -> None:
+        """End the inbox row `seq`, and answer its press with a private word."""
+        self.submit(Changes(done=(seq,), audit=(audit,) if audit else ()))
+        self.tell(press, word)
+
+    def tell(self, press: str, word: str) -> None:
+        """Say a private word to who pressed, best effort."""
+        if not press:
+            return
+
+        async def tell() -> None:
+            try:
+                await self.adapter.tell(self.conversation, press, word)
+            except DeliveryError as error:
+                log.info("not_told", extra={"why": str(error)})
+
+        self.services.spawn(tell, "tell")
+
+    def open_questions(self) -> list[QuestionRow]:
+        """The questions that wait for an answer, the oldest first."""
+        return [question for question in self.questions.values() if question.status == "open"]
+
+    def audit(self, who: str, what: str, detail: str) -> AuditRow:
+        """A line for the audit, as of now."""
+        return AuditRow(at=ambient.now(), who=who, what=what, detail=detail)
+
+    # ---- what the outbox asks of its holder ----------------------------------------------
+
+    def keep(self, changes: Changes) -> Awaitable[object]:
+        if self._quiet() and all(row.sending < 0 for row in changes.views):
+            self.release_under_way = self.release(changes)
+            self.changed.set()
+            return self.release_under_way
+        return self.submit(changes)
+
+    def _quiet(self) -> bool:
+        """Nothing is left to do once this commit stands."""
+        if (
+            self.active is not None
+            or self.woken
+            or self.occupied
+            or self.release_under_way is not None
+        ):
+            return False
+        running = any(turn.status == "running" for turn in self.turns.values())
+        return not running and not self.queue and not self.outbox.remaining
+
+    def may_send(self, seconds: float) -> bool:
+        return self.ended is None and self.tenure.deadline - ambient.monotonic() > seconds
+
+    def count(self, name: str) -> None:
+        self.services.count(name)
+
+    def set_aside(self, row: OutboxRow, cause: Cause, why: str) -> None:
+        self.services.count(f"views_{cause}")
+        if self.ended is not None or isinstance(row.view, Notice):
+            return
+        if cause == "refused" and not row.natives and isinstance(row.view, ReportView):
+            self._on_undeliverable(row.turn)
+        letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
+        if cause == "doubt":
+            self.announce(letter, say("view_in_doubt", self.language), "warning")
+        elif not row.natives:
+            self.announce(letter, say("view_failed", self.language, why=why))
+        else:  # an older state of it stands in the chat
+            self.submit(Changes(letters=(letter,)))
+
+    def letter(
+        self, kind: LetterKind, name: str, why: str, payload: bytes, turn: str = ""
+    ) -> Letter:
+        """A dead letter of this conversation."""
+        return Letter(
+            id=letter_id(kind, name),
+            kind=kind,
+            conversation=self.lease.conversation,
+            name=name,
+            at=ambient.now(),
+            why=why[:MAX_REASON],
+            payload=payload,
+            turn=turn,
+        )
+
+    def give_up_row(self, row: InboxRow, why: str) -> Letter:
+        """The dead letter of an inbox row."""
+        self.services.count("rows_dead")
+        log.error("row_dead", extra={"conversation": self.conversation.id, "seq": row.seq})
+        return self.letter("message", str(row.seq), why, encode_json(row.inbound))
+
+    def note_limit(self, seconds: float) -> None:
+        # a clock that jumps must not make the pause any longer than the platform asked for
+        self.row = replace(self.row, quiet_until=ambient.now() + seconds, quiet_for=seconds)
+        if self.ended is None:
+            self.submit(Changes(row=self.row))
+
+    def note_delivery(self) -> None:
+        self.changed.set()
+
+    def release(self, changes: Changes) -> "asyncio.Future[bool]":
+        """Let go of the conversation with these changes; False if something came in."""
+        dirty = self.outbox.take_dirty()
+        changes = replace(changes, views=(*changes.views, *dirty))
+        future = self.services.store.release(self.lease, self.seen, changes)
+        future.add_done_callback(partial(self._on_submitted, changes))
+        return future

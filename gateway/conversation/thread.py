@@ -1,0 +1,131 @@
+"""What the model sees of a conversation, as its session holds it, and how that changes.
+
+The transcript only grows: a row for each ended turn, and a row for each change of what is seen
+(nothing after /new, less after /undo, a summary in place of what it tells). The conversation's row
+names the rows that are seen: a turn begins with one read of them and adds its own.
+"""
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.messages import Message
+from gateway.conversation.state import ConversationState
+from gateway.conversation.turns import OpenTurn, size
+from gateway.store.rows import Spans, Thread, TranscriptRow, TurnRow
+from gateway.store.spans import append_row, length, without_first
+
+MAX_HISTORY = 2_000_000
+"""Characters that are held of a conversation; beyond it the older half is left behind."""
+
+
+class ConversationHistory:
+    """One conversation's transcript and thread. A change is staged and leaves with the commit
+    that is queued next, in the same step."""
+
+    def __init__(self, state: ConversationState) -> None:
+        self._state = state
+        self._rows: list[tuple[Message, ...]] | None = None
+        self._measured = 0
+        """Rows that were found to be not too long."""
+
+    # ---- reading -------------------------------------------------------------------------
+
+    async def rows(self) -> Thread:
+        """What the model sees, a tuple of messages a row."""
+        if self._rows is None:
+            self._rows, self._measured = list(await self.read(self._state.row.shows)), 0
+        self._shorten(self._rows)
+        return tuple(self._rows)
+
+    async def of(self, open_turn: OpenTurn) -> tuple[Message, ...]:
+        """What the turn began with: the same at each resume, whatever happened meanwhile."""
+        spans = open_turn.row.history
+        same = spans == self._state.row.shows
+        rows = await self.rows() if same else await self.read(spans)
+        return tuple(message for row in rows for message in row)
+
+    async def read(self, spans: Spans) -> Thread:
+        """The messages of the rows `spans`."""
+        return await self._state.services.store.thread(self._state.lease.conversation, spans)
+
+    def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
+        if len(rows) == self._measured or size(rows) <= MAX_HISTORY:
+            self._measured = len(rows)
+            return
+        while size(rows) > MAX_HISTORY // 2 and len(rows) > 1:
+            del rows[: max(1, len(rows) // 8)]
+        row = self._state.row
+        shows = without_first(row.shows, length(row.shows) - len(rows))
+        self._state.row = replace(row, shows=shows)
+
+    # ---- changes -------------------------------------------------------------------------
+
+    def add_turn(self, open_turn: OpenTurn) -> None:
+        """The turn's facts join the transcript. What it saw in place of its history stays in
+        that place, unless something else came in between."""
+        if open_turn.ending is None:
+            return
+        row, turn = self._state.row, open_turn.row
+        entry = TranscriptRow(
+            n=row.end, turn=turn.id, messages=open_turn.ending, person=turn.sender, at=ambient.now()
+        )
+        self._state.stage(entry, append_row(row.shows, row.end))
+        if self._rows is not None:
+            self._rows.append(open_turn.ending)
+        if open_turn.seen and row.shows == turn.history:
+            self.put("summary", open_turn.seen, turn)
+
+    def add_messages(self, messages: tuple[Message, ...]) -> None:
+        """Something that was said here by no turn of this conversation joins the transcript."""
+        row = self._state.row
+        entry = TranscriptRow(n=row.end, turn="", messages=messages, at=ambient.now())
+        self._state.stage(entry, append_row(row.shows, row.end))
+        if self._rows is not None:
+            self._rows.append(messages)
+
+    def put(
+        self,
+        kind: Literal["summary", "resumed"],
+        messages: tuple[Message, ...],
+        turn: TurnRow | None,
+    ) -> None:
+        """From here on the model sees `messages`, in a row of their own, and nothing before.
+        `turn`: the one that made them."""
+        n = self._state.row.end
+        entry = TranscriptRow(
+            n=n,
+            turn=turn.id if turn is not None else "",
+            messages=messages,
+            kind=kind,
+            shows=((n, n + 1),),
+            person=turn.sender if turn is not None else "",
+            at=ambient.now(),
+        )
+        self._state.stage(entry, entry.shows)
+        self._rows, self._measured = [messages], 0
+
+    def show(
+        self, kind: Literal["new", "undone", "resumed"], shows: Spans, rows: Thread, turn: str = ""
+    ) -> None:
+        """From here on the model sees the rows `shows`, whose messages are `rows`. `turn`: the
+        one that is undone."""
+        entry = TranscriptRow(
+            n=self._state.row.end,
+            turn=turn,
+            messages=(),
+            kind=kind,
+            shows=shows,
+            at=ambient.now(),
+        )
+        self._state.stage(entry, shows)
+        self._rows, self._measured = list(rows), 0
+
+    def forget(self) -> None:
+        """/new: nothing of it is seen any more; rules for this conversation end."""
+        row = self._state.row
+        kept = tuple(rule for rule in row.settings.rules if rule.lasting)
+        self._state.configure(replace(row.settings, rules=kept))
+        if row.shows:
+            self.show("new", (), ())

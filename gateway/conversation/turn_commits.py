@@ -1,0 +1,92 @@
+"""The commits of turns: records, and all that follows from them, in one write."""
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+
+from msgspec.structs import replace
+
+from agent_core.journal import Record, Replied, Steered
+from gateway.conversation.question_rows import audit_records, derive_questions
+from gateway.conversation.state import ConversationState
+from gateway.conversation.thread import ConversationHistory
+from gateway.conversation.turns import OpenTurn
+from gateway.conversation.unsaved import Unsaved
+from gateway.errors import Fenced, Unstorable
+from gateway.ports import Growing
+from gateway.store.rows import Changes, OutboxRow, RecordRow
+from gateway.store.spending.tally import count_reply
+
+
+class TurnCommits:
+    """Writes the records of one conversation's turns."""
+
+    def __init__(self, state: ConversationState, history: ConversationHistory) -> None:
+        self._state = state
+        self._history = history
+
+    def write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
+        """One commit of a turn's records and all that follows from them."""
+        names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
+        rows = tuple(self._view_row(open_turn, name) for name in names)
+        if not open_turn.stored:
+            rows, self._state.along = (*self._state.along, *rows), ()
+        start, open_turn.count = open_turn.count, open_turn.count + len(records)
+        done, spent = open_turn.done, None
+        unsaved = Unsaved(
+            turn=open_turn.row, stored=open_turn.stored, count=start, done=done, records=[]
+        )
+        open_turn.done = ()
+        letters, open_turn.letters = open_turn.letters, ()
+        for record in records:
+            if isinstance(record, Replied) and record.reply.model:  # a model was asked
+                spent = count_reply(self._state.row.spent, open_turn.id, record.reply.usage)
+                self._state.row = replace(self._state.row, spent=spent)
+            if isinstance(record, Steered):
+                done += record.rows
+            elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
+                open_turn.words = ""
+                self._state.services.feed.publish(
+                    self._state.conversation.id, Growing(turn=open_turn.id, text="")
+                )
+        row = open_turn.advance(records)
+        if open_turn.closed:
+            self._history.add_turn(open_turn)
+        if row is not None:
+            self._state.turns[row.id] = row
+        if self._state.row.crashes:
+            self._state.row = replace(self._state.row, crashes=0)
+        changes = Changes(
+            turns=(row,) if row is not None else (),
+            records=tuple(
+                RecordRow(turn=open_turn.id, n=start + n, record=record)
+                for n, record in enumerate(records)
+            ),
+            done=done,
+            letters=letters,
+            views=rows,
+            questions=derive_questions(self._state, open_turn, records),
+            row=self._state.row if rows or spent is not None else None,
+            audit=audit_records(self._state, open_turn, records),
+        )
+        future = self._state.submit(changes)
+        future.add_done_callback(partial(self._keep_unsaved, unsaved, records))
+        self._state.show_when_stands(future, rows)
+        return future
+
+    def _keep_unsaved(
+        self, unsaved: Unsaved, records: tuple[Record, ...], future: "asyncio.Future[None]"
+    ) -> None:
+        """A commit of a turn failed for now: what it held is committed by the next session."""
+        error = None if future.cancelled() else future.exception()
+        if error is None or isinstance(error, Fenced | Unstorable):
+            return
+        if self._state.conversation.id in self._state.services.refused:
+            return
+        known = self._state.services.unsaved.setdefault(self._state.conversation.id, unsaved)
+        if known.turn.id == unsaved.turn.id:
+            known.add(records)
+
+    def _view_row(self, open_turn: OpenTurn, name: str) -> OutboxRow:
+        shape = open_turn.fold.shapes[name]
+        return self._state.want(open_turn.id, name, shape.view, shape.version, final=shape.final)

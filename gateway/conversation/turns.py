@@ -1,0 +1,144 @@
+"""One turn as its session holds it: its row, its journal, its views, and what its next commit
+takes along."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from agent_core.context.transcript import messages_of, settle_messages
+from agent_core.errors import Suspend
+from agent_core.journal import (
+    Answered,
+    Began,
+    Finished,
+    Journal,
+    Noted,
+    QuestionAsked,
+    Record,
+    Stopped,
+)
+from agent_core.messages import Message, Text
+from agent_core.orchestration.brief import Brief, TurnResult
+from agent_core.scope import Turn
+from gateway.delivery.fold import ViewFold
+from gateway.store.rows import InboxRow, Letter, TurnRow, TurnStatus
+
+Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
+Outcome: TypeAlias = TurnResult | Suspend | Exception
+
+
+class OpenTurn:
+    """A turn in memory. `done`: inbox rows that its next commit marks as done."""
+
+    def __init__(
+        self, row: TurnRow, brief: Brief, fold: ViewFold, records: Iterable[Record], write: Writer
+    ) -> None:
+        self.row = row
+        self.brief = brief
+        self.fold = fold
+        self.journal = Journal(records, lambda batch: write(self, batch))
+        self.count = len(self.journal.records)
+        self.done: tuple[int, ...] = ()
+        self.letters: tuple[Letter, ...] = ()
+        """Dead letters that its next commit takes along."""
+        self.ending: tuple[Message, ...] | None = None
+        self.seen: tuple[Message, ...] = ()
+        """What its model saw at the end, where that is not its history and `ending`."""
+        self.stored = False
+        self.turn: Turn | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.outcome: Outcome | None = None
+        self.steers: list[InboxRow] = []
+        self.words = ""
+        """The live text of the answer under way."""
+        for record in self.journal.records:
+            fold.add(record)
+
+    @property
+    def id(self) -> str:
+        """The turn's id."""
+        return self.row.id
+
+    @property
+    def closed(self) -> bool:
+        """Its last commit is queued."""
+        return self.row.status not in ("running", "parked")
+
+    def began_with(self) -> tuple[InboxRow, ...]:
+        """The inbox rows that it began with, as far as they are known."""
+        record = self.journal.find(INBOUND, Noted)
+        return _read_rows(record.value) if record is not None else ()
+
+    def open_questions(self) -> tuple[QuestionAsked, ...]:
+        """Questions asked and not answered, in order."""
+        answered = {r.asked for r in self.journal.records if isinstance(r, Answered)}
+        return tuple(
+            record
+            for record in self.journal.records
+            if isinstance(record, QuestionAsked) and record.key not in answered
+        )
+
+    def status_after(self, records: Iterable[Record]) -> TurnStatus:
+        """The status is a function of the journal, never set later."""
+        status = self.row.status
+        for record in records:
+            if isinstance(record, Answered):
+                status = "running"
+            elif isinstance(record, Finished):
+                status = "done"
+            elif isinstance(record, Stopped):
+                status = "dead" if record.reason in ("dead", "error") else "cancelled"
+        return status
+
+    def advance(self, records: Iterable[Record]) -> TurnRow | None:
+        """The row to write with these records, None if it stays as it is stored."""
+        status = self.status_after(records)
+        if self.stored and status == self.row.status and not self.row.resumes:
+            return None
+        self.row = replace(self.row, status=status, resumes=0)
+        self.stored = True
+        return self.row
+
+    def messages_when_stopped(self) -> tuple[Message, ...]:
+        """What an ended turn adds to the transcript when it has no answer."""
+        facts = (self.brief.make_request(), *messages_of(self.journal.records))
+        if self.words and facts[-1].role != "assistant":
+            said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
+            return (*facts, said)
+        return settle_messages(facts)
+
+
+INBOUND = "inbound"
+"""Key of the record that holds the inbox rows which began the turn."""
+_read_rows = msgspec.json.Decoder(tuple[InboxRow, ...]).decode
+
+
+def note_rows(rows: Sequence[InboxRow]) -> Noted:
+    """The record of what began a turn: its messages can be resubmitted from it."""
+    return Noted(key=INBOUND, value=msgspec.Raw(msgspec.json.encode(tuple(rows))))
+
+
+def began(brief: Brief) -> Began:
+    """The record that stands at the start of each turn."""
+    return Began(key="began", value=msgspec.Raw(msgspec.json.encode(brief)))
+
+
+def read_brief(records: Iterable[Record]) -> Brief:
+    """The brief that a turn began with."""
+    for record in records:
+        if isinstance(record, Began):
+            return msgspec.json.decode(record.value, type=Brief)
+    raise ValueError("a turn without a start")
+
+
+def size(rows: list[tuple[Message, ...]]) -> int:
+    """Characters of transcript rows."""
+    return sum(
+        len(getattr(part, "text", "") or getattr(part, "content", ""))
+        for row in rows
+        for message in row
+        for part in message.parts
+    )

@@ -1,0 +1,402 @@
+"""Views as a pure fold over a turn's journal records, in commit order.
+
+The version of a view is the number of records that changed it, so a resume needs nothing but
+the records: same views, same versions.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace as with_
+
+from agent_core import ambient
+from agent_core.events import (
+    Compressed,
+    ErrorMet,
+    MemorySaved,
+    ResearchMoved,
+    SourceFound,
+    StatusShown,
+)
+from agent_core.journal import (
+    Amended,
+    Answered,
+    Began,
+    Emitted,
+    Finished,
+    Noted,
+    QuestionAsked,
+    Record,
+    Replied,
+    Steered,
+    Stopped,
+    ToolFinished,
+    ToolStarted,
+)
+from agent_core.messages import Message, ToolCall, calls_of, text_of
+from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
+from agent_core.skills.contract import CALLS
+from gateway.delivery import reasons
+from gateway.delivery.failures import describe_error
+from gateway.delivery.lines import ENDS, make_line, mark_line, move_lines, output_of
+from gateway.delivery.memory_view import make_notice
+from gateway.delivery.plan_view import (
+    Course,
+    PlanEvent,
+    apply_edit,
+    apply_plan_event,
+    finish_plan,
+    render_plan,
+)
+from gateway.delivery.research_view import add_source, apply_research_event, finish_research
+from gateway.messages import button_token
+from gateway.texts import Key, say
+from gateway.views import (
+    Activity,
+    ApprovalCard,
+    Button,
+    CardState,
+    ChoiceCard,
+    FormCard,
+    LineState,
+    Media,
+    MediaFile,
+    Notice,
+    PlanView,
+    ProposalLine,
+    ReplyView,
+    SaidView,
+    ToolLine,
+    View,
+)
+
+HEARD = "heard"
+"""Key of the note that keeps the words of a voice note."""
+_SHOWN = frozenset({"ask_user", "memory", "schedule_job", "todo"})
+"""Tools whose card, or whose notice, is all there is to see."""
+_APPROVED: dict[Choice, Key] = {
+    "conversation": "approved_conversation",
+    "always": "approved_always",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One view of a turn and how often it changed."""
+
+    view: View
+    version: int
+    final: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ViewFold:
+    """The views of one turn so far. `said`: the surface does not show what people wrote."""
+
+    asker: str = ""
+    language: str = ""
+    said: bool = False
+    turn: str = ""
+    course: Course | None = None
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    _cards: dict[str, str] = field(default_factory=dict)
+
+    def add(self, record: Record) -> tuple[str, ...]:
+        """Take one more record; the names of the views it changed."""
+        match record:
+            case Began() | Steered() | Noted():
+                return self._fold_words(record)
+            case Replied():
+                return self._fold_reply(Message(role="assistant", parts=record.reply.parts))
+            case ToolStarted():
+                return self._began(record.call)
+            case ToolFinished():
+                output = self._output(record)
+                changed = self._line(record.call_id, ENDS[record.outcome], output)
+                return (*changed, *self._fold_files(record))
+            case QuestionAsked():
+                return self._fold_question(record)
+            case Answered():
+                return self._fold_answer(record.asked, record.answer)
+            case Emitted():
+                return self._fold_event(record)
+            case Amended() if self.course is not None:
+                return self._course(apply_edit(self.course, record.edit))
+            case Finished():
+                return self._fold_end(record)
+            case Stopped():
+                return self._fold_stop(record)
+            case _:
+                return ()
+
+    def _fold_event(self, record: Emitted) -> tuple[str, ...]:
+        match record.event:
+            case ErrorMet() as met:
+                notice = Notice(text=describe_error(met, self.language), tone="error")
+                return self._set(f"notice:{record.key}", notice, True)
+            case Compressed() if "compressed" not in self.shapes:
+                notice = Notice(text=say("compressed", self.language), quiet=True)
+                return self._set("compressed", notice, True)
+            case MemorySaved() as event:
+                return self._set(f"memory:{record.key}", make_notice(event, self.language), True)
+            case StatusShown(phase=phase, text=text) if phase:
+                line = ToolLine(call_id=record.key, tool=phase, summary=text, state="done")
+                activity = self._activity()
+                return self._set("activity", with_(activity, lines=(*activity.lines, line)))
+            case ResearchMoved() as moved:
+                return self._set(
+                    "research", apply_research_event(self._now("research"), moved, self.language)
+                )
+            case SourceFound() as found:
+                return self._set("activity", add_source(self._activity(), found))
+            case event if isinstance(event, PlanEvent):
+                return self._course(apply_plan_event(self.course, event))
+            case _:
+                return ()
+
+    def _fold_words(self, record: Began | Steered | Noted) -> tuple[str, ...]:
+        """What people said, where the surface does not show it: also while the turn ran."""
+        match record:
+            case Began() if self.said:
+                text = msgspec.json.decode(record.value, type=dict[str, object]).get("said", "")
+                return self._set("said", SaidView(name=self.asker, text=str(text)), final=True)
+            case Steered() if self.said:
+                said = [SaidView(name=self.asker, text=text) for text in record.texts if text]
+                names = (
+                    self._set(f"said:{record.key}:{n}", one, True) for n, one in enumerate(said)
+                )
+                return sum(names, ())
+            case Noted(key=key) if key == HEARD:
+                text = say("heard", self.language, text=msgspec.json.decode(record.value, type=str))
+                return self._set(HEARD, Notice(text=text, quiet=True), True)
+            case _:
+                return ()
+
+    def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
+        old = self.shapes.get(name)
+        version = old.version + 1 if old else 1
+        self.shapes[name] = Shape(view=view, version=version, final=final)
+        return (name,)
+
+    def _fold_reply(self, message: Message) -> tuple[str, ...]:
+        called = calls_of(message)
+        calls = [call for call in called if call.name not in _SHOWN]
+        if not calls and not (called and text_of(message)):
+            return ()
+        activity = self._activity()
+        lines = tuple(map(make_line, calls))
+        words = text_of(message) or activity.words
+        return self._set("activity", with_(activity, lines=(*activity.lines, *lines), words=words))
+
+    def _began(self, call: ToolCall) -> tuple[str, ...]:
+        """A call that no model wrote, but a skill, has no line before it begins."""
+        activity = self._activity()
+        known = any(line.call_id == call.id for line in activity.lines)
+        if known or not call.id.startswith(CALLS):
+            return self._line(call.id, "running")
+        return self._set("activity", with_(activity, lines=(*activity.lines, make_line(call))))
+
+    def _output(self, record: ToolFinished) -> str:
+        """What a call gave, for people: nothing that its state or its card says already."""
+        if record.outcome == "unknown":
+            return say("outcome_unknown", self.language)
+        waiting = {line.call_id for line in self._activity().lines if line.state == "waiting"}
+        known = record.outcome == "denied" and record.call_id in waiting
+        return "" if known else output_of(record, self.language)
+
+    def _line(self, call_id: str, state: LineState, output: str = "") -> tuple[str, ...]:
+        activity = self._activity()
+        lines = mark_line(activity.lines, call_id, state, output)
+        if lines == activity.lines:
+            return ()
+        return self._set("activity", with_(activity, lines=lines))
+
+    def _course(self, course: Course | None, final: bool = False) -> tuple[str, ...]:
+        """The plan as it is now; () if that changes nothing of what is shown."""
+        self.course = course
+        if course is None:
+            return ()
+        shape, view = self.shapes.get("plan"), render_plan(course, self.turn, self.language)
+        same = shape is not None and shape.view == view and not final
+        return () if same else self._set("plan", view, final)
+
+    def _plan_ended(self, state: Literal["done", "failed", "stopped"]) -> tuple[str, ...]:
+        view, course = finish_research(self._now("research"), state), self.course
+        changed = self._set("research", view, True) if view is not None else ()
+        return (*changed, *self._course(course and finish_plan(course, state), True))
+
+    def _now(self, name: str) -> View | None:
+        shape = self.shapes.get(name)
+        return shape.view if shape is not None else None
+
+    def _fold_files(self, record: ToolFinished) -> tuple[str, ...]:
+        if not record.files:
+            return ()
+        files = tuple(msgspec.convert(f, MediaFile, from_attributes=True) for f in record.files)
+        media = Media(files=files, caption=record.caption, language=self.language)
+        return self._set(f"media:{record.key}", media, True)
+
+    def _activity(self) -> Activity:
+        view = self._now("activity")
+        return view if isinstance(view, Activity) else Activity(lines=(), language=self.language)
+
+    def _fold_question(self, record: QuestionAsked) -> tuple[str, ...]:
+        name = f"ask:{record.key}"
+        self._cards[record.key] = name
+        question = record.question
+        changed: tuple[str, ...] = ()
+        card: View
+        match question:
+            case Approval():
+                for proposal in question.proposals:
+                    changed = self._line(proposal.call_id, "waiting") or changed
+                card = self._approval(record.id, question)
+            case Decision():
+                card = ChoiceCard(
+                    question=record.id,
+                    text=question.text,
+                    buttons=tuple(
+                        Button(label=option, token=button_token(record.id, str(n)))
+                        for n, option in enumerate(question.options)
+                    ),
+                    language=self.language,
+                )
+            case PlanReview():
+                self._cards[record.key] = "plan"
+                course = self.course
+                return self._course(course and with_(course, asking=record.id, outcome=""))
+            case Input():
+                token = button_token(record.id, "text")
+                card = FormCard(
+                    question=record.id, text=question.text, token=token, language=self.language
+                )
+        return (*changed, *self._set(name, card))
+
+    def _approval(self, question: str, approval: Approval) -> ApprovalCard:
+        language = self.language
+        rules = [reasons.describe_rule(one, language) for one in approval.proposals if one.rule]
+        offers = [
+            ("approve_once", "once", "good"),
+            ("approve_conversation", "conversation", "plain"),
+        ]
+        if len(rules) == len(approval.proposals):
+            offers.append(("approve_always", "always", "plain"))
+        offers.append(("deny", "deny", "bad"))
+        return ApprovalCard(
+            question=question,
+            asker=self.asker,
+            proposals=tuple(
+                ProposalLine(
+                    tool=one.tool,
+                    arguments=one.arguments,
+                    reason=reasons.describe_reason(one, language),
+                    risk=one.risk,
+                    detail=reasons.describe_detail(one, language),
+                )
+                for one in approval.proposals
+            ),
+            buttons=tuple(
+                Button(
+                    label=say(label, language),  # type: ignore[arg-type]  # keys of texts
+                    token=button_token(question, choice),
+                    style=style,  # type: ignore[arg-type]
+                )
+                for label, choice, style in offers
+            ),
+            rule="\n".join(rules),
+            language=language,
+        )
+
+    def _fold_answer(self, asked: str, answer: Answer) -> tuple[str, ...]:
+        name = self._cards.get(asked, f"ask:{asked}")
+        shape = self.shapes.get(name)
+        if shape is None:
+            return ()
+        changed: tuple[str, ...] = ()
+        view = shape.view
+        once: Key = "plan_went" if isinstance(view, PlanView) else "approved"
+        state, outcome = _outcome(answer, self.language, once)
+        match view:
+            case ApprovalCard() if answer.allowed:
+                changed = self._fold_resume()
+                view = with_(view, state="approved", buttons=(), outcome=outcome)
+            case ApprovalCard() | ChoiceCard():
+                view = with_(view, state=state, buttons=(), outcome=outcome)
+            case FormCard():
+                view = with_(view, state=state, outcome=outcome)
+            case PlanView() if self.course is not None:
+                word = outcome if answer.choice in ("once", "edit") else ""
+                return self._course(with_(self.course, asking="", outcome=word))
+            case _:
+                pass
+        return (*changed, *self._set(name, view, True))
+
+    def _fold_resume(self) -> tuple[str, ...]:
+        activity = self._activity()
+        lines = move_lines(activity.lines, {"waiting"}, "running")
+        same = lines == activity.lines
+        return () if same else self._set("activity", with_(activity, lines=lines))
+
+    def _fold_end(self, record: Finished) -> tuple[str, ...]:
+        failed = record.finish == "error"
+        changed = (*self._plan_ended("failed" if failed else "done"), *self._seal("stopped"))
+        if failed and not record.text:
+            return changed
+        note = say("limit_note", self.language) if record.finish == "limit" else ""
+        text = record.text or say("empty", self.language)
+        return (
+            *changed,
+            *self._set("reply", ReplyView(text=text, note=note, language=self.language), True),
+        )
+
+    def _fold_stop(self, record: Stopped) -> tuple[str, ...]:
+        changed = (*self._plan_ended("stopped"), *self._seal("stopped"))
+        withdrawn = False
+        for asked, name in self._cards.items():
+            view = self.shapes[name].view
+            if isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open":
+                withdrawn = True
+                changed = (*changed, *self._fold_answer(asked, Answer(choice="cancelled")))
+        if record.partial:
+            key: Key = "interrupted_note" if record.reason == "interrupt" else "stopped_note"
+            note = record.text or say(key, self.language)
+            reply = ReplyView(
+                text=record.partial, state="stopped", note=note, language=self.language
+            )
+            return (*changed, *self._set("reply", reply, True))
+        if record.reason == "interrupt" or (withdrawn and not record.text):
+            return changed  # a card that is withdrawn says why
+        text = record.text or say("stopped", self.language)
+        tone = "info" if record.reason == "stop" else "error"
+        return (*changed, *self._set("stopped", Notice(text=text, tone=tone), True))  # type: ignore[arg-type]
+
+    def _seal(self, state: LineState) -> tuple[str, ...]:
+        """No line stays running when the turn has ended."""
+        activity = self._activity()
+        lines = move_lines(activity.lines, {"running", "waiting"}, state)
+        shape = self.shapes.get("activity")
+        if shape is None:
+            return ()
+        if lines == activity.lines:
+            self.shapes["activity"] = replace(shape, final=True)
+            return ()
+        return self._set("activity", with_(activity, lines=lines), True)
+
+
+def _outcome(answer: Answer, language: str, once: Key) -> tuple[CardState, str]:
+    name = answer.name or answer.by
+    when = f"{ambient.utc(answer.at):%Y-%m-%d %H:%M} UTC"
+    match answer.choice:
+        case "expired":
+            return "expired", say("expired", language)
+        case "cancelled":
+            return "cancelled", say("cancelled", language)
+        case "deny":
+            why = f" {say('denied_why', language, why=answer.text)}" if answer.text else ""
+            return "denied", say("denied", language, name=name, when=when, why=why)
+        case _ if answer.text:
+            return "answered", say("answered", language, name=name, text=answer.text)
+        case _:
+            key = _APPROVED.get(answer.choice, once)
+            return "answered", say(key, language, name=name, when=when)

@@ -1,0 +1,57 @@
+"""Why a person is asked, and what 'always' would allow, in the person's language. Pure.
+
+The policy speaks in phrases (`agent_core.phrases`). Where there is none, its text stays as it is:
+words of a hook, of another policy, or of a version that stored none.
+"""
+
+import msgspec
+
+from agent_core.phrases import Phrase
+from agent_core.questions import Coverage, Proposal
+from gateway.delivery.phrasing import say_phrase
+from gateway.texts import say
+
+
+def describe_reason(proposal: Proposal, language: str) -> str:
+    """Why the call is asked about."""
+    return say_phrase(proposal.why, language) if proposal.why is not None else proposal.reason
+
+
+def describe_detail(proposal: Proposal, language: str) -> str:
+    """What else is to be seen of a call: the policy's words, then the tool's."""
+    preview = proposal.preview
+    if not (proposal.notes or preview):
+        return proposal.detail
+    notes = " ".join(say_phrase(one, language) for one in proposal.notes)
+    shown = say_phrase(preview, language) if isinstance(preview, Phrase) else preview
+    return "\n".join(filter(None, (notes, shown)))
+
+
+def describe_rule(proposal: Proposal, language: str) -> str:
+    """What 'always' would allow, as people read it; the rule that is stored stays as it is."""
+    if proposal.covers is None:
+        return proposal.rule
+    return describe_coverage(proposal.tool, proposal.covers, language)
+
+
+def describe_coverage(tool: str, covers: Coverage, language: str) -> str:
+    """What a rule for `tool` allows."""
+    if covers.phrase is not None:
+        return say_phrase(covers.phrase, language)
+    call = _describe_call(tool, covers.words, language)
+    if covers.background:
+        call = say("covers_behind", language, call=call)
+    if covers.bound:
+        call = say("covers_bound", language, call=call)
+    return say("covers_call", language, call=call)
+
+
+def _describe_call(tool: str, words: str, language: str) -> str:
+    """A command as it is; arguments by name, each as JSON writes it, without those not given."""
+    try:
+        given = msgspec.json.decode(words, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return f"{tool} {words}"
+    named = ((name, bytes(value).decode()) for name, value in given.items())
+    told = ", ".join(f"{name} {value}" for name, value in named if value != "null")
+    return say("covers_given", language, tool=tool, given=told) if told else tool

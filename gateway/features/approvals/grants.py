@@ -1,0 +1,175 @@
+"""What is allowed without asking, in plain words, and how it is taken back: by a button below the
+list, or by `/permissions drop 2`."""
+
+import re
+from functools import partial
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.conversation.permission import describe_mode
+from gateway.delivery import reasons
+from gateway.feature import Call, Context
+from gateway.messages import (
+    ButtonPressed,
+    FormSubmitted,
+    RulePress,
+    Sender,
+    digest,
+    rule_token,
+)
+from gateway.roles import at_least
+from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
+from gateway.texts import Key, say
+from gateway.views import Button, ChoiceCard, Notice, View
+
+CARD = "permissions"
+MAX_BUTTONS = 20
+NEWEST = 40
+"""Views that are looked through for older lists."""
+_SIGNS = re.compile(r"[\\`*~<>&\[\]!|#]|\b_|_\b|://|[@\u200b]")
+_RISKS: dict[str, Key] = {
+    "risk:low": "risk_low",
+    "risk:medium": "risk_medium",
+    "risk:high": "risk_high",
+}
+
+
+async def permissions(call: Call) -> str:
+    """Show the list, or take one of it back."""
+    context = call.context
+    language, words = call.language, call.words
+    rules = context.state.row.settings.rules
+    mode = describe_mode(context, call.role, language)
+    if words[:1] == ["drop"]:
+        n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
+        if not 1 <= n <= len(rules):
+            return say("grants_usage", language)
+        by, rule = call.command.sender, rules[n - 1]
+        if not await context.services.access.may_act_for(rule.person, by, call.role):
+            return say("grant_not_yours", language)
+        what = _verbatim(allows(rule, language))
+        told = Notice(text=say("grant_dropped", language, what=what))
+        await _drop(context, rule, by, call.seq, told)
+        return ""
+    if words:
+        return say("grants_usage", language)
+    if not rules:
+        return f"{mode}\n{say('grants_none', language)}"
+    card = _card(context, mode, language)
+    view = context.state.want(f"row-{call.seq}", CARD, card, 1, final=True)
+    context.state.show(Changes(done=(call.seq,), views=(view,), row=context.state.row))
+    return ""
+
+
+async def press(
+    context: Context, row: InboxRow, pressed: ButtonPressed | FormSubmitted, asked: RulePress
+) -> None:
+    """Take a rule back."""
+    sender, language = pressed.sender, pressed.sender.language
+    rules = {_name(rule): rule for rule in context.state.row.settings.rules}
+    role = context.services.access.role(sender)
+    rule = rules.get(asked.rule)
+    if not at_least(role, "user"):
+        word = say("not_allowed", language)
+    elif rule is None:
+        word = say("grant_gone", language)
+        context.state.show(Changes(views=await _redraw_lists(context), row=context.state.row))
+    elif not await context.services.access.may_act_for(rule.person, sender, role):
+        word = say("grant_not_yours", language)
+    else:
+        await _drop(context, rule, sender, row.seq)
+        word = say("grant_dropped", language, what=allows(rule, language))
+        context.state.tell(pressed.press, word)
+        return
+    context.state.acknowledge(row.seq, pressed.press, word)
+
+
+async def _drop(
+    context: Context, rule: Rule, by: Sender, seq: int, told: Notice | None = None
+) -> None:
+    """Take the rule back: one commit with the row, the lists that show it and what is told, so
+    that a crash takes back none, or this one."""
+    await context.state.flush()
+    settings = context.state.row.settings
+    kept = tuple(one for one in settings.rules if one != rule)
+    context.state.configure(replace(settings, rules=kept))
+    views = await _redraw_lists(context)
+    if told is not None:
+        views += (context.state.want(f"row-{seq}", "notice", told, 1, final=True),)
+    audit = context.state.audit(by.key, "rule_dropped", f"{rule.tool} {rule.pattern} {rule.person}")
+    context.state.show(Changes(done=(seq,), views=views, row=context.state.row, audit=(audit,)))
+
+
+async def _redraw_lists(context: Context) -> tuple[OutboxRow, ...]:
+    """The newest lists here as they are now."""
+    await context.state.flush()
+    store, rows = context.services.store, list[OutboxRow]()
+    for shown in await store.latest(context.state.conversation.id, NEWEST):
+        if shown.name == CARD:
+            rows += await context.state.redraw(shown.turn, CARD, partial(_as_now, context))
+    return tuple(rows)
+
+
+def _as_now(context: Context, view: View) -> View:
+    if not isinstance(view, ChoiceCard) or not view.buttons:
+        return view
+    return _card(context, view.heading, view.language)
+
+
+def _card(context: Context, mode: str, language: str) -> ChoiceCard:
+    """All rules, each with its number and what takes it back."""
+    rules, private = context.state.row.settings.rules, context.state.conversation.private
+    if not rules:
+        text = f"{mode}\n{say('grants_none', language)}".strip()
+        return ChoiceCard(question="", text=text, language=language, heading=mode)
+    lines = [
+        say("grant_line", language, n=n, what=describe_rule(rule, language, private=private))
+        for n, rule in enumerate(rules, 1)
+    ]
+    buttons = tuple(
+        Button(label=say("grant_drop", language, n=n), token=rule_token(_name(rule)))
+        for n, rule in enumerate(rules[:MAX_BUTTONS], 1)
+    )
+    rows = (mode, say("grants_are", language), *lines, say("grants_usage", language))
+    text = "\n".join(filter(None, rows))  # a list of an older version has no heading
+    return ChoiceCard(question="", text=text, buttons=buttons, language=language, heading=mode)
+
+
+def describe_rule(rule: Rule, language: str, *, private: bool) -> str:
+    """What the rule allows, for how long, since when and by whom, as far as that is known."""
+    pieces = [
+        _verbatim(allows(rule, language)),
+        say("grant_always" if rule.lasting else "grant_here", language),
+        say("grant_since", language, when=f"{ambient.utc(rule.at):%Y-%m-%d}") if rule.at else "",
+        say("grant_by", language, name=_verbatim(rule.by)) if rule.by else "",
+        "" if private else say("grant_whose", language, person=rule.person),
+    ]
+    return ", ".join(filter(None, pieces))
+
+
+def allows(rule: Rule, language: str) -> str:
+    """What may run by the rule."""
+    if rule.pattern in _RISKS:
+        risk = say(_RISKS[rule.pattern], language)
+        return say("grant_risk", language, tool=rule.tool, risk=risk)
+    if rule.covers is None:
+        return f"{rule.tool}: {rule.pattern}"
+    words = reasons.describe_coverage(rule.tool, rule.covers, language)
+    return words if rule.covers.phrase is None else f"{rule.tool}: {words}"
+
+
+def _verbatim(words: str) -> str:
+    """`words` in one line of markdown in which each sign stands for itself: what looks like
+    another rule, a link or emphasis is neither."""
+    line = " ".join(words.split())
+    if not _SIGNS.search(line):
+        return line
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    apart = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{apart}{line}{apart}{ticks}"
+
+
+def _name(rule: Rule) -> str:
+    """The rule as a button names it, whatever its number is by then."""
+    return digest("\n".join((rule.tool, rule.pattern, rule.person, str(rule.lasting))).encode())

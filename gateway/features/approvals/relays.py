@@ -1,0 +1,93 @@
+"""The approvers' chat: questions of other conversations, shown there as cards and decided from
+there. Its rows and commits are its own; what it decides is a row of the conversation that asked."""
+
+from msgspec.structs import replace
+
+from agent_core.journal import Answered, QuestionAsked, Record, Stopped
+from agent_core.questions import Answer
+from gateway.access.access import refusal
+from gateway.approvers import Person
+from gateway.conversation.decisions import why_not
+from gateway.delivery.fold import ViewFold
+from gateway.feature import Context
+from gateway.messages import (
+    ButtonPressed,
+    CommandGiven,
+    QuestionBrought,
+    button_token,
+    read_conversation,
+)
+from gateway.store.rows import Changes, InboxRow, QuestionRow
+from gateway.texts import say
+
+CARD = "card"
+
+
+async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought) -> None:
+    """Show a question of another conversation as it is now, in the message that shows it."""
+    store, name = context.services.store, brought.question
+    found = await store.find(name)
+    turn = await store.turn(found[1].turn) if found is not None else None
+    if found is None or turn is None:
+        context.state.submit(Changes(done=(row.seq,)))
+        return
+    question = found[1]
+    fold = ViewFold(asker=turn.sender_name, language=turn.language)
+    for record in await store.records(turn.id):
+        if _about(record, question):
+            fold.add(record)
+    shape, place = fold.shapes.get(f"ask:{question.key}"), f"asked-{name}"
+    context.state.outbox.load(await store.outbox(context.state.lease.conversation, place))
+    known = context.state.outbox.rows.get((place, CARD))
+    open_ones = tuple(one for one in context.state.row.brought if one != name)
+    if question.status == "open":
+        open_ones = (*open_ones, name)
+    context.state.row = replace(context.state.row, brought=open_ones)
+    changes = Changes(done=(row.seq,))
+    if shape is not None and (known is None or known.version < shape.version):
+        final = question.status != "open"
+        view = context.state.want(place, CARD, shape.view, shape.version, final=final)
+        changes = replace(changes, views=(view,))
+    context.state.show(replace(changes, row=context.state.row))
+
+
+def _about(record: Record, question: QuestionRow) -> bool:
+    match record:
+        case QuestionAsked():
+            return record.key == question.key
+        case Answered():
+            return record.asked == question.key
+        case _:
+            return isinstance(record, Stopped)
+
+
+async def list_relayed(context: Context) -> list[tuple[str, QuestionRow]]:
+    """(conversation, question) of what waits here for other conversations, the oldest first."""
+    found = [await context.services.store.find(name) for name in context.state.row.brought]
+    return [one for one in found if one is not None and one[1].status == "open"]
+
+
+async def decide_there(
+    context: Context,
+    asked: tuple[str, QuestionRow],
+    answer: Answer,
+    person: Person,
+    given: tuple[CommandGiven, int],
+) -> str:
+    """Carry a decision by command to the conversation that asked; what to tell the person. The
+    command may be carried out again: the row that it becomes is the same."""
+    (address, question), (command, seq) = asked, given
+    language, deliver = command.sender.language, context.services.deliver
+    no = refusal(question, address, read_conversation(address), person)
+    if no is not None or deliver is None:
+        return why_not(no or "not_open", question, language)
+    press = ButtonPressed(
+        conversation=read_conversation(address),
+        sender=command.sender,
+        event=f"{context.state.conversation.id} row {seq}",
+        message="",
+        token=button_token(question.id, answer.choice),
+        text=answer.text,
+    )
+    await deliver([press])
+    return say("passed_on", language)

@@ -1,0 +1,229 @@
+"""The commands about the gateway and the conversation itself: /help, /stop, /mode, /status, …"""
+
+from typing import cast
+
+from msgspec.structs import replace
+
+from agent_core.orchestration.routes.classifier import MODES
+from agent_core.profiles.built_in import PROFILES
+from gateway.conversation.permission import describe_mode, find_mode
+from gateway.feature import Call, Feature, is_allowed, own_command
+from gateway.store.rows import ConversationSettings
+from gateway.texts import Key, say
+from gateway.texts.money import dollars
+
+
+async def _help(call: Call) -> str:
+    context = call.context
+    lines = "\n".join(
+        f"/{command.name} — {command.help(call.language)}"
+        for command in call.commands.values()
+        if is_allowed(context.services.access, call.role, command) and command.name != "start"
+    )
+    return say("help", call.language, commands=lines)
+
+
+async def _new(call: Call) -> str:
+    context = call.context
+    context.turns.history.forget()
+    return say("new", call.language)
+
+
+async def _stop(call: Call) -> str:
+    context = call.context
+    done = (call.seq,)
+    active, access = context.state.active, context.services.access
+    sender, role = call.command.sender, call.role
+    if active is not None and not await access.may_act_for(active.row.sender, sender, role):
+        return say("not_yours", call.language)
+    asking = {question.turn for question in context.state.open_questions()}
+    quiet = active is not None and active.id in asking and not active.words
+    running = await context.turns.stop(sender, "stop", done)
+    ended = 0
+    if call.words[:1] == ["all"]:
+        ended = await context.turns.stop_parked(sender)
+    if running and not quiet:  # a turn whose cards are withdrawn says no more
+        return ""
+    return say("stopped" if running or ended else "nothing_running", call.language)
+
+
+async def _mode(call: Call) -> str:
+    context = call.context
+    before, permission = context.state.row.settings, find_mode(context, call.role)
+    settings = before
+    word = call.words[0] if call.words else ""
+    if word == "ask" or (word == "auto" and call.role == "admin"):
+        settings = replace(settings, permission=word)
+    elif word == "auto":
+        return say("not_allowed", call.language)
+    elif word in ("queue", "steer", "interrupt"):
+        settings = replace(settings, arrival=word)
+    elif why := context.services.agent.why_unusable(MODES.get(word.lower(), "")):
+        return say("mode_no_skill", call.language, mode=word.lower(), why=why)
+    elif word.lower() in MODES or word.lower() in PROFILES:
+        settings = _purpose(settings, word.lower())
+    elif word:
+        return say("mode_usage", call.language)
+    context.state.configure(settings)
+    words: tuple[str, ...]
+    match word:
+        case "ask" | "auto":
+            may = permission == "ask" or call.role == "admin"
+            words = (
+                describe_mode(context, call.role, call.language),
+                _back(call, permission if may else word),
+            )
+        case "queue" | "steer" | "interrupt":
+            words = (_arrival(call), _back(call, before.arrival or "queue"))
+        case "":
+            words = (
+                describe_mode(context, call.role, call.language),
+                _arrival(call),
+                _purposes(call),
+            )
+        case _:
+            words = (_purposes(call) or say("mode_free", call.language),)
+    return " ".join(filter(None, words))
+
+
+def _back(call: Call, before: str) -> str:
+    """How what was chosen `before` comes back; "" if it is what is chosen."""
+    return say("mode_back", call.language, word=before) if before != call.words[0] else ""
+
+
+def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
+    """`word` as a mode, a profile, or both; task ends either."""
+    mode = MODES.get(word, "task")
+    kept = settings.profile if word in MODES and mode != "task" else ""
+    chosen = word if word in PROFILES else kept
+    return replace(settings, mode="" if mode == "task" else mode, profile=chosen)
+
+
+def _purposes(call: Call) -> str:
+    """What the agent is for here, what it lacks for that, and how that ends; "" if it is free."""
+    context = call.context
+    settings = context.state.row.settings
+    if not settings.mode and not settings.profile:
+        return ""
+    name = settings.profile
+    needs = ", ".join(context.services.agent.list_missing(name)) if name else ""
+    words = (
+        say("mode_is", call.language, mode=settings.mode) if settings.mode else "",
+        say("profile_is", call.language, profile=name) if name else "",
+        say("mode_ends", call.language),
+        say("profile_needs", call.language, tools=needs) if needs else "",
+    )
+    return " ".join(filter(None, words))
+
+
+def _arrival(call: Call) -> str:
+    """What a message does that comes during a turn, in words."""
+    context = call.context
+    arrival = context.state.row.settings.arrival or "queue"
+    return say(cast(Key, f"mode_{arrival}"), call.language)
+
+
+async def _status(call: Call) -> str:
+    context = call.context
+    return say(
+        "status",
+        call.language,
+        state=say("working" if context.state.active is not None else "idle", call.language),
+        step=_step(call),
+        spent=_describe_spending(call),
+        waiting=len(context.state.queue),
+        questions=len(context.state.questions),
+        permission=describe_mode(context, call.role, call.language),
+        model=context.services.agent.model_name(context.state.row.settings),
+    )
+
+
+def _step(call: Call) -> str:
+    """How far the plan is that runs, if one does."""
+    context = call.context
+    active = context.state.active
+    course = active.fold.course if active is not None else None
+    if course is None:
+        return ""
+    steps = list(course.plan.steps)
+    running = (n for n, step in enumerate(steps, 1) if step.state == "running")
+    n = next(running, len(course.plan.of("done", "failed", "skipped")))
+    step = steps[n - 1].description if n else course.plan.title
+    return say("step_of", call.language, n=n, all=len(steps), step=step) + " "
+
+
+def _describe_spending(call: Call) -> str:
+    """What today took, where something is known of it."""
+    context = call.context
+    spent = context.state.row.spent.of_today
+    if not spent.calls:
+        return ""
+    return f"{say('usage_today', call.language)}: {dollars(spent.cost)}. "
+
+
+async def _whoami(call: Call) -> str:
+    context = call.context
+    key = call.command.sender.key
+    text = say("whoami", call.language, person=key, role=call.role)
+    others = await context.services.access.accounts(key) - {key}
+    linked = say("linked_with", call.language, accounts=", ".join(sorted(others)))
+    return f"{text} {linked}" if others else text
+
+
+async def _pair(call: Call) -> str:
+    context = call.context
+    pairing = context.services.pairing
+    if not call.words or pairing is None:
+        return say("pair_usage", call.language)
+    return await pairing.enter(call.words[0], call.command.sender.key, call.language)
+
+
+async def _unpair(call: Call) -> str:
+    context = call.context
+    pairing = context.services.pairing
+    if not call.words or pairing is None:
+        return say("unpair_usage", call.language)
+    platform, word = call.command.sender.platform, call.words[0]
+    return await pairing.put_out(word if ":" in word else f"{platform}:{word}", call.language)
+
+
+async def _link(call: Call) -> str:
+    context = call.context
+    linking, sender = context.services.linking, call.command.sender
+    if linking is None or not context.state.conversation.private:
+        return say("link_private", call.language)
+    if not call.words:
+        return say("link_code", call.language, code=await linking.code_for(sender))
+    if call.words[0].lower() == "off":
+        return await linking.leave(sender)
+    return await linking.enter(call.words[0], sender)
+
+
+async def _model(call: Call) -> str:
+    context = call.context
+    settings = context.state.row.settings
+    if call.words and call.role == "admin":
+        problem = context.services.agent.check_model(call.words[0])
+        if problem:
+            return problem
+        settings = replace(settings, model=call.words[0])
+        context.state.configure(settings)
+    return context.services.agent.model_name(settings)
+
+
+FEATURE = Feature(
+    name="general",
+    commands=(
+        own_command("start", _help, "viewer"),
+        own_command("help", _help, "viewer"),
+        own_command("new", _new),
+        own_command("stop", _stop),
+        own_command("mode", _mode),
+        own_command("status", _status, "viewer"),
+        own_command("model", _model, "viewer"),
+        own_command("pair", _pair, "admin"),
+        own_command("unpair", _unpair, "admin"),
+        own_command("link", _link),
+        own_command("whoami", _whoami, "viewer"),
+    ),
+)

@@ -1,0 +1,16 @@
+"""What was said: taken back, asked anew, gone on from."""
+
+from gateway.feature import Feature, on_queued, own_command
+from gateway.features.history.commands import resume, retry, undo
+from gateway.features.history.undo import begin_again
+from gateway.messages import CommandGiven
+
+FEATURE = Feature(
+    name="history",
+    commands=(
+        own_command("undo", undo),
+        own_command("retry", retry),
+        own_command("resume", resume),
+    ),
+    begins=(on_queued(CommandGiven, begin_again),),
+)

@@ -1,0 +1,172 @@
+"""Takes the last turn back: what the model sees of it, and what it wrote into files."""
+
+import asyncio
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from posixpath import normpath
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.journal import Record, ToolStarted
+from agent_core.tools.backups import go_back
+from gateway.access.access import Role
+from gateway.conversation.inbox.reading import TurnInput
+from gateway.conversation.turns import OpenTurn, read_brief
+from gateway.delivery.retire import retire_plan
+from gateway.feature import Context
+from gateway.messages import CommandGiven, Sender
+from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
+from gateway.store.spans import without_last
+from gateway.texts import say
+
+WRITERS = frozenset({"write_file", "str_replace_editor"})
+"""Tools whose changes are kept so that they can be taken back."""
+Refusal = Literal["nothing_to_undo", "not_yours"]
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """The last turn, what it did, and what the model saw before it."""
+
+    turn: TurnRow
+    records: tuple[Record, ...]
+    shows: Spans
+    rows: Thread
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """What became of a turn's effects: files as they were, files that could not be, tools whose
+    effects stay."""
+
+    files: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+    def describe(self, language: str) -> str:
+        """In words, "" if there is nothing to say."""
+        said = (
+            ("undone_files", self.files),
+            ("undone_not", self.changed),
+            ("undone_stays", self.tools),
+        )
+        return "".join(
+            f"\n{say(key, language, names=', '.join(names))}"  # type: ignore[arg-type]  # of texts
+            for key, names in said
+            if names
+        )
+
+
+def busy(context: Context) -> bool:
+    """Something runs or waits: what is the last turn may change at any moment."""
+    running = any(turn.status == "running" for turn in context.state.turns.values())
+    return running or context.state.active is not None or bool(context.state.queue)
+
+
+async def last_turn(context: Context, sender: Sender, role: Role) -> Past | Refusal:
+    """What /undo takes back, or why `sender` cannot."""
+    shows = context.state.row.shows
+    row = await _last_row(context, shows)
+    turn = await context.services.store.turn(row.turn) if row is not None and row.turn else None
+    if row is None or turn is None:
+        return "nothing_to_undo"
+    access = context.services.access
+    if not (
+        context.state.conversation.private or await access.may_act_for(turn.sender, sender, role)
+    ):
+        return "not_yours"
+    if row.kind == "summary":
+        before = turn.history
+        rows = await context.turns.history.read(before)
+    else:
+        before = without_last(shows)
+        rows = (await context.turns.history.rows())[:-1]
+    records = await context.services.store.records(turn.id)
+    return Past(turn=turn, records=records, shows=before, rows=rows)
+
+
+async def _last_row(context: Context, shows: Spans) -> TranscriptRow | None:
+    if not shows:
+        return None
+    n = shows[-1][1]
+    rows = await context.services.store.transcript(context.state.lease.conversation, n - 1, n)
+    return rows[0] if rows else None
+
+
+async def restore(past: Past) -> Restored:
+    """Make the files what they were before the turn, as far as that is known. A second time
+    changes nothing more."""
+    started = [record.call for record in past.records if isinstance(record, ToolStarted)]
+    if not started:
+        return Restored()
+    workspace = Path(read_brief(past.records).workspace)
+    writes = Counter(path for one in started if (path := _written_file(one.name, one.arguments)))
+    files: list[str] = []
+    changed: list[str] = []
+    for path, count in writes.items():
+        try:
+            done = await asyncio.to_thread(go_back, path, workspace, past.turn.begun, count)
+        except ToolFailed:
+            done = False
+        (files if done else changed).append(path)
+    tools = dict.fromkeys(one.name for one in started if one.name not in (*WRITERS, "rollback"))
+    return Restored(files=tuple(files), changed=tuple(changed), tools=tuple(tools))
+
+
+def _written_file(name: str, arguments: str) -> str:
+    """The file that the call wrote, "" if it wrote none."""
+    if name not in WRITERS:
+        return ""
+    try:
+        path = msgspec.json.decode(arguments, type=_Path).path
+    except msgspec.DecodeError:
+        return ""
+    return normpath(path) if path else ""
+
+
+class _Path(Struct):
+    path: str = ""
+
+
+def take_back(context: Context, past: Past) -> None:
+    """From the next commit on the model sees nothing of the turn."""
+    context.turns.history.show("undone", past.shows, past.rows, past.turn.id)
+
+
+async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
+    """/retry: the last message is asked anew in a turn whose first commit takes the last turn
+    back and ends the command's row, so that a crash leaves all of it to do or nothing."""
+    context.state.queue.popleft()
+    sender, role = command.sender, context.services.access.role(command.sender) or "viewer"
+    past = await last_turn(context, sender, role)
+    if isinstance(past, str) or not past.records:
+        why = past if isinstance(past, str) else "nothing_to_undo"
+        context.state.notice(row.seq, say(why, sender.language))
+        return None
+    await restore(past)
+    brief = read_brief(past.records)
+    turn = replace(
+        past.turn,
+        id=ambient.new_id(),
+        status="running",
+        sender=sender.key,
+        sender_name=sender.name or sender.handle or sender.id,
+        language=sender.language,
+        role=role,
+        inbox=(row.seq,),
+        message=command.message,
+        begun=ambient.now(),
+        code=context.services.version,
+        resumes=0,
+    )
+    text = brief.request_text()
+    asked = TurnInput(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
+    shown = retire_plan("plan_anew")
+    context.state.along += await context.state.redraw(past.turn.id, "plan", shown)
+    # a commit before the turn's own would take back this much alone
+    prepare = partial(take_back, context, past)
+    return await context.turns.start(turn, asked, (row.seq,), prepare=prepare)

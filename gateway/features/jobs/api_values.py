@@ -1,0 +1,55 @@
+"""Turns jobs and runs into what the HTTP API and the command line give out."""
+
+from agent_core import ambient
+from gateway.jobs_port import Job, JobRun
+from gateway.services.jobs.book import JobService
+from gateway.shown_jobs import ShownJob, ShownRun
+from gateway.texts.runs import due, ran
+
+
+async def present_job(book: JobService, job: Job, language: str) -> ShownJob:
+    """`job` with its next due times and its newest run."""
+    runs = await book.jobs.runs(job.id, 1)
+    return ShownJob(
+        id=job.id,
+        title=job.title,
+        state=job.state,
+        why=job.why,
+        schedule=job.schedule,
+        words=due(book.times, job, language),
+        zone=job.zone,
+        next=tuple(map(_utc, book.next_times(job))),
+        where=job.conversation,
+        owner=job.owner.key,
+        prompt=job.prompt,
+        script=job.script,
+        context_from=job.feeds_on,
+        hook=job.hook,
+        deliver=job.deliver,
+        missed=job.missed,
+        overlap=job.overlap,
+        jitter=job.jitter,
+        spend=job.spend,
+        last=present_run(runs[0], language) if runs else None,
+    )
+
+
+def present_run(run: JobRun, language: str) -> ShownRun:
+    """`run` as it is now."""
+    return ShownRun(
+        slot=run.slot,
+        due=_utc(run.due),
+        state=run.state,
+        reason=run.reason,
+        words=ran(run, language),
+        tries=run.tries,
+        tried=run.tried,
+        count=run.count,
+        cost=run.cost,
+        delivered=run.delivered,
+        text=run.text,
+    )
+
+
+def _utc(moment: float) -> str:
+    return f"{ambient.utc(moment):%Y-%m-%dT%H:%M:%SZ}"

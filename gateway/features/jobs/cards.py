@@ -1,0 +1,218 @@
+"""The cards that are about a job: what they offer, and how they stay true when something is done.
+
+A button of a list names the card that it stands on, so that the card is changed where it is; what
+else is shown here of the same job is changed along.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gateway.feature import Context
+from gateway.jobs_port import Job
+from gateway.messages import JobPress, job_token, read_press
+from gateway.services.jobs.book import JobService
+from gateway.store.rows import OutboxRow
+from gateway.texts import Key, say
+from gateway.texts.runs import due, ran
+from gateway.views import Button, ChoiceCard, View
+
+NEWEST = 40
+"""Views that are looked through for cards of a job."""
+MAX_TOKEN = 64
+"""Bytes that every platform takes in a button."""
+TURNS: dict[str, tuple[Key, str]] = {
+    "active": ("jobs_pause", "pause"),
+    "paused": ("jobs_resume", "resume"),
+}
+"""The button that turns a job off or on again, by its state."""
+
+
+class CardPlace(Struct, frozen=True, kw_only=True):
+    """Where a card stands: the one of the `n`-th job in the list that inbox row `seq` asked for."""
+
+    seq: int
+    n: int
+
+    @property
+    def slot(self) -> str:
+        """As a button bears it."""
+        return f"c{self.seq}-{self.n}"
+
+    @property
+    def view(self) -> tuple[str, str]:
+        """The card among the conversation's views."""
+        return f"row-{self.seq}", f"job-{self.n}"
+
+
+def read_place(slot: str) -> CardPlace | None:
+    """The place that a button bears, None if it bears none."""
+    seq, _, n = slot.removeprefix("c").partition("-")
+    named = slot.startswith("c") and seq.isdecimal() and n.isdecimal()
+    return CardPlace(seq=int(seq), n=int(n)) if named else None
+
+
+async def card(
+    book: JobService, job: Job, at: CardPlace, language: str, *, sure: bool = False
+) -> ChoiceCard:
+    """The job's card at that place; `sure`: it asks whether the job shall be deleted."""
+    text, offers = await line(book, job, at.n, language), _offers(job)
+    if sure:
+        text = f"{text}\n\n{say('jobs_sure', language, title=job.title)}"
+        offers = (("jobs_remove", "remove"), ("jobs_keep", "keep"))
+    buttons = tuple(
+        Button(
+            label=say(key, language),
+            token=_token(job.id, action, at),
+            style="bad" if action == "remove" else "plain",
+        )
+        for key, action in offers
+    )
+    return ChoiceCard(question="", text=text, buttons=buttons, language=language)
+
+
+def _token(job: str, action: str, at: CardPlace) -> str:
+    token = job_token(job, action, at.slot)
+    return token if len(token.encode()) <= MAX_TOKEN else job_token(job, action)
+
+
+def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
+    turn = (TURNS[job.state],) if job.state in TURNS else ()
+    rest: tuple[tuple[Key, str], ...] = (
+        ("jobs_edit", "edit"),
+        ("jobs_history", "history"),
+        ("jobs_delete", "delete"),
+    )
+    return (("jobs_run", "run"), *turn, *rest)
+
+
+async def line(book: JobService, job: Job, n: int, language: str) -> str:
+    """A job in a few lines: what, when, how the last run went."""
+    state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
+    lines = [
+        say(
+            "jobs_line",
+            language,
+            n=n,
+            title=job.title,
+            words=due(book.times, job, language),
+            zone=job.zone,
+            state=say(state, language),
+        )
+    ]
+    if times := book.next_times(job):
+        lines.append(say("jobs_next", language, times=times_of(book, job, times)))
+    runs = await book.jobs.runs(job.id, 1)
+    if runs:
+        when = book.times.when(runs[0].due, job.zone)
+        lines.append(say("jobs_last", language, when=when, state=ran(runs[0], language)))
+    else:
+        lines.append(say("jobs_never", language))
+    return "\n".join(lines)
+
+
+def times_of(book: JobService, job: Job, times: tuple[float, ...]) -> str:
+    """Times for people, the zone once."""
+    return ", ".join(book.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
+
+
+async def redraw_cards(
+    context: Context, name: str, at: CardPlace | None = None, *, sure: bool = False, title: str = ""
+) -> tuple[OutboxRow, ...]:
+    """The cards of the job `name` here as they are to be now, to be committed at once: the one at
+    `at`, and the newest others. `sure`: the one at `at` asks whether it shall be deleted; `title`:
+    what it was called, where it has just been."""
+    book, store = context.services.jobs, context.services.store
+    if book is None:
+        return ()
+    job = await book.jobs.get(name)
+    rows: tuple[OutboxRow, ...] = ()
+    await context.state.flush()
+    newest = await store.latest(context.state.conversation.id, NEWEST)
+    known = {(one.turn, one.name): one.view for one in newest if name in _jobs(one.view)}
+    if at is not None and (row := await find_card(context, at)) is not None:
+        known[at.view] = row.view
+    for where, view in known.items():
+        asks = sure and at is not None and where == at.view
+        if job is None:
+            after = _render_deleted(view, where, title)
+        else:
+            after = await _as_now(book, job, where, view, sure=asks)
+        rows += await context.state.redraw(*where, partial(_instead, after))
+    return rows
+
+
+async def find_card(context: Context, at: CardPlace) -> OutboxRow | None:
+    """The card that stands at that place of this conversation."""
+    await context.state.flush()
+    rows = await context.services.store.outbox(context.state.lease.conversation, at.view[0])
+    return next((row for row in rows if (row.turn, row.name) == at.view), None)
+
+
+async def ask_sure(
+    context: Context, job: Job, at: CardPlace, language: str
+) -> tuple[OutboxRow, ...]:
+    """Ask on the card at `at` whether the job shall be deleted: a new one, if none is there."""
+    views = await redraw_cards(context, job.id, at, sure=True)
+    book = context.services.jobs
+    if book is None or await find_card(context, at) is not None:
+        return views
+    asking = await card(book, job, at, language, sure=True)
+    return (*views, context.state.want(*at.view, asking, 1, final=True))
+
+
+def _instead(after: View, _: View) -> View:
+    return after
+
+
+def _jobs(view: View) -> Iterator[str]:
+    """The jobs that the view's buttons are about."""
+    for one in view.buttons if isinstance(view, ChoiceCard) else ():
+        if isinstance(press := read_press(one.token), JobPress):
+            yield press.job
+
+
+async def _as_now(
+    book: JobService, job: Job, where: tuple[str, str], view: View, *, sure: bool
+) -> View:
+    """The view of a job as the job is now."""
+    if not isinstance(view, ChoiceCard) or not view.buttons:
+        return view
+    if (at := _place(where)) is not None:
+        return await card(book, job, at, view.language, sure=sure)
+    buttons = [await _still(book, job, one, view.language) for one in view.buttons]
+    return replace(view, buttons=tuple(one for one in buttons if one is not None))
+
+
+def _render_deleted(view: View, where: tuple[str, str], title: str) -> View:
+    """The card of a job that is deleted: what failed can still be read."""
+    if not isinstance(view, ChoiceCard) or not view.buttons:
+        return view
+    if title and _place(where) is not None:
+        text = say("jobs_is_deleted", view.language, title=title)
+        return replace(view, text=text, buttons=(), state="cancelled")
+    gone = say("jobs_gone", view.language)
+    return replace(view, buttons=(), state="cancelled", outcome=gone)
+
+
+def _place(where: tuple[str, str]) -> CardPlace | None:
+    """The place of a card of a list, None for other cards."""
+    seq, n = where[0].removeprefix("row-"), where[1].removeprefix("job-")
+    return CardPlace(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
+
+
+async def _still(book: JobService, job: Job, button: Button, language: str) -> Button | None:
+    """The button of a failure as it is now: what is tried again is not offered any more."""
+    press = read_press(button.token)
+    action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")
+    if action == "retry":
+        run = await book.jobs.run(job.id, slot)
+        return button if run is not None and run.state == "failed" else None
+    if action not in ("pause", "resume"):
+        return button
+    if job.state not in TURNS:
+        return None
+    key, turn = TURNS[job.state]
+    return replace(button, label=say(key, language), token=job_token(job.id, turn, slot))

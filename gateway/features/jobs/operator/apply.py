@@ -1,0 +1,177 @@
+"""Applies `jobs.toml`: all of it or nothing. What the file says holds; a job that left it is gone.
+
+Its jobs are the operator's. A missing file changes nothing; an empty one removes them all.
+"""
+
+import logging
+from pathlib import Path
+
+from msgspec import Struct
+
+from agent_core import ambient
+from gateway.features.jobs.operator.jobfile import FILE, Fault, Faulty, JobTable, read
+from gateway.jobs_port import FILE as TO_FILE
+from gateway.jobs_port import HERE, OPERATOR, Draft, Job, JobRefused
+from gateway.services.jobs.book import JobService
+from gateway.services.jobs.deps import is_reachable
+
+log = logging.getLogger("turnkeeper.jobs")
+
+SAID = ("conversation", "title", "prompt", "schedule", "zone", "missed", "window", "overlap",
+        "jitter", "script", "feeds_on", "hook", "deliver", "spend")  # fmt: skip
+"""What the file says of a job."""
+MAX_BYTES = 4_000_000
+
+
+class Applied(Struct, frozen=True, kw_only=True):
+    """What an application did, by the jobs' names."""
+
+    made: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    same: int = 0
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        lines = [
+            f"{what}: {', '.join(names)}"
+            for what, names in (
+                ("Made", self.made),
+                ("Changed", self.changed),
+                ("Removed", self.removed),
+            )
+            if names
+        ]
+        return "\n".join((*lines, f"As before: {self.same}"))
+
+
+class JobFile:
+    """The file of the data folder `home`."""
+
+    def __init__(self, home: Path, book: JobService) -> None:
+        self._path = home / FILE
+        self._book = book
+        self._seen: tuple[int, int, int] | None = None
+
+    async def look(self) -> None:
+        """Apply the file if it is another than at the last look; what is wrong is logged."""
+        seen = self._stamp()
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            done = await self.apply()
+        except Faulty as error:
+            for fault in error.faults:
+                where = {"line": fault.line, "why": fault.text}
+                log.error("jobs_file_refused", extra={"path": str(self._path), **where})
+            return
+        if done is not None:
+            log.info("jobs_file_applied", extra={"what": done.text.replace("\n", "; ")})
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            info = self._path.stat()
+        except OSError:
+            return None
+        return info.st_mtime_ns, info.st_size, info.st_ino
+
+    async def apply(self) -> Applied | None:
+        """Apply the file; None if there is none. Faulty: nothing was changed."""
+        try:
+            text = self._path.read_text() if self._path.stat().st_size <= MAX_BYTES else None
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Faulty([Fault(line=1, text=f"It cannot be read: {error}.")]) from None
+        if text is None:
+            raise Faulty([Fault(line=1, text=f"It is larger than {MAX_BYTES} bytes.")])
+        entries, faults = read(text)
+        known = {job.id: job for job in await self._book.jobs.list_jobs()}
+        drafts, same = await self._drafts(entries, known, faults)
+        return await self._carry_out(entries, known, drafts, same)
+
+    async def _drafts(
+        self, entries: tuple[JobTable, ...], known: dict[str, Job], faults: list[Fault]
+    ) -> tuple[list[Draft], int]:
+        """The jobs that are new or other than before, and how many are not. Faulty with these
+        `faults` and more, if one cannot be."""
+        drafts, same = list[Draft](), 0
+        names, hooks = {entry.name for entry in entries}, dict[str, str]()
+        for entry in entries:
+            faults += self._find_misplaced(entry, known, names)
+            hook = entry.wish.hook
+            if hook and hooks.setdefault(hook, entry.name) != entry.name:
+                faults.append(entry.fault(f"The hook {hook} starts {hooks[hook]} already.", "hook"))
+            try:
+                draft = await self._draft(entry, known.get(entry.name))
+            except JobRefused as error:
+                fault = entry.fault(str(error), error.about)
+                known_of = {one.line for one in faults}  # of that line it was told why already
+                faults += [fault] if fault.line not in known_of else []
+                continue
+            same += draft is None
+            drafts += [draft] if draft is not None else []
+        if faults:
+            raise Faulty(faults)
+        return drafts, same
+
+    def _find_misplaced(
+        self, entry: JobTable, known: dict[str, Job], names: set[str]
+    ) -> list[Fault]:
+        """What points to something that is not there."""
+        found, platforms = [], self._book.means.platforms
+        if entry.where and not is_reachable(entry.where, platforms):
+            why = "`where` is no address of a platform that is set up; /jobs here shows a chat's."
+            found.append(entry.fault(why, "where"))
+        for place in entry.wish.deliver:
+            if (
+                place != HERE
+                and not place.startswith(TO_FILE)
+                and not is_reachable(place, platforms)
+            ):
+                why = f"{place!r} is neither `here`, `file:…` nor an address of a platform set up."
+                found.append(entry.fault(why, "deliver"))
+        if entry.wish.feeds_on and entry.wish.feeds_on not in names | known.keys():
+            found.append(entry.fault(f"There is no job {entry.wish.feeds_on!r}.", "feeds_on"))
+        if (old := known.get(entry.name)) is not None and not old.of_file:
+            found.append(entry.fault("A job that was made in a chat has this name; take another."))
+        return found
+
+    async def _draft(self, entry: JobTable, old: Job | None) -> Draft | None:
+        """The job as the file has it; None if it is so already."""
+        fresh = Job(
+            id=entry.name,
+            owner=OPERATOR,
+            conversation=entry.where,
+            title="",
+            prompt="",
+            schedule="",
+            zone="",
+            made=ambient.now(),
+        )
+        drafting = self._book.drafting
+        if old is not None:
+            wanted = drafting.apply_request(entry.wish, fresh, "", "")
+            if all(getattr(wanted, name) == getattr(old, name) for name in SAID):
+                return None
+        return await drafting.look(entry.wish, fresh, "", "")
+
+    async def _carry_out(
+        self, entries: tuple[JobTable, ...], known: dict[str, Job], drafts: list[Draft], same: int
+    ) -> Applied:
+        """Each write by itself may come twice: a start that was cut off does it again."""
+        names = {entry.name for entry in entries}
+        gone = [job.id for job in known.values() if job.of_file and job.id not in names]
+        made, changed = list[str](), list[str]()
+        for draft in drafts:
+            if draft.job.id in known:
+                await self._book.change(draft, moved=True)
+                changed.append(draft.job.id)
+            else:
+                await self._book.make(draft, draft.job.id)
+                made.append(draft.job.id)
+        for name in gone:
+            await self._book.remove(name)
+        return Applied(made=tuple(made), changed=tuple(changed), removed=tuple(gone), same=same)

@@ -1,0 +1,153 @@
+"""`turnkeeper jobs list | show | history | run | pause | resume | delete | apply`: what whoever may
+use the gateway's files does about jobs, with or without a running gateway."""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct, json
+
+from agent_core import ambient
+from gateway.features.jobs.api_values import present_job, present_run
+from gateway.features.jobs.operator.apply import JobFile
+from gateway.features.jobs.operator.jobfile import Faulty
+from gateway.jobs_port import MAX_RUNS, Job
+from gateway.services.jobs.book import JobService
+from gateway.texts.runs import describe_delivery, describe_tries, due, ran
+
+SHORT = 8
+"""Characters of an id by which a job may be named, at least."""
+USAGE = "Write: turnkeeper jobs list, show, history, run, pause, resume, delete or apply."
+NO_FILE = "There is no jobs.toml in the data folder, so nothing was changed."
+
+
+class ConsoleAnswer(Struct, frozen=True, kw_only=True):
+    """What to tell; `ok` False: nothing was done."""
+
+    text: str
+    ok: bool = True
+
+
+class Console:
+    """Carries the commands out. `live`: a gateway runs, so what is begun here is done at once."""
+
+    def __init__(self, book: JobService, file: JobFile, *, live: bool) -> None:
+        self._book = book
+        self._file = file
+        self._live = live
+
+    async def answer(self, words: tuple[str, ...]) -> ConsoleAnswer:
+        """`words`: the action, the job's id, and `json` for that form."""
+        action, name, form = (*words, "", "", "")[:3]
+        if action == "list":
+            return await self._list(as_json=form == "json")
+        if action == "apply":
+            return await self._apply()
+        actions: dict[str, Callable[[Job, bool], Awaitable[ConsoleAnswer]]] = {
+            "show": self._show,
+            "history": self._history,
+            "run": self._run,
+            "pause": self._pause,
+            "resume": self._resume,
+            "delete": self._delete,
+        }
+        if action not in actions:
+            return ConsoleAnswer(text=USAGE, ok=False)
+        found = await self._find(name)
+        if isinstance(found, str):
+            return ConsoleAnswer(text=found, ok=False)
+        return await actions[action](found, form == "json")
+
+    async def _find(self, name: str) -> Job | str:
+        """The job of that id, or of the only one that begins so; else why there is none."""
+        job = await self._book.jobs.get(name) if name else None
+        if job is not None:
+            return job
+        every = await self._book.jobs.list_jobs()
+        near = [one for one in every if len(name) >= SHORT and one.id.startswith(name)]
+        if len(near) == 1:
+            return near[0]
+        return f"There is no job {name[:64]!r}. `turnkeeper jobs list` shows their ids."
+
+    async def _list(self, *, as_json: bool) -> ConsoleAnswer:
+        every = await self._book.jobs.list_jobs()
+        if as_json:
+            return ConsoleAnswer(
+                text=_json([await present_job(self._book, job, "") for job in every])
+            )
+        lines = [f"{job.id}  {job.state:<6}  {self._when(job)}  {job.title}" for job in every]
+        return ConsoleAnswer(text="\n".join(lines) or "There are no jobs.")
+
+    def _when(self, job: Job) -> str:
+        next_due = f", next {self._book.times.when(job.next_due, job.zone)}" if job.next_due else ""
+        return f"{due(self._book.times, job, '')} ({job.zone}){next_due}"
+
+    async def _show(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        shown = await present_job(self._book, job, "")
+        if as_json:
+            return ConsoleAnswer(text=_json(shown))
+        pairs = json.decode(json.encode(shown), type=dict[str, object])
+        lines = [f"{name}: {_plain(value)}" for name, value in pairs.items() if value]
+        return ConsoleAnswer(text="\n".join(lines))
+
+    async def _history(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        runs = await self._book.jobs.runs(job.id, MAX_RUNS)
+        if as_json:
+            return ConsoleAnswer(text=_json([present_run(run, "") for run in runs]))
+        lines = []
+        for run in runs:
+            when = self._book.times.when(run.due, job.zone)
+            lines.append(f"{when}  {ran(run, '')}")
+            said = " ".join(run.text.split())[:200]
+            before = describe_tries(self._book.times, job, run, "")
+            lines += (f"    {one}" for one in (said, *before, describe_delivery(run, "")) if one)
+        return ConsoleAnswer(text="\n".join(lines) or "It has not run yet.")
+
+    async def _run(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        done = await self._book.run_now(job.id, ambient.new_id())
+        if not done:
+            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
+        when = "now" if self._live else "when the gateway starts"
+        return ConsoleAnswer(text=f"{job.title} runs {when}.")
+
+    async def _pause(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        if not await self._book.pause(job.id):
+            return ConsoleAnswer(
+                text=f"{job.title} is {job.state}, so it cannot be paused.", ok=False
+            )
+        return ConsoleAnswer(text=f"{job.title} is paused.")
+
+    async def _resume(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        after = await self._book.resume(job.id)
+        if after is None:
+            return ConsoleAnswer(
+                text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False
+            )
+        return ConsoleAnswer(text=f"{job.title} goes on: {self._when(after)}.")
+
+    async def _delete(self, job: Job, as_json: bool) -> ConsoleAnswer:
+        if job.of_file:
+            text = (
+                f"{job.title} stands in jobs.toml: take it out there, then `turnkeeper jobs apply`."
+            )
+            return ConsoleAnswer(text=text, ok=False)
+        if not await self._book.remove(job.id):
+            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
+        return ConsoleAnswer(text=f"{job.title} is deleted.")
+
+    async def _apply(self) -> ConsoleAnswer:
+        try:
+            done = await self._file.apply()
+        except Faulty as error:
+            return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
+        return (
+            ConsoleAnswer(text=done.text)
+            if done is not None
+            else ConsoleAnswer(text=NO_FILE, ok=False)
+        )
+
+
+def _json(value: object) -> str:
+    return json.encode(value).decode()
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,177 @@
+"""Reads `jobs.toml`: a table for each job. What is wrong is told line by line, all of it at
+once."""
+
+import difflib
+import re
+import tomllib
+from typing import TypeVar, cast, get_args
+
+from msgspec import Struct
+
+from gateway.jobs_port import JobRequest, Missing, Overlap
+
+FILE = "jobs.toml"
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,23}")
+"""A job's id stands in buttons, which hold little."""
+KINDS: dict[str, tuple[type, ...]] = {
+    "title": (str,), "prompt": (str,), "schedule": (str,), "zone": (str,), "where": (str,),
+    "missed": (str,), "window": (int, float), "overlap": (str,), "jitter": (int, float),
+    "script": (str,), "context_from": (str,), "hook": (str,), "deliver": (str, list),
+    "spend": (int, float),
+}  # fmt: skip
+WORDS: dict[type, str] = {str: "text in quotes", int: "a number", list: "a list of texts"}
+_SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
+
+T = TypeVar("T")
+
+
+class Fault(Struct, frozen=True, kw_only=True, order=True):
+    """Something that is wrong in a line."""
+
+    line: int
+    text: str
+
+
+class Faulty(ValueError):
+    """The file cannot be applied; `faults` by line."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = tuple(sorted(faults))
+        super().__init__("\n".join(f"{FILE}, line {one.line}: {one.text}" for one in self.faults))
+
+
+class JobTable(Struct, frozen=True, kw_only=True):
+    """One table: the job `name` in the conversation `where`. `lines`: where each field stands."""
+
+    name: str
+    where: str
+    wish: JobRequest
+    lines: dict[str, int]
+
+    def fault(self, text: str, about: str = "") -> Fault:
+        """What is wrong with the job, or with one field of it."""
+        field = "context_from" if about == "feeds_on" else about
+        return Fault(line=self.lines.get(field, self.lines[""]), text=f"[{self.name}] {text}")
+
+
+def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
+    """The jobs of the file, and what is wrong with them by themselves. Faulty: it is no TOML."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _SYNTAX.fullmatch(str(error))
+        line = int(found[2]) if found and found[2] else len(text.splitlines())
+        why = found[1] if found else str(error)
+        raise Faulty([Fault(line=line, text=f"This is not TOML: {why}.")]) from None
+    lines, faults, entries = positions(text), list[Fault](), list[JobTable]()
+    for name, table in tables.items():
+        own = {key: line for (job, key), line in lines.items() if job == name}
+        if not isinstance(table, dict):
+            fault = f"{name!r} stands outside of a job: begin each job with a line like [report]."
+            faults.append(Fault(line=own.get("", 1), text=fault))
+            continue
+        entry = _entry(name, table, own, faults)
+        entries.append(entry)
+    return tuple(entries), faults + _find_chains(entries)
+
+
+def positions(text: str) -> dict[tuple[str, str], int]:
+    """The line on which each job (key "") and each of its keys begins. `text` is valid TOML: so
+    a statement is the fewest lines that are valid by themselves."""
+    found: dict[tuple[str, str], int] = {}
+    table, held, start = "", "", 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        start = start if held else number
+        held += line
+        try:
+            said = tomllib.loads(held)
+        except tomllib.TOMLDecodeError:
+            continue
+        header, held = held.lstrip().startswith("["), ""
+        for name, value in said.items():
+            if header:
+                table = name
+            job, keys = (name, [""]) if header or not table else (table, [name])
+            if header and isinstance(value, dict):
+                keys += list(value)
+            for key in keys:
+                found.setdefault((job, key), start)
+    return found
+
+
+def _entry(
+    name: str, table: dict[str, object], lines: dict[str, int], faults: list[Fault]
+) -> JobTable:
+    lines.setdefault("", 1)
+    empty = JobRequest(title="", prompt="", schedule="")
+    entry = JobTable(name=name, where="", wish=empty, lines=lines)
+    if not NAME.fullmatch(name):
+        faults.append(entry.fault("A job's name is 1 to 24 small letters, digits, _ and -."))
+    for key, value in table.items():
+        if why := _wrong(key, value):
+            faults.append(entry.fault(why, key))
+    if not table.get("where"):
+        faults.append(
+            entry.fault("It has no `where`: the address that /jobs here shows in a chat.")
+        )
+
+    def read_value(key: str, kind: type[T], default: T) -> T:
+        value = table.get(key, default)
+        return value if isinstance(value, kind) else default
+
+    def number(key: str, default: float) -> float:
+        value = table.get(key, default)
+        return float(value) if isinstance(value, int | float) else default
+
+    places = table.get("deliver", ())
+    places = (places,) if isinstance(places, str) else places
+    wish = JobRequest(
+        title=read_value("title", str, name),
+        prompt=read_value("prompt", str, ""),
+        schedule=read_value("schedule", str, ""),
+        zone=read_value("zone", str, ""),
+        missed=cast(Missing, read_value("missed", str, "latest")),
+        window=number("window", 3_600.0),
+        overlap=cast(Overlap, read_value("overlap", str, "skip")),
+        jitter=number("jitter", 0.0),
+        script=read_value("script", str, ""),
+        feeds_on=read_value("context_from", str, ""),
+        hook=read_value("hook", str, ""),
+        deliver=tuple(map(str, places)) if isinstance(places, list | tuple) else (),
+        spend=number("spend", 0.0),
+    )
+    return JobTable(name=name, where=read_value("where", str, ""), wish=wish, lines=lines)
+
+
+def _wrong(key: str, value: object) -> str:
+    """Why this cannot be said of a job, "" if it can."""
+    if key not in KINDS:
+        near = difflib.get_close_matches(key, KINDS, 1, 0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}."
+        return f"There is no {key!r}; {hint}"
+    kinds = KINDS[key]
+    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    if isinstance(value, list):
+        fits = fits and all(isinstance(one, str) for one in value)
+    if not fits:
+        return f"{key} must be {' or '.join(WORDS[kind] for kind in kinds if kind in WORDS)}."
+    choices = {"missed": get_args(Missing), "overlap": get_args(Overlap)}.get(key)
+    if choices and value not in choices:
+        return f"{key} must be one of {', '.join(choices)}."
+    if isinstance(value, int | float) and not 0 <= value < 10_000_000:
+        return f"{key} must be 0 or more."
+    return ""
+
+
+def _find_chains(entries: list[JobTable]) -> list[Fault]:
+    """Jobs of the file that would be given what comes of themselves."""
+    feeds = {entry.name: entry.wish.feeds_on for entry in entries}
+    faults = []
+    for entry in entries:
+        seen, name = set[str](), entry.name
+        while name and name not in seen:
+            seen.add(name)
+            name = feeds.get(name, "")
+        if name == entry.name:
+            faults.append(entry.fault("It would be given its own output.", "feeds_on"))
+    return faults

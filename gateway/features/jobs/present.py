@@ -1,0 +1,56 @@
+"""A job's turn as people see it: a report at its end, its questions, and nothing else. Pure.
+
+What it does on the way, and that it failed, is in the history; a failure is told by its run.
+"""
+
+from dataclasses import dataclass
+
+from gateway.delivery.fold import ViewFold
+from gateway.jobs_port import HERE
+from gateway.messages import Firing
+from gateway.services.jobs.outcomes import is_silent
+from gateway.store.rows import TurnRow
+from gateway.texts import say
+from gateway.views import Activity, Notice, PlanView, ReplyView, ReportView, View
+
+
+@dataclass(slots=True, kw_only=True)
+class JobFold(ViewFold):
+    """The views of one job's turn so far."""
+
+    firing: Firing
+
+    @property
+    def _for_here(self) -> bool:
+        """The report is for the conversation in which the job runs."""
+        places = self.firing.terms.deliver
+        return not places or HERE in places
+
+    def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
+        match view:
+            case Activity():
+                ViewFold._set(self, name, view, final)  # its lines are what the next ones follow on
+                return ()
+            case PlanView() if not self.course or not self.course.asking:
+                return ()
+            case Notice(tone="error") | Notice(quiet=True):
+                return ()
+            case ReplyView(text=text, state="final") if is_silent(text) or not self._for_here:
+                return ()
+            case ReplyView(text=text, note=note):
+                due = say("jobs_due", self.language, when=self.firing.when)
+                view = ReportView(
+                    title=self.firing.title,
+                    text=text,
+                    note="\n".join(filter(None, (note, due))),
+                    language=self.language,
+                )
+                return ViewFold._set(self, name, view, final)
+            case _:
+                return ViewFold._set(self, name, view, final)
+
+
+def make_fold(row: TurnRow) -> ViewFold:
+    """An empty fold for the turn of a run."""
+    firing = row.firing or Firing(job="", slot="")
+    return JobFold(turn=row.id, asker=row.sender_name, language=row.language, firing=firing)

@@ -1,0 +1,70 @@
+"""What a press on a job's card does. A job is deleted by a second press, on the same card."""
+
+from gateway.feature import Context
+from gateway.features.jobs.cards import CardPlace, ask_sure, find_card, read_place, redraw_cards
+from gateway.features.jobs.commands import act
+from gateway.features.jobs.runs import asker, find_managed
+from gateway.jobs_port import Job
+from gateway.messages import ButtonPressed, FormSubmitted, JobPress
+from gateway.store.rows import Changes, InboxRow, OutboxRow
+from gateway.texts import say
+from gateway.views import Notice
+
+CHANGES = ("pause", "resume", "retry")
+"""What makes a job's cards other than they were."""
+
+
+async def press(
+    context: Context,
+    row: InboxRow,
+    pressed: ButtonPressed | FormSubmitted,
+    asked: JobPress,
+) -> None:
+    """Do what the button says, and show it where the button stands."""
+    name, action, slot = asked.job, asked.action, asked.slot
+    language, at, keyed = pressed.sender.language, read_place(slot), slot
+    if at is not None:
+        keyed, at = "", at if await find_card(context, at) is not None else None
+    job = await find_managed(context, pressed.sender, name)
+    views: tuple[OutboxRow, ...] = ()
+    text = word = ""
+    if job is None:
+        word = say("jobs_no_such", language)
+        if await _is_gone(context, name):
+            views = await redraw_cards(context, name, at)
+    elif action == "delete" and not job.of_file:
+        at = at or await _fresh(context, pressed, row, job)
+        views = await ask_sure(context, job, at, language)
+    elif action == "keep":
+        views = await redraw_cards(context, name, at)
+    elif action == "remove":
+        text = await act(context, job, "delete", str(row.seq), language)
+        views = await redraw_cards(context, name, at, title=job.title)
+        text = "" if views else text  # the card says it
+    else:
+        text = await act(context, job, action, keyed or str(row.seq), language)
+        views = await redraw_cards(context, name, at) if action in CHANGES else ()
+    if text:
+        views += (_notice(context, row, text),)
+    context.state.show(Changes(done=(row.seq,), views=views, row=context.state.row))
+    context.state.tell(pressed.press, word)
+
+
+async def _fresh(
+    context: Context, pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
+) -> CardPlace:
+    """The place of a new card, for a press on one that names none."""
+    book, n = context.services.jobs, 1
+    if book is not None:
+        known = await book.list_visible(await asker(context, pressed.sender))
+        n = next((n for n, one in enumerate(known, 1) if one.id == job.id), 1)
+    return CardPlace(seq=row.seq, n=n)
+
+
+async def _is_gone(context: Context, name: str) -> bool:
+    book = context.services.jobs
+    return book is not None and await book.jobs.get(name) is None
+
+
+def _notice(context: Context, row: InboxRow, text: str) -> OutboxRow:
+    return context.state.want(f"row-{row.seq}", "notice", Notice(text=text), 1, final=True)

@@ -1,0 +1,166 @@
+"""A run in its conversation: it waits in line like a message, has its turn once, and its end is put
+down. What a failure says, and the buttons below it."""
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+
+from msgspec.structs import replace
+
+from agent_core.journal import Stopped
+from gateway.access.access import Role
+from gateway.conversation.services import Services
+from gateway.conversation.turns import OpenTurn
+from gateway.errors import StoreFailed
+from gateway.feature import Context
+from gateway.jobs_port import OPERATOR, Asker, Job
+from gateway.messages import (
+    JobFailed,
+    JobFired,
+    JobReported,
+    Sender,
+    WebhookCalled,
+    job_token,
+)
+from gateway.roles import at_least
+from gateway.services.jobs.asker import identify_asker
+from gateway.services.jobs.delivery import report_messages
+from gateway.store.rows import Changes, InboxRow, TurnRow
+from gateway.texts import Key, say
+from gateway.views import Button, ChoiceCard, ReportView
+
+
+async def take(
+    context: Context, row: InboxRow, job: JobFired | JobFailed | JobReported | WebhookCalled
+) -> None:
+    """A due time came: put it in line, after the end of the run that it replaces. A run failed:
+    tell it. A report came from elsewhere: show it."""
+    if isinstance(job, JobFailed):
+        _tell_failure(context, row, job)
+        return
+    if isinstance(job, JobReported):
+        _show_report(context, row, job)
+        return
+    if isinstance(job, JobFired) and job.replaces in context.state.turns:
+        old = await context.turns.open(job.replaces)
+        if not old.closed:
+            text = say("jobs_why_overlap", old.row.language)
+            context.turns.close(old, Stopped(key="stopped", reason="interrupt", text=text))
+    context.state.queue.append(row)
+
+
+async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | None:
+    """Begin the turn of a run; none, and the row is done, for one that had its turn already or
+    must not have one."""
+    if not await _may_begin(context, row, job):
+        context.state.queue.popleft()
+        return None
+    return await context.turns.begin_next(partial(_as_run, context, job))
+
+
+async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
+    book = context.services.jobs
+    if not job.turn or book is None:
+        return True
+    run = await book.jobs.run(job.job, job.slot)
+    known = context.state.turns.get(job.turn) or await context.services.store.turn(job.turn)
+    stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
+    if not stale and job.owner is not None:
+        if at_least(await _role(context, job.owner), "user"):
+            return True
+        await book.refuse(job.job, job.slot, "no_rights")
+    context.state.submit(Changes(done=(row.seq,)))
+    return False
+
+
+async def _role(context: Context, owner: Sender) -> Role | None:
+    """The operator's jobs may all that people may; what is asked, an admin decides."""
+    return "user" if owner.key == OPERATOR.key else await context.services.access.learn(owner)
+
+
+def _as_run(context: Context, job: JobFired, row: TurnRow) -> TurnRow:
+    """The turn `row` as the run's: for the job's owner, under the id that the run has."""
+    if job.owner is None or not job.turn:
+        return row
+    mine = job.owner.key == OPERATOR.key
+    role: Role = "user" if mine else context.services.access.role(job.owner) or "viewer"
+    return replace(
+        row,
+        id=job.turn,
+        sender=job.owner.key,
+        sender_name=job.owner.name or job.owner.id,
+        language=job.owner.language,
+        role=role,
+        text=job.title,
+        firing=job.firing,
+    )
+
+
+def put_down_end(context: Context, row: TurnRow) -> None:
+    """Put down the end of a job's turn, once its last commit stands."""
+    firing, book, last = row.firing, context.services.jobs, context.state.last_commit
+    if firing is None or book is None:
+        return
+
+    async def settle() -> None:
+        if last is not None:
+            await asyncio.wait([last])
+        with suppress(StoreFailed):  # the scheduler looks again
+            await book.settle_turn(firing.job, firing.slot)
+
+    context.services.spawn(settle, "settle")
+
+
+def pause_undeliverable(services: Services, turn: str) -> None:
+    """Pause the job whose run's report a chat refuses: it would run, and cost, for nobody."""
+    book = services.jobs
+    if book is None:
+        return
+
+    async def pause() -> None:
+        row = await services.store.turn(turn)
+        if row is not None and row.firing is not None:
+            await book.pause(row.firing.job, "chat_gone")
+
+    services.spawn(pause, "pause")
+
+
+def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
+    """Tell of a run that failed, with what can be done."""
+    turn: tuple[Key, str] = ("jobs_pause", "pause")
+    if told.paused:
+        turn = ("jobs_resume", "resume")
+    offers: tuple[tuple[Key, str], ...] = (("jobs_retry", "retry"), turn)
+    card = ChoiceCard(
+        question="",
+        text=told.text,
+        buttons=tuple(
+            Button(label=say(key, told.language), token=job_token(told.job, action, told.slot))
+            for key, action in offers
+        ),
+        language=told.language,
+    )
+    view = context.state.want(f"row-{row.seq}", "card", card, 1, final=True)
+    context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
+
+
+def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
+    """Show the report; whoever replies to it here talks about it."""
+    report = ReportView(title=job.title, text=job.text, note=job.note, language=job.language)
+    context.turns.history.add_messages(report_messages(job))
+    view = context.state.want(f"row-{row.seq}", "report", report, 1, final=True)
+    context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
+
+
+async def asker(context: Context, sender: Sender) -> Asker:
+    """The person as jobs know people."""
+    return await identify_asker(context.services.access, context.state.conversation, sender)
+
+
+async def find_managed(context: Context, sender: Sender, name: str) -> Job | None:
+    """The job `name`, if the person may manage it from here."""
+    book = context.services.jobs
+    who = await asker(context, sender)
+    if book is None or who.role not in ("user", "admin"):
+        return None
+    return next((job for job in await book.list_visible(who) if job.id == name), None)

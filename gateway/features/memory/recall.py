@@ -1,0 +1,31 @@
+"""A turn begins with what is remembered where it runs, in its recorded brief."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from agent_core.memory.documents import MemoryDocuments
+from agent_core.memory.recall import block
+from agent_core.orchestration.brief import Brief
+from gateway.conversation.inbox.reading import TurnInput
+from gateway.feature import AddToBrief, Context
+from gateway.store.rows import Thread, TurnRow
+
+
+async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
+    """Read what the turn `row` is to know; None where nothing is ever remembered. StoreFailed."""
+    state, memories = context.state, context.services.memory
+    if memories is None:
+        return None
+    off = state.row.settings.memory == "off"
+    known = await memories.at(state.conversation, row.sender, lambda: off).read()
+    return partial(_add_known, known)
+
+
+def _add_known(known: MemoryDocuments, brief: Brief, seen: Thread, asked: TurnInput) -> Brief:
+    """Put `known` at the end of the brief's text, unless the model has it before its eyes."""
+    text = block(known, (message for messages in seen for message in messages))
+    if not text:
+        return brief
+    said = brief.said or asked.said
+    return replace(brief, text=f"{brief.text}\n\n{text}", recalled=text, said=said)

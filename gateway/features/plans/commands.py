@@ -1,0 +1,91 @@
+"""/todo and /plan: the running plan as people see and change it, and whether plans are shown before
+they run."""
+
+from typing import Literal, cast
+
+from msgspec.structs import replace
+
+from agent_core.orchestration.plan import Step
+from agent_core.plan_edit import PlanEdit
+from gateway.feature import Call
+from gateway.features.plans.amend import amend, find_planned_turn, list_steps, rest
+from gateway.roles import at_least
+from gateway.texts import say
+
+_ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
+    "skip": "skip",
+    "retry": "retry",
+    "drop": "drop",
+    "remove": "drop",
+    "add": "add",
+    "insert": "add",
+    "move": "move",
+}
+
+
+async def todo(call: Call) -> str:
+    """The plan's steps, or one change of them."""
+    context = call.context
+    open_turn = await find_planned_turn(context)
+    if open_turn is None:
+        return say("plan_none", call.language)
+    course = open_turn.fold.course
+    words = call.words
+    owner, access = open_turn.row.sender, context.services.access
+    mine = await access.may_act_for(owner, call.command.sender, call.role)
+    if not words or course is None:
+        rest(context, open_turn)
+        return list_steps(course, call.language)
+    if not at_least(call.role, "user") or not mine:
+        rest(context, open_turn)
+        return say("not_yours", call.language)
+    edit = read(words, course.plan.steps)
+    why = (
+        "todo_usage"
+        if edit is None
+        else amend(context, open_turn, edit, call.command.sender, call.seq)
+    )
+    rest(context, open_turn)
+    return say(why, call.language) if why else ""
+
+
+def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
+    """The edit that was written, None if it is none: `skip 2`, `add what to do`, `insert 2 what
+    to do first`, `move 3 1`."""
+    action, rest_ = _ACTIONS.get(words[0].lower()), words[1:]
+    if action is None or not rest_:
+        return None
+    if words[0].lower() == "add":
+        return PlanEdit(action="add", text=" ".join(rest_))
+    step = _nth(rest_[0], steps)
+    if step is None:
+        return None
+    if action == "add":
+        text = " ".join(rest_[1:])
+        return PlanEdit(action="add", text=text, before=step) if text else None
+    if action == "move":
+        if len(rest_) != 2 or not rest_[1].isdecimal():
+            return None
+        others = tuple(one for one in steps if one.id != step)
+        to = int(rest_[1])
+        before = others[to - 1].id if 1 <= to <= len(others) else ""
+        return PlanEdit(action="move", step=step, before=before) if to >= 1 else None
+    return PlanEdit(action=action, step=step)
+
+
+def _nth(word: str, steps: tuple[Step, ...]) -> str | None:
+    n = int(word) if word.isdecimal() else 0
+    return steps[n - 1].id if 1 <= n <= len(steps) else None
+
+
+async def plan(call: Call) -> str:
+    """Whether plans are shown before they run."""
+    context = call.context
+    settings = context.state.row.settings
+    word = call.words[0].lower() if call.words else ""
+    if word in ("on", "off"):
+        settings = replace(settings, plans=cast(Literal["on", "off"], word))
+        context.state.configure(settings)
+    elif word:
+        return say("plan_usage", call.language)
+    return say("plan_on" if settings.plans == "on" else "plan_off", call.language)

@@ -1,0 +1,13 @@
+"""Plans: people change the running one, and ask anew for a step of one that is over."""
+
+from gateway.feature import Feature, on_press, on_queued, own_command
+from gateway.features.plans import again, amend
+from gateway.features.plans.commands import plan, todo
+from gateway.messages import ButtonPressed, FormSubmitted, PlanPress
+
+FEATURE = Feature(
+    name="plans",
+    commands=(own_command("plan", plan), own_command("todo", todo, "viewer")),
+    presses=(on_press(PlanPress, amend.press),),
+    begins=(on_queued(ButtonPressed, again.begin), on_queued(FormSubmitted, again.begin)),
+)

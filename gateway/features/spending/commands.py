@@ -1,0 +1,47 @@
+"""/usage: tokens, cached share and money, of the last turn, of today, of all."""
+
+from collections.abc import Awaitable, Callable
+
+from gateway.feature import Call
+from gateway.store.spending.tally import Tally
+from gateway.texts import Key, say
+from gateway.texts.money import dollars
+
+CostLines = Callable[[Call], Awaitable[list[str]]]
+"""Lines about what something of the person's took today."""
+
+
+async def usage(job_costs: CostLines, call: Call) -> str:
+    """Tell what this conversation's model calls took, and today's jobs of who asks."""
+    context = call.context
+    spent = context.state.row.spent
+    if not spent.total.calls:
+        return say("usage_none", call.language)
+    lines = [
+        _line("usage_turn", spent.last, call.language),
+        _line("usage_today", spent.of_today, call.language),
+        _line("usage_all", spent.total, call.language),
+    ]
+    lines += await job_costs(call)
+    ledger = context.services.ledger
+    if ledger is not None and call.role == "admin":
+        known = await ledger.today()
+        lines.append(say("usage_gateway", call.language, cost=dollars(known.get("all", 0.0))))
+    return "\n".join(lines)
+
+
+def _line(what: Key, tally: Tally, language: str) -> str:
+    price = dollars(tally.cost)
+    if tally.unpriced:
+        unknown = say("usage_unpriced", language, n=tally.unpriced)
+        price = unknown if tally.unpriced == tally.calls else f"{price} + {unknown}"
+    return say(
+        "usage_line",
+        language,
+        what=say(what, language),
+        calls=tally.calls,
+        read=f"{tally.read:,}",
+        share=tally.share,
+        written=f"{tally.written:,}",
+        cost=price,
+    )

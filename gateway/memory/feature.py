@@ -1,7 +1,0 @@
-"""Memory: a turn begins with what is remembered; people look at it and forget it."""
-
-from gateway.feature import Feature, own_command
-from gateway.memory.commands import memory
-from gateway.memory.recall import recall
-
-FEATURE = Feature(name="memory", commands=(own_command("memory", memory),), on_begin=(recall,))

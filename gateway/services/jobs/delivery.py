@@ -1,0 +1,92 @@
+"""Hands a run's report over to the places that its job names besides its own conversation.
+
+Handing over again is harmless: a chat knows the report by its event, a file is put in its place as
+a whole.
+"""
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from agent_core.errors import ToolFailed
+from agent_core.messages import Message, Text, user
+from agent_core.tools import paths
+from gateway.jobs_port import FILE, HERE, Job, JobRun, Timetable
+from gateway.messages import JobReported, Terms, read_conversation
+from gateway.services.jobs.deps import JobDeps
+from gateway.shown_jobs import Delivery
+from gateway.texts import say
+
+NOTE = (
+    "[The report of the scheduled job {title!r}, which runs in another chat, was delivered here.]"
+)
+
+
+async def deliver(
+    means: JobDeps, times: Timetable, job: Job, run: JobRun, given: tuple[Terms, str]
+) -> tuple[Delivery, ...]:
+    """Hand the text over to each place of the run's terms; what became of it."""
+    terms, text = given
+    done = []
+    for place in terms.deliver:
+        why = ""
+        if place.startswith(FILE):
+            folder = means.workspace(job.conversation)
+            why = await asyncio.to_thread(
+                _write, folder, (place.removeprefix(FILE), run.turn), text
+            )
+        elif place != HERE:
+            why = await _bring(means, times, place, (job, run, text))
+        done.append(Delivery(to=place, why=why))
+    return tuple(done)
+
+
+async def _bring(
+    means: JobDeps, times: Timetable, place: str, what: tuple[Job, JobRun, str]
+) -> str:
+    job, run, text = what
+    conversation = read_conversation(place)
+    language = job.owner.language
+    if conversation.platform not in means.platforms:
+        return say("jobs_no_platform", language, platform=conversation.platform)
+    report = JobReported(
+        conversation=conversation,
+        event=f"report:{job.id}:{run.slot}:{run.tries}",
+        title=job.title,
+        text=text,
+        note=say("jobs_due", language, when=times.when(run.due, job.zone)),
+        language=language,
+    )
+    await means.accept([report])
+    return ""
+
+
+def _write(workspace: Path, named: tuple[str, str], text: str) -> str:
+    """Put the file in its place; why it could not be, "" if it could. `named`: its name, and the
+    run's, by which what a cut off try left is found."""
+    name, run = named
+    where = workspace / name
+    beside = f".{where.name[:80]}.{run}"
+    try:
+        paths.make(workspace)
+        root = Path(os.path.realpath(workspace))
+        with paths.folder(workspace, root / Path(name).parent, create=True) as folder:
+            with suppress(FileNotFoundError):
+                os.unlink(beside, dir_fd=folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(beside, flags, 0o644, dir_fd=folder), "w") as file:
+                paths.give(file.fileno(), os.fstat(folder), name.split("/")[0])
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, where.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except (OSError, ToolFailed, ValueError) as error:
+        return getattr(error, "strerror", "") or str(error)
+    return ""
+
+
+def report_messages(report: JobReported) -> tuple[Message, ...]:
+    """What a conversation's transcript keeps of a report that was brought there."""
+    said = Message(role="assistant", parts=(Text(text=report.text),))
+    return user(NOTE.format(title=report.title)), said

@@ -1,0 +1,95 @@
+"""What jobs need of the gateway around them; a command line without one has less."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from agent_core.journal import Record
+from gateway.jobs_port import Asker
+from gateway.messages import Inbound, digest, read_conversation
+from gateway.ports import Accept
+from gateway.services.jobs.binding import bind_command
+from gateway.services.jobs.drafts import Bind, May
+from gateway.store.port import Store
+from gateway.store.rows import TranscriptRow, TurnRow
+
+NEWEST = 8
+"""Rows of a transcript among which a chat's person is looked for."""
+
+
+class JobDirectory(Protocol):
+    """What is read and kept of the store, and its clock."""
+
+    async def now(self) -> float: ...
+    async def turn(self, turn: str) -> TurnRow | None: ...
+    async def records(self, turn: str) -> tuple[Record, ...]: ...
+    async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]: ...
+    async def get(self, key: str) -> bytes | None: ...
+    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool: ...
+
+
+class JobDeps(Struct, frozen=True, kw_only=True):
+    """`accept` brings something into a conversation. `may`: a person may let reports go to that
+    address. `bind`: what the confirmation of a command at an address is bound to. `workspace`:
+    the folder of an address. `platforms`: those that are set up."""
+
+    store: JobDirectory
+    accept: Accept
+    may: May
+    bind: Bind
+    workspace: Callable[[str], Path]
+    platforms: frozenset[str]
+
+
+def means_of(store: Store, accept: Accept, folder: Path, platforms: frozenset[str]) -> JobDeps:
+    """The means of a gateway whose workspaces lie in `folder`."""
+
+    def workspace(address: str) -> Path:
+        return folder / digest(address.encode())
+
+    def bind(address: str, command: str) -> str:
+        return bind_command(command, workspace(address))
+
+    async def may(asker: Asker, address: str) -> bool:
+        return is_reachable(address, platforms) and await may_report_to(store, asker, address)
+
+    return JobDeps(
+        store=store,
+        accept=accept,
+        may=may,
+        bind=bind,
+        workspace=workspace,
+        platforms=platforms,
+    )
+
+
+def alone(store: Store, folder: Path, platforms: frozenset[str]) -> JobDeps:
+    """The means while no gateway runs: its news wait in the store."""
+
+    async def accept(inbounds: Sequence[Inbound]) -> None:
+        await store.accept(inbounds)
+
+    return means_of(store, accept, folder, platforms)
+
+
+def is_reachable(address: str, platforms: frozenset[str]) -> bool:
+    """It is a conversation's address, on a platform that is set up."""
+    try:
+        return read_conversation(address).platform in platforms
+    except ValueError:
+        return False
+
+
+async def may_report_to(store: JobDirectory, asker: Asker, address: str) -> bool:
+    """Reports of this person's jobs may go there: an admin's to wherever the agent has talked,
+    anybody's to the private chats in which that person talks with it."""
+    if address == asker.conversation.id:
+        return True
+    rows = await store.newest(address, NEWEST)
+    if asker.role == "admin":
+        return bool(rows)
+    people = {row.person for row in rows if row.person}
+    mine = asker.accounts | {asker.sender.key}
+    return read_conversation(address).private and bool(people) and people <= mine

@@ -1,0 +1,166 @@
+"""A wish looked at: the job that it would be, or why it cannot be."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.jobs_port import (
+    FILE,
+    HERE,
+    Asker,
+    Draft,
+    Job,
+    JobRefused,
+    JobRequest,
+    JobStore,
+    Timetable,
+)
+from gateway.services.jobs.settings import JobSettings
+from gateway.texts import say
+
+HOOK = re.compile(r"[a-z][a-z0-9-]{0,30}")
+MAX_PLACES = 8
+_COMPARED = 60
+"""Due times that are looked at for the least interval."""
+
+May = Callable[[Asker, str], Awaitable[bool]]
+"""Whether the person may let reports go to this conversation."""
+Bind = Callable[[str, str], str]
+"""What a confirmation of a command in a conversation (its address) is bound to."""
+
+
+class Drafting:
+    """Looks at wishes. What needs the running gateway comes from outside."""
+
+    def __init__(
+        self, jobs: JobStore, times: Timetable, settings: JobSettings, may: May, bind: Bind
+    ) -> None:
+        self._jobs = jobs
+        self._times = times
+        self._settings = settings
+        self._may = may
+        self._bind = bind
+
+    async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
+        """What `wish` would be for a person; `old`: the job that it changes, `zone` where it
+        names none. Refused says why it cannot be."""
+        language = asker.sender.language
+        if old is None:
+            await self._check_count(asker)
+        elif old.of_file:
+            raise JobRefused(say("jobs_of_file", language, title=old.title))
+        if wish.hook and asker.role != "admin":
+            raise JobRefused(say("jobs_hook_admin", language), "hook")
+        for place in wish.deliver:
+            if not place.startswith(FILE) and place != HERE and not await self._may(asker, place):
+                raise JobRefused(say("jobs_not_there", language, place=place), "deliver")
+        known = old or Job(
+            id="",
+            owner=asker.sender,
+            conversation=asker.conversation.id,
+            title="",
+            prompt="",
+            schedule="",
+            zone="",
+            made=ambient.now(),
+        )
+        draft = await self.look(wish, known, zone, language)
+        # a command of somebody who decides alone is confirmed with its card; of others it is
+        # asked about when it runs, by the rules for whoever decides such things
+        bound = draft.job.bound if asker.role == "admin" else ""
+        return replace(draft, job=replace(draft.job, bound=bound))
+
+    async def look(self, wish: JobRequest, known: Job, zone: str, language: str) -> Draft:
+        """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
+        job = self.apply_request(wish, known, zone, language)
+        await self._check_chain(job, language)
+        if job.hook:
+            every = await self._jobs.list_jobs()
+            if any(one.hook == job.hook and one.id != job.id for one in every):
+                raise JobRefused(say("jobs_hook_taken", language, name=job.hook), "hook")
+        now = ambient.now()
+        times = self.times(job.schedule, job.zone, now, _COMPARED) if job.schedule else ()
+        if job.schedule and not times:
+            raise JobRefused(say("jobs_past", language), "schedule")
+        least = self._settings.interval
+        if any(later - one < least for one, later in zip(times, times[1:], strict=False)):
+            raise JobRefused(say("jobs_too_often", language, n=int(least)), "schedule")
+        first = times[0] if times else 0.0
+        job = replace(job, next_due=first, wake=first, state="active", why="")
+        if job.script:
+            job = replace(job, bound=self._bind(job.conversation, job.script))
+        return Draft(job=job, times=times[:3])
+
+    def apply_request(self, wish: JobRequest, known: Job, zone: str, language: str) -> Job:
+        """`known` with what `wish` says, whenever that is due; Refused."""
+        where = wish.zone or known.zone or zone or self._settings.zone
+        if not wish.schedule and not wish.hook:
+            raise JobRefused(say("jobs_no_when", language), "schedule")
+        if not wish.prompt.strip() and not wish.script.strip():
+            raise JobRefused(say("jobs_no_what", language), "prompt")
+        if wish.hook and not HOOK.fullmatch(wish.hook):
+            raise JobRefused(say("jobs_hook_name", language), "hook")
+        try:
+            self._times.when(0.0, where)
+        except ValueError as error:
+            raise JobRefused(str(error), "zone") from None
+        places = tuple(dict.fromkeys(wish.deliver))
+        for place in places:
+            if place.startswith(FILE) and not _inside(place.removeprefix(FILE)):
+                raise JobRefused(say("jobs_bad_file", language, place=place), "deliver")
+        if len(places) > MAX_PLACES:
+            raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
+        return replace(
+            known,
+            title=wish.title.strip()[:80],
+            prompt=wish.prompt.strip(),
+            schedule=self._times.read(wish.schedule, where) if wish.schedule else "",
+            zone=where,
+            missed=wish.missed,
+            window=wish.window,
+            overlap=wish.overlap,
+            jitter=wish.jitter,
+            script=wish.script.strip(),
+            feeds_on=wish.feeds_on,
+            hook=wish.hook,
+            deliver=() if places == (HERE,) else places,
+            spend=wish.spend,
+        )
+
+    def times(self, schedule: str, zone: str, after: float, most: int) -> tuple[float, ...]:
+        """The next due times after `after`."""
+        found: list[float] = []
+        moment: float | None = after
+        for _ in range(most):
+            moment = self._times.after(schedule, zone, moment or after)
+            if moment is None:
+                break
+            found.append(moment)
+        return tuple(found)
+
+    async def _check_count(self, asker: Asker) -> None:
+        mine = 0
+        for account in asker.accounts or {asker.sender.key}:
+            mine += sum(job.state != "ended" for job in await self._jobs.list_jobs(account))
+        if mine >= self._settings.per_person:
+            raise JobRefused(
+                say("jobs_too_many", asker.sender.language, n=self._settings.per_person)
+            )
+
+    async def _check_chain(self, job: Job, language: str) -> None:
+        """A job is never given what comes of itself."""
+        name, seen = job.feeds_on, {job.id}
+        while name:
+            if name in seen:
+                raise JobRefused(say("jobs_feeds_itself", language), "feeds_on")
+            seen.add(name)
+            other = await self._jobs.get(name)
+            name = other.feeds_on if other is not None else ""
+
+
+def _inside(path: str) -> bool:
+    parts = path.split("/")
+    fits = all(part not in ("", ".", "..") and not part.startswith(".") for part in parts)
+    return bool(path) and len(path) <= 200 and fits and path.isprintable() and "\\" not in path

@@ -1,0 +1,140 @@
+"""Drops what is past its period: conversations one after the other, the audit, small documents."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from agent_core import ambient
+from gateway.services.workspaces import Workspaces
+from gateway.store.port import Directory
+from gateway.store.removal.periods import BEFORE, DAY, Periods
+from gateway.store.removal.port import Position, Removal
+
+log = logging.getLogger("turnkeeper.retention")
+
+PAGE = 100
+SECONDS = 5.0
+"""How long one sweep goes on with conversations; the next one goes on where it stopped."""
+REST = 3_600.0
+"""Seconds between two walks over what has to stay, and two looks at small documents."""
+GRACE = 2 * DAY
+"""For which a document stays after it was good for something."""
+
+Keeps = Callable[[], Awaitable[frozenset[str]]]
+
+
+class _Until(msgspec.Struct):
+    """What a code, or a count of wrong ones, says of its end."""
+
+    until: float
+
+
+class _Accounts(msgspec.Struct):
+    """Accounts of a person."""
+
+    keys: tuple[str, ...]
+
+
+class Retention:
+    """What a store's sweep leaves over. `keeps`: conversations that stay whatever their age, for a
+    job lives there."""
+
+    def __init__(
+        self, removal: Removal, periods: Periods, keeps: Keeps, workspaces: Workspaces
+    ) -> None:
+        self.periods = periods
+        self._removal = removal
+        self._keeps = keeps
+        self._workspaces = workspaces
+        self._after = Position()
+        self._rested = -REST
+
+    async def sweep(self, now: float) -> int:
+        """Go on for a while; how many conversations went."""
+        until = ambient.monotonic() + SECONDS
+        for name in await self._removal.find_marked():
+            await self.finish(name)
+        period = self.periods.audit
+        while period is not None and await self._removal.drop_audit(now - period):
+            if ambient.monotonic() > until:
+                return 0
+        return await self._sweep_conversations(now, until)
+
+    async def _sweep_conversations(self, now: float, until: float) -> int:
+        period, gone = self.periods.conversations, 0
+        if period is None or self._is_resting():
+            return 0
+        while page := await self._removal.find_idle(now - period, PAGE, self._after):
+            keeps = await self._keeps()
+            for place in page:
+                self._after, name = place, place.conversation
+                if name not in keeps and await self._removal.begin(name, now - period):
+                    await self.finish(name)
+                    gone += 1
+                if ambient.monotonic() > until:
+                    return gone
+        self._after, self._rested = Position(), ambient.monotonic()
+        if gone:
+            log.info("conversations_dropped", extra={"count": gone})
+        return gone
+
+    def _is_resting(self) -> bool:
+        """All were looked at a while ago; those that have to stay are not asked again yet."""
+        return self._after == Position() and ambient.monotonic() - self._rested < REST
+
+    async def finish(self, conversation: str) -> None:
+        """Take away what a marked conversation has, piece by piece."""
+        await asyncio.to_thread(self._workspaces.set_aside, conversation)
+        while await self._removal.remove_piece(conversation):
+            pass
+
+    async def count(self, now: float) -> int:
+        """Conversations that are older than their period, those in which something is open too."""
+        period, count, after = self.periods.conversations, 0, Position()
+        if period is None:
+            return 0
+        keeps = await self._keeps()
+        while page := await self._removal.find_idle(now - period, PAGE, after):
+            after = page[-1]
+            count += sum(place.conversation not in keeps for place in page)
+        return count
+
+    async def tidy(self, directory: Directory, now: float) -> None:
+        """Workspaces set aside, and documents about what is long over; nothing of an installation
+        that has not chosen."""
+        if self.periods == BEFORE:
+            return
+        if self.periods.files is not None:
+            await asyncio.to_thread(self._workspaces.tidy, now - self.periods.files)
+        for prefix, is_over in _DOCUMENTS:
+            for name in await directory.keys(prefix):
+                body = await directory.get(name)
+                try:
+                    over = body is not None and is_over(body, now - GRACE)
+                except (msgspec.MsgspecError, ValueError):
+                    continue  # of another version: it stays
+                if over:
+                    await directory.put(name, None, body)
+
+
+def _is_past(body: bytes, before: float) -> bool:
+    return msgspec.json.decode(body, type=_Until).until < before
+
+
+def _is_quota_past(body: bytes, before: float) -> bool:
+    begun = msgspec.json.decode(body, type=tuple[tuple[float, str], ...])
+    return all(at < before for at, _ in begun)
+
+
+def _is_empty(body: bytes, before: float) -> bool:
+    return not msgspec.json.decode(body, type=_Accounts).keys
+
+
+_DOCUMENTS: tuple[tuple[str, Callable[[bytes, float], bool]], ...] = (
+    ("quota:", _is_quota_past),
+    *((name, _is_past) for name in ("wrong:", "code:", "shown:", "linkcode:", "linkshown:")),
+    ("accounts:", _is_empty),
+)
+"""How the names of documents begin that are of no use one day, and how one is seen."""

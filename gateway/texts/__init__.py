@@ -1,0 +1,412 @@
+"""The fixed texts that people see, written once, by language. What happened, then what to do.
+
+Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
+"""
+
+from typing import Literal, TypeAlias
+
+from gateway.texts import failures as faults
+from gateway.texts import history, jobs, memory, plans, spending
+from gateway.texts import permissions as grants
+from gateway.texts import reasons as people
+from gateway.texts import secrets as vault
+
+_Key = Literal[
+    "approve_once", "approve_conversation", "approve_always", "deny", "approved",
+    "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
+    "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
+    "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",
+    "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
+    "pair_locked",
+    "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command",
+    "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage",
+    "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
+    "send_again", "status", "whoami",
+    "help", "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
+    "unstorable", "troubled", "answer_usage", "above",
+    "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers", "risk_low",
+    "risk_medium",
+    "risk_high", "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
+    "earlier_many", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason",
+    "reason", "wishes", "send_off", "back",
+    "not_entitled", "who_asker", "who_admin", "who_user", "voted", "voted_before",
+    "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
+    "unpaired", "unpair_listed", "unpair_unknown", "unpair_usage", "link_private", "link_code",
+    "link_same", "link_full", "linked", "linked_with", "not_linked", "parted", "relayed",
+    "passed_on",
+    "later_one", "later_many", "whole_in_file", "file_too_large",
+    "working", "idle", "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start",
+    "command_help", "command_new", "command_stop", "command_mode",
+    "command_approvals", "command_approve", "command_deny", "command_status", "command_model",
+    "command_permissions", "command_pair", "command_unpair", "command_link", "command_whoami",
+    "research_init", "research_search", "research_analyze", "research_synthesize",
+    "research_write", "research_sources", "research_findings",
+]  # fmt: skip
+_Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
+_Rest: TypeAlias = (
+    people.ReasonKey | spending.SpendingKey | vault.VaultKey | faults.FaultKey | grants.GrantKey
+)
+Key: TypeAlias = _Key | _Areas | _Rest
+
+ENGLISH: dict[Key, str] = {
+    "approve_once": "Approve once",
+    "approve_conversation": "Approve in this conversation",
+    "approve_always": "Always approve",
+    "deny": "Deny",
+    "approved": "Approved once by {name}, {when}.",
+    "approved_conversation": "Approved for this conversation by {name}, {when}.",
+    "approved_always": "Approved for always by {name}, {when}.",
+    "denied": "Denied by {name}, {when}.{why}",
+    "denied_why": "Reason: {why}",
+    "outcome_unknown": "The gateway stopped while this ran. It may or may not have taken effect; "
+    "check before you ask for it again.",
+    "heard": "I heard: {text}",
+    "expired": "Nobody answered in time, so it was not run.",
+    "cancelled": "Withdrawn: the work was stopped.",
+    "answered": "{name}: {text}",
+    "stopped": "Stopped.",
+    "stopped_note": "Stopped here.",
+    "interrupted_note": "Stopped here: a newer message came in.",
+    "limit_note": "Stopped at the limit of what one request may take. Write 'go on' to continue.",
+    "twice_note": "Possibly sent twice (restart).",
+    "lost_note": "Possibly sent twice (the connection broke off).",
+    "dead": "I could not finish this: the gateway stopped {n} times while working on it. "
+    "The message is kept; an operator can resubmit it. Try again in other words.",
+    "bug": "Something in the gateway failed, and the work on this ended. Your message is kept. "
+    "Please try again; the operator finds the reason in the log under {id}.",
+    "empty": "(The answer was empty.)",
+    "not_open": "This question is closed already. Nothing was changed.",
+    "not_yours": "Only the person who asked, or an admin, can decide this.",
+    "not_here": "This button belongs to another conversation. Nothing was changed.",
+    "unknown_button": "I do not know this button. It may be from an earlier installation.",
+    "joined": "There are more than {n} messages waiting. I join the oldest ones, word for word.",
+    "stranger": "I do not know you yet. Show this code to an admin: {code}\nAn admin enters it "
+    "with /pair {code}, on the page or on the command line. It is valid for one hour.",
+    "paired": "{name} may now use this bot.",
+    "paired_admin": "{name} may now use this bot, and is its admin: the first one let in here.",
+    "pair_wrong": "This code is not valid, or its hour is over. Ask for a new one.",
+    "pair_locked": "Five wrong codes: you cannot enter more for one hour.",
+    "pair_usage": "Write the code behind it: /pair ABCD2345",
+    "not_allowed": "You may read here, but not do this. Ask an admin.",
+    "nothing_running": "Nothing is running.",
+    "new": "New conversation. I no longer see what was said before.",
+    "unknown_command": "There is no command /{name}. /help lists what there is.",
+    "mode_ask": "I ask before every change and every command.",
+    "mode_auto": "I ask only before something risky.",
+    "mode_queue": "What you write while I work waits until I am done.",
+    "mode_steer": "What you write while I work, I take into account at once.",
+    "mode_interrupt": "What you write while I work stops me, and I take it up instead.",
+    "mode_usage": "Write /mode ask (I ask before every change and every command) or /mode auto "
+    "(only before something risky). For what you write while I work: /mode queue (it waits), "
+    "/mode steer (I take it into account at once) or /mode interrupt (I stop for it). For what I "
+    "am here: /mode research, image, slide, app, general, browser, swe, data, mcp or sandboxed; "
+    "/mode task ends that.",
+    "profile_is": "Profile: {profile}.",
+    "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
+    "approval_of": "approval of {calls}",
+    "no_approvals": "Nothing waits for a decision.",
+    "still_waiting": "(Still waiting for a person: {what})",
+    "lost_file": "The file {name} could not be fetched: {why}",
+    "send_again": "Send it again if it is needed.",
+    "status": "{state}. {step}{spent}Waiting messages: {waiting}. Open questions: {questions}. "
+    "{permission} Model: {model}.",
+    "whoami": "You are {person}, role: {role}.",
+    "help": "Write what you want done. Commands:\n{commands}",
+    "edited": "(I changed my message to: {text})",
+    "deleted": "(I withdrew my last message.)",
+    "above": "(The rest is above.)",
+    "too_many": "Withdrawn: more than {n} requests wait for a decision here. Ask again if it is "
+    "still wanted.",
+    "view_failed": "A message could not be shown: {why}",
+    "view_in_doubt": "A message may be missing here: the platform did not confirm it. Write /retry "
+    "if you do not see an answer.",
+    "row_failed": "Something in the gateway failed while I worked on this. It is kept as {id}; an "
+    "operator can resubmit it. Please try again.",
+    "unreadable": "Something stored here ({what}) cannot be read by this version. It is kept as "
+    "{id}; an operator can resubmit it after an upgrade.",
+    "unstorable": "The result of this cannot be stored, so the work on it ended. Your message is "
+    "kept; an operator can resubmit it. Try again in other words.",
+    "troubled": "I cannot save my work at the moment. Nothing is lost: I go on as soon as it works "
+    "again.",
+    "answer_usage": "Write /{name} and the number of the question, see /approvals.",
+    "outage": "I cannot write anything down at the moment, so I do not begin. Your message waits "
+    "and is answered as soon as I can; the operator sees the reason in the log.",
+    "no_ears": "I cannot listen to voice notes here: no transcription model is set. Please write.",
+    "ask_one": "May this run?",
+    "ask_many": "May these {n} calls run?",
+    "asked_by": "Asked by {name}",
+    "always_covers": "“Always” covers: {rule}",
+    "risk_low": "low risk",
+    "risk_medium": "medium risk",
+    "risk_high": "high risk",
+    "line_failed": "failed",
+    "line_denied": "denied",
+    "line_stopped": "stopped",
+    "line_unknown": "outcome unknown",
+    "earlier_one": "1 earlier step",
+    "earlier_many": "{n} earlier steps",
+    "more_characters": "{n} more characters",
+    "your_answer": "Your answer",
+    "your_question": "Your question",
+    "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel "
+    "first, or copy the message into our own chat.",
+    "deny_reason": "Deny with reason",
+    "reason": "Reason",
+    "wishes": "What should change?",
+    "send_off": "Send",
+    "back": "Back",
+    "later_one": "1 more step",
+    "later_many": "{n} more steps",
+    "whole_in_file": "The answer is long: all of it is in this file.",
+    "file_too_large": "The file {name} has {size} MB, which is more than the {most} MB that can be "
+    "sent here. Ask for it in smaller parts, or fetch it on the page.",
+    "working": "Working",
+    "idle": "Idle",
+    "home_waits": "Waits for you",
+    "home_runs": "Runs now",
+    "home_jobs": "Your jobs",
+    "home_quiet": "Nothing runs, and nothing waits for you. Write to me under Messages.",
+    "command_start": "What this is",
+    "command_help": "What there is",
+    "command_new": "Begin a new conversation",
+    "command_stop": "Stop what runs; /stop all also ends what waits",
+    "command_mode": "When I ask, and what happens to messages while I work",
+    "command_approvals": "What waits for a decision",
+    "command_approve": "Approve what waits",
+    "command_deny": "Deny what waits, with a reason",
+    "command_status": "What goes on",
+    "command_model": "The model in use",
+    "command_permissions": "Rules that were approved for longer",
+    "command_pair": "Let a stranger in by the code shown to them",
+    "command_unpair": "Put out who was let in by a code",
+    "command_link": "Make your accounts one person; /link off ends it",
+    "command_whoami": "Your id and role",
+    "not_entitled": "You may not decide this. It is decided by: {who}.",
+    "who_asker": "who asked",
+    "who_admin": "admins",
+    "who_user": "users",
+    "voted": "{name} approved, {given} of {needed}. It runs when enough people have approved.",
+    "voted_before": "You have approved this already. People still needed: {left}.",
+    "escalated": "Still undecided: {what}\nFrom now on it may also be decided by: {who}.",
+    "remind_approval": "Still waiting for a decision: {what}\nPress a button on its card, or write "
+    "/approve or /deny.",
+    "remind_question": "Still waiting for an answer: {what}",
+    "over_quota": "The limit here is reached: {n} requests an hour. I did not take this message "
+    "up; send it again in {minutes} minutes.",
+    "welcome": "You were let in. Write what you want done; /help lists the commands.",
+    "welcome_admin": "You were let in, as the admin here. Write what you want done; /help lists "
+    "the commands.",
+    "unpaired": "{person} may no longer use this bot.",
+    "unpair_listed": "{person} is let in by the settings. Take the id out there.",
+    "unpair_unknown": "{person} was not let in by a code. Nothing was changed.",
+    "unpair_usage": "Write the id behind it: unpair telegram:123",
+    "link_private": "This works in a private chat with me only.",
+    "link_code": "Your code is {code}. Write /link {code} to me from your other account within 10 "
+    "minutes. Give it to nobody: who enters it may decide what you may.",
+    "link_same": "This code is for your other account. Write it to me from there.",
+    "link_full": "More than {n} accounts cannot be linked. Write /link off from one of them first.",
+    "linked": "Linked with {accounts}. What one of your accounts asks for, the others may decide. "
+    "If you did not ask for this code yourself, write /link off.",
+    "linked_with": "Linked with: {accounts}.",
+    "not_linked": "This account is not linked with another one.",
+    "parted": "This account stands alone again.",
+    "relayed": "Sent to the approvers' chat: {what}\nIt is decided by: {who}.",
+    "passed_on": "Passed on to the conversation that asked.",
+    "research_init": "Set the frame",
+    "research_search": "Search and read",
+    "research_analyze": "Examine the sources",
+    "research_synthesize": "Bring it together",
+    "research_write": "Write the report",
+    "research_sources": "sources: {n}",
+    "research_findings": "findings: {n}",
+}
+
+GERMAN: dict[Key, str] = {
+    "approve_once": "Einmal erlauben",
+    "approve_conversation": "In dieser Unterhaltung erlauben",
+    "approve_always": "Immer erlauben",
+    "deny": "Ablehnen",
+    "approved": "Einmal erlaubt von {name}, {when}.",
+    "approved_conversation": "Für diese Unterhaltung erlaubt von {name}, {when}.",
+    "approved_always": "Für immer erlaubt von {name}, {when}.",
+    "denied": "Abgelehnt von {name}, {when}.{why}",
+    "denied_why": "Grund: {why}",
+    "outcome_unknown": "Das Gateway brach ab, während das lief. Es kann gewirkt haben oder nicht; "
+    "prüfen Sie es, bevor Sie noch einmal darum bitten.",
+    "heard": "Verstanden habe ich: {text}",
+    "expired": "Niemand hat rechtzeitig geantwortet, daher wurde es nicht ausgeführt.",
+    "cancelled": "Zurückgezogen: der Vorgang wurde angehalten.",
+    "answered": "{name}: {text}",
+    "stopped": "Angehalten.",
+    "stopped_note": "Hier angehalten.",
+    "interrupted_note": "Hier angehalten: eine neuere Nachricht kam.",
+    "limit_note": "Angehalten: mehr darf ein Vorgang nicht dauern. Schreiben Sie 'weiter', um "
+    "fortzufahren.",
+    "twice_note": "Möglicherweise doppelt gesendet (Neustart).",
+    "lost_note": "Möglicherweise doppelt gesendet (die Verbindung brach ab).",
+    "dead": "Das konnte ich nicht beenden: das Gateway brach dabei {n}-mal ab. Die Nachricht ist "
+    "aufbewahrt und kann vom Betreiber erneut eingereicht werden. Versuchen Sie es anders.",
+    "bug": "Im Gateway ist etwas fehlgeschlagen, dieser Vorgang ist beendet. Ihre Nachricht ist "
+    "aufbewahrt. Bitte versuchen Sie es erneut; der Grund steht im Protokoll unter {id}.",
+    "empty": "(Die Antwort war leer.)",
+    "not_open": "Diese Frage ist schon geschlossen. Nichts wurde geändert.",
+    "not_yours": "Nur wer gefragt hat oder ein Admin kann das entscheiden.",
+    "not_here": "Dieser Knopf gehört zu einer anderen Unterhaltung. Nichts wurde geändert.",
+    "unknown_button": "Diesen Knopf kenne ich nicht. Er stammt vielleicht von früher.",
+    "joined": "Mehr als {n} Nachrichten warten. Die ältesten fasse ich wörtlich zusammen.",
+    "stranger": "Ich kenne Sie noch nicht. Zeigen Sie einem Admin diesen Code: {code}\nEin Admin "
+    "gibt ihn mit /pair {code} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
+    "paired": "{name} darf diesen Bot nun benutzen.",
+    "paired_admin": "{name} darf diesen Bot nun benutzen und ist sein Admin: die erste Person "
+    "hier.",
+    "pair_wrong": "Der Code gilt nicht oder nicht mehr. Lassen Sie sich einen neuen zeigen.",
+    "pair_locked": "Fünf falsche Codes: für eine Stunde können Sie keine mehr eingeben.",
+    "pair_usage": "Schreiben Sie den Code dahinter: /pair ABCD2345",
+    "not_allowed": "Sie dürfen hier lesen, aber das nicht tun. Fragen Sie einen Admin.",
+    "nothing_running": "Es läuft nichts.",
+    "new": "Neue Unterhaltung. Das Bisherige sehe ich nicht mehr.",
+    "unknown_command": "Den Befehl /{name} gibt es nicht. /help zeigt alle.",
+    "mode_ask": "Ich frage vor jeder Änderung und jedem Befehl.",
+    "mode_auto": "Ich frage nur vor Riskantem.",
+    "mode_queue": "Was Sie schreiben, während ich arbeite, wartet, bis es an der Reihe ist.",
+    "mode_steer": "Was Sie schreiben, während ich arbeite, beachte ich sofort.",
+    "mode_interrupt": "Schreiben Sie, während ich arbeite, höre ich auf und wende mich dem zu.",
+    "mode_usage": "Schreiben Sie /mode ask (ich frage vor jeder Änderung und jedem Befehl) oder "
+    "/mode auto (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: /mode queue "
+    "(es wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). "
+    "Wofür ich hier da bin: /mode research, image, slide, app, general, browser, swe, data, mcp "
+    "oder sandboxed; /mode task beendet das.",
+    "profile_is": "Profil: {profile}.",
+    "profile_needs": "Es braucht {tools}; das ist hier nicht eingerichtet, also geht es ohne.",
+    "approval_of": "Erlaubnis für {calls}",
+    "no_approvals": "Nichts wartet auf eine Entscheidung.",
+    "still_waiting": "(Wartet noch auf einen Menschen: {what})",
+    "lost_file": "Die Datei {name} konnte nicht geholt werden: {why}",
+    "send_again": "Schick sie noch einmal, wenn sie gebraucht wird.",
+    "status": "{state}. {step}{spent}Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
+    "{permission} Modell: {model}.",
+    "whoami": "Sie sind {person}, Rolle: {role}.",
+    "help": "Schreiben Sie, was getan werden soll. Befehle:\n{commands}",
+    "edited": "(Ich habe meine Nachricht geändert: {text})",
+    "deleted": "(Ich habe meine letzte Nachricht zurückgezogen.)",
+    "above": "(Alles Weitere steht oben.)",
+    "too_many": "Zurückgezogen: mehr als {n} Vorgänge warten hier auf eine Entscheidung. Fragen "
+    "Sie noch einmal, wenn es noch gewünscht ist.",
+    "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
+    "view_in_doubt": "Hier fehlt vielleicht eine Nachricht: die Plattform hat sie nicht bestätigt. "
+    "Schreiben Sie /retry, wenn Sie keine Antwort sehen.",
+    "row_failed": "Im Gateway ist bei der Arbeit daran ein Fehler aufgetreten. Es ist als {id} "
+    "aufbewahrt; ein Operator kann es erneut einreichen. Bitte versuchen Sie es noch einmal.",
+    "unreadable": "Etwas Gespeichertes ({what}) kann diese Version nicht lesen. Es ist als {id} "
+    "aufbewahrt; ein Operator kann es nach einem Upgrade erneut einreichen.",
+    "unstorable": "Das Ergebnis kann nicht gespeichert werden, daher endete die Arbeit daran. Ihre "
+    "Nachricht ist aufbewahrt; ein Operator kann sie erneut einreichen. Versuchen Sie es mit "
+    "anderen Worten.",
+    "troubled": "Ich kann meine Arbeit im Augenblick nicht speichern. Es geht nichts verloren: ich "
+    "mache weiter, sobald es wieder geht.",
+    "answer_usage": "Schreiben Sie /{name} und die Nummer der Frage, siehe /approvals.",
+    "outage": "Ich kann im Augenblick nichts aufschreiben und fange daher nicht an. Ihre Nachricht "
+    "wartet und wird beantwortet, sobald es geht; der Betreiber sieht den Grund im Protokoll.",
+    "no_ears": "Sprachnachrichten kann ich hier nicht hören: es ist kein Modell dafür eingestellt. "
+    "Bitte schreiben Sie.",
+    "ask_one": "Darf das laufen?",
+    "ask_many": "Dürfen diese {n} Aufrufe laufen?",
+    "asked_by": "Gefragt von {name}",
+    "always_covers": "„Immer“ umfasst: {rule}",
+    "risk_low": "geringes Risiko",
+    "risk_medium": "mittleres Risiko",
+    "risk_high": "hohes Risiko",
+    "line_failed": "fehlgeschlagen",
+    "line_denied": "abgelehnt",
+    "line_stopped": "angehalten",
+    "line_unknown": "Ausgang unbekannt",
+    "earlier_one": "1 früherer Schritt",
+    "earlier_many": "{n} frühere Schritte",
+    "more_characters": "{n} weitere Zeichen",
+    "your_answer": "Ihre Antwort",
+    "your_question": "Ihre Frage",
+    "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich "
+    "erst in den Kanal ein, oder kopieren Sie die Nachricht in unseren eigenen Chat.",
+    "deny_reason": "Mit Grund ablehnen",
+    "reason": "Grund",
+    "wishes": "Was soll anders werden?",
+    "send_off": "Senden",
+    "back": "Zurück",
+    "later_one": "1 weiterer Schritt",
+    "later_many": "{n} weitere Schritte",
+    "whole_in_file": "Die Antwort ist lang: ganz steht sie in dieser Datei.",
+    "file_too_large": "Die Datei {name} hat {size} MB, mehr als die {most} MB, die hier gesendet "
+    "werden können. Lassen Sie sie teilen oder holen Sie sie auf der Seite.",
+    "working": "Ich arbeite",
+    "idle": "Ich warte",
+    "home_waits": "Wartet auf Sie",
+    "home_runs": "Läuft gerade",
+    "home_jobs": "Ihre Aufträge",
+    "home_quiet": "Nichts läuft, und nichts wartet auf Sie. Schreiben Sie mir unter Nachrichten.",
+    "command_start": "Was das hier ist",
+    "command_help": "Was es gibt",
+    "command_new": "Eine neue Unterhaltung beginnen",
+    "command_stop": "Den laufenden Vorgang anhalten; /stop all beendet auch wartende",
+    "command_mode": "Wann ich frage, und was Nachrichten bewirken, während ich arbeite",
+    "command_approvals": "Was auf eine Entscheidung wartet",
+    "command_approve": "Erlauben, was wartet",
+    "command_deny": "Ablehnen, was wartet, mit Grund",
+    "command_status": "Was gerade geschieht",
+    "command_model": "Das verwendete Modell",
+    "command_permissions": "Regeln, die für länger erlaubt wurden",
+    "command_pair": "Eine fremde Person mit ihrem Code einlassen",
+    "command_unpair": "Jemanden aussperren, den ein Code einließ",
+    "command_link": "Ihre Konten zu einer Person machen; /link off beendet es",
+    "command_whoami": "Ihre Kennung und Rolle",
+    "not_entitled": "Das dürfen Sie nicht entscheiden. Es entscheiden: {who}.",
+    "who_asker": "wer gefragt hat",
+    "who_admin": "Admins",
+    "who_user": "Benutzer",
+    "voted": "{name} hat zugestimmt, {given} von {needed}. Es läuft, wenn genug zugestimmt haben.",
+    "voted_before": "Sie haben schon zugestimmt. Noch nötig: {left}.",
+    "escalated": "Noch nicht entschieden: {what}\nAb jetzt dürfen auch entscheiden: {who}.",
+    "remind_approval": "Wartet noch auf eine Entscheidung: {what}\nDrücken Sie einen Knopf auf der "
+    "Karte oder schreiben Sie /approve oder /deny.",
+    "remind_question": "Wartet noch auf eine Antwort: {what}",
+    "over_quota": "Sie haben in der letzten Stunde {n} Vorgänge begonnen, mehr sind hier nicht "
+    "erlaubt. Diese Nachricht blieb liegen; senden Sie sie in {minutes} Minuten noch einmal.",
+    "welcome": "Sie sind eingelassen. Schreiben Sie, was getan werden soll; /help zeigt die "
+    "Befehle.",
+    "welcome_admin": "Sie sind eingelassen, als Admin. Schreiben Sie, was getan werden soll; /help "
+    "zeigt die Befehle.",
+    "unpaired": "{person} darf diesen Bot nicht mehr benutzen.",
+    "unpair_listed": "{person} steht in den Einstellungen. Nehmen Sie die Kennung dort heraus.",
+    "unpair_unknown": "{person} wurde nicht durch einen Code eingelassen. Nichts wurde geändert.",
+    "unpair_usage": "Schreiben Sie die Kennung dahinter: unpair telegram:123",
+    "link_private": "Das geht nur in einem privaten Chat mit mir.",
+    "link_code": "Ihr Code ist {code}. Schreiben Sie mir binnen 10 Minuten von Ihrem anderen Konto "
+    "/link {code}. Geben Sie ihn niemandem: wer ihn eingibt, darf entscheiden, was Sie dürfen.",
+    "link_same": "Dieser Code ist für Ihr anderes Konto. Schreiben Sie ihn mir von dort.",
+    "link_full": "Mehr als {n} Konten lassen sich nicht verbinden. Schreiben Sie zuerst von einem "
+    "davon /link off.",
+    "linked": "Verbunden mit {accounts}. Was eines Ihrer Konten fragt, dürfen die anderen "
+    "entscheiden. Haben Sie diesen Code nicht selbst angefordert, schreiben Sie /link off.",
+    "linked_with": "Verbunden mit: {accounts}.",
+    "not_linked": "Dieses Konto ist mit keinem anderen verbunden.",
+    "parted": "Dieses Konto steht wieder für sich.",
+    "relayed": "In den Chat der Entscheider gegeben: {what}\nEs entscheiden: {who}.",
+    "passed_on": "An die Unterhaltung weitergegeben, die gefragt hat.",
+    "research_init": "Den Rahmen abstecken",
+    "research_search": "Suchen und lesen",
+    "research_analyze": "Die Quellen prüfen",
+    "research_synthesize": "Zusammenführen",
+    "research_write": "Den Bericht schreiben",
+    "research_sources": "Quellen: {n}",
+    "research_findings": "Befunde: {n}",
+}
+
+for _area in (faults, grants, history, jobs, memory, people, plans, spending, vault):
+    ENGLISH.update(_area.ENGLISH.items())
+    GERMAN.update(_area.GERMAN.items())
+LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}
+
+
+def say(key: Key, language: str = "", **values: object) -> str:
+    """The text `key` in the person's `language` (`de`, `de-AT`, …), English where there is none."""
+    catalogue = LANGUAGES.get(language[:2].lower(), ENGLISH)
+    return catalogue[key].format(**values) if values else catalogue[key]

@@ -1,0 +1,78 @@
+"""A job in words: when it is due, where its report goes, what it does, how a run went."""
+
+from gateway.jobs_port import HERE, Job, JobRun, Timetable
+from gateway.texts import Key, say
+from gateway.texts.money import dollars
+
+
+def due(times: Timetable, job: Job, language: str) -> str:
+    """When it runs: its schedule, its hook, or both."""
+    if not job.schedule:
+        return say("jobs_at_hook", language, name=job.hook)
+    words = times.words(job.schedule, job.zone, language)
+    return say("jobs_or_hook", language, words=words, name=job.hook) if job.hook else words
+
+
+def places(job: Job, language: str) -> str:
+    """Where its report goes."""
+    return ", ".join(place(one, language) for one in job.deliver or (HERE,))
+
+
+def place(one: str, language: str) -> str:
+    """One place of delivery."""
+    if one == HERE:
+        return say("jobs_here", language)
+    return one
+
+
+def does(job: Job, feeds_on: str, language: str) -> str:
+    """What it does; `feeds_on`: the title of the job whose report it is given."""
+    lines = []
+    if job.script:
+        lines.append(say("jobs_runs", language, script=job.script))
+    if feeds_on:
+        lines.append(say("jobs_feeds", language, title=feeds_on))
+    if job.prompt:
+        lines.append(say("jobs_does", language, prompt=job.prompt))
+    return "\n".join(lines)
+
+
+def spends(job: Job, day: str, language: str) -> str:
+    """What it may spend; `day`: its limit of a day in words, "" for none."""
+    run = say("jobs_run_limit", language, limit=dollars(job.spend)) if job.spend else ""
+    return ", ".join(filter(None, (run, day))) or say("jobs_no_limit", language)
+
+
+def ran(run: JobRun, language: str) -> str:
+    """How a run went."""
+    state: Key = f"jobs_run_{run.state}"  # type: ignore[assignment]  # keys of texts
+    text = say(state, language)
+    if run.count > 1:
+        text += say("jobs_count", language, n=run.count)
+    if run.cost:
+        text = say("jobs_run_cost", language, text=text, cost=dollars(run.cost))
+    if run.reason:
+        why: Key = f"jobs_why_{run.reason}"  # type: ignore[assignment]  # keys of texts
+        text += f". {say(why, language)}"
+    return text
+
+
+def describe_tries(times: Timetable, job: Job, run: JobRun, language: str) -> tuple[str, ...]:
+    """The tries before the last one, a line each."""
+    lines = []
+    for one in run.tried:
+        why: Key = f"jobs_why_{one.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
+        when = times.when(one.at // 60 * 60, job.zone)
+        lines.append(say("jobs_tried", language, when=when, why=say(why, language)))
+    return tuple(lines)
+
+
+def describe_delivery(run: JobRun, language: str) -> str:
+    """What became of its report beyond its conversation, "" if there is nothing to say."""
+    there = [place(one.to, language) for one in run.delivered if not one.why]
+    lines = [say("jobs_delivered", language, places=", ".join(there))] if there else []
+    for one in run.delivered:
+        if one.why:
+            where = place(one.to, language)
+            lines.append(say("jobs_not_delivered", language, place=where, why=one.why))
+    return "\n".join(lines)
