@@ -238,7 +238,7 @@ async def test_a_stream_that_slack_has_ended_goes_on_as_an_edit(
 async def test_a_stream_is_ended_before_slack_ends_it(
     server: SlackServer, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "LONGEST", 0.0)
+    monkeypatch.setattr(streams, "MAX_STREAM_SECONDS", 0.0)
     native = await send(adapter, growing("Once"))
     (message,) = server.channels["D0ANN"]
     await server.wait(lambda: message["streaming_state"] == "completed")

@@ -249,7 +249,7 @@ def test_plain_replies_are_cheap_and_need_no_converter() -> None:
     view = ReplyView(text="A short answer, as most are. It has two sentences.")
     assert timeit.timeit(lambda: render(view), number=500) / 500 < 0.0001
     code = (
-        "import sys; from adapters.telegram.render import render; from gateway.views import Reply;"
-        "render(Reply(text='hi')); sys.exit('telegramify_markdown' in sys.modules)"
+        "import sys; from adapters.telegram.render import render; from gateway.views import ReplyView;"
+        "render(ReplyView(text='hi')); sys.exit('telegramify_markdown' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -29,7 +29,7 @@ both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
 class Lent:
     """Whoever names TOKEN is given it."""
 
-    def given(self, workspace: Path, command: str) -> dict[str, str]:
+    def lend(self, workspace: Path, command: str) -> dict[str, str]:
         return {"TOKEN": "it's $hush"} if "TOKEN" in command else {}
 
     def hide(self, text: str) -> str:

@@ -164,7 +164,7 @@ class FakeDesk:
             for one in room.waiting
         ]
 
-    async def standing(self, conversation: str) -> Standing:
+    async def read_standing(self, conversation: str) -> Standing:
         room = self.rooms.get(conversation, Room())
         return Standing(title=room.title, state=room.state, waiting=tuple(room.waiting))
 

@@ -38,7 +38,7 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(redis_wire, "MAX_SECONDS", 0.6)
     monkeypatch.setattr(outbox, "SEND_LIMIT", 1.0)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.5)
-    monkeypatch.setattr(host, "AGAIN", 0.1)
+    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
     ambient.use(SkewedClocks())
     yield
     ambient.use(SystemClock())

@@ -309,7 +309,7 @@ async def missing_module(rig: Rig, patch: pytest.MonkeyPatch) -> None:
 
     rig.model.script(write("a.txt"))
     await rig.start()
-    patch.setattr(agent_default, "decide", broken)
+    patch.setattr(agent_default, "judge_call", broken)
     rig.telegram.say(ADMIN, "write it")
     await rig.shows("Something in the gateway failed", ADMIN)
     await rig.quiet()

@@ -40,7 +40,7 @@ class PointedJobs:
     async def get(self, job: str) -> Job | None:
         return await self._jobs.get(job)
 
-    async def listed(self, owner: str = "") -> tuple[Job, ...]:
+    async def list_jobs(self, owner: str = "") -> tuple[Job, ...]:
         return await self._jobs.list_jobs(owner)
 
     async def due(self, now: float, limit: int) -> Due:
@@ -52,7 +52,7 @@ class PointedJobs:
     async def runs(self, job: str, limit: int) -> tuple[JobRun, ...]:
         return await self._jobs.runs(job, limit)
 
-    async def unfinished(self, job: str = "") -> tuple[JobRun, ...]:
+    async def list_unfinished(self, job: str = "") -> tuple[JobRun, ...]:
         return await self._jobs.list_unfinished(job)
 
     async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:

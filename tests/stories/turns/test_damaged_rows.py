@@ -24,7 +24,7 @@ BODIES: dict[str, object] = {
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "SEND_LIMIT", 0.25)
-    monkeypatch.setattr(host, "AGAIN", 0.1)
+    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
 
 
 @pytest.fixture

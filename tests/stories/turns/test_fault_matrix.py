@@ -241,7 +241,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Minutes as tenths of seconds."""
     monkeypatch.setattr(outbox, "SEND_LIMIT", 0.25)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.3)
-    monkeypatch.setattr(host, "AGAIN", 0.1)
+    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
     monkeypatch.setattr(host, "TIDY_EVERY", 0.1)
 
 

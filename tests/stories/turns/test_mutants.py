@@ -157,13 +157,13 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R04 an answer waits for the park",
-        code("answered", "if future is not None and not future.done():", "if False:"),
+        code("deliver_answer", "if future is not None and not future.done():", "if False:"),
         rules.test_R04_an_answer_continues_its_branch_while_a_sibling_works,
         (),
     ),
     (
         "R05 an expiry does not decide",
-        code("expired", 'if question is None or question.status != "open":', "if True:"),
+        code("expire", 'if question is None or question.status != "open":', "if True:"),
         rules.test_R05_the_first_row_decides,
         ("expired",),
     ),
@@ -207,7 +207,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         "R09 a time-out is raised and not recorded",
         code(
             "tool",
-            'made, outcome = Output(text=f"Timed out after {limit:g} s."), "timed_out"',
+            'made, outcome = ToolOutput(text=f"Timed out after {limit:g} s."), "timed_out"',
             "raise",
         ),
         rules.test_R09_a_limit_is_an_argument_and_its_outcome_a_record,

@@ -24,7 +24,7 @@ Hit = Callable[..., Awaitable[object]]
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "SEND_LIMIT", 0.25)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.2)
-    monkeypatch.setattr(host, "AGAIN", 0.1)
+    monkeypatch.setattr(host, "RETRY_DELAY", 0.1)
 
 
 def life(folder: Path, **delays: float) -> Life:

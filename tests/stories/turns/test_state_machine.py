@@ -130,7 +130,7 @@ class InlineWriter(Writer):
         self.commits = 0
         self.failed = ""
 
-    async def started(self) -> None:
+    async def wait_started(self) -> None:
         return
 
     def submit(self, work: Callable, broken: Callable[[], None] | None = None) -> asyncio.Future:
