@@ -13,7 +13,7 @@ FaultKey = Literal[
 
 ENGLISH: dict[FaultKey, str] = {
     "fault_key": "{name} refused the key ({status}). Check {setting}.",
-    "fault_credit": "{name} says that there is no credit left (402). Check the account.",
+    "fault_credit": "{name} reports that there is no credit left (402). Check the account.",
     "fault_rate": "{name} limits the rate (429). Try again later or use another model.",
     "fault_late": "{name} took too long (408). Try again.",
     "fault_down": "{name} is overloaded or down ({status}). Try again later.",
@@ -28,7 +28,7 @@ ENGLISH: dict[FaultKey, str] = {
     "fault_empty": "{name} gave an empty answer. Try again, or use another model.",
     "fault_senseless": "{name} sent something that is not {detail}. Try again, or use another "
     "model.",
-    "fault_stuck": "This led nowhere ({detail}). Ask in another way.",
+    "fault_stuck": "I made no progress ({detail}). Ask in another way.",
 }
 
 GERMAN: dict[FaultKey, str] = {

@@ -9,24 +9,24 @@ HistoryKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[HistoryKey, str] = {
-    "undone": "The last request is taken back: I no longer see what was asked and answered in it.",
-    "undone_files": "As they were before it: {names}.",
-    "undone_not": "Could not be put back: {names}. Look into them yourself.",
-    "undone_stays": "What these did stays: {names}.",
-    "nothing_to_undo": "There is no request here that I could take back.",
-    "stop_first": "Something is still running or waiting here. Wait for its end, or write /stop "
+    "undone": "The last request is undone: I no longer see its question and answer.",
+    "undone_files": "Restored files: {names}.",
+    "undone_not": "Could not be restored: {names}. Check them yourself.",
+    "undone_stays": "The effects of these stay: {names}.",
+    "nothing_to_undo": "There is no request here to undo or repeat.",
+    "stop_first": "Something is still running or pending here. Wait until it ends, or write /stop "
     "first.",
-    "resume_list": "Found in earlier conversations:\n{found}\n\nWrite /resume and a number to go "
-    "on from there.",
-    "resume_recent": "Your latest conversations:\n{found}\n\nWrite /resume and a number to go on "
-    "from there, or /resume and words to look for.",
-    "resume_none": "Nothing found in the earlier conversations that can be shown here.",
-    "resume_gone": "There is no such number in the last list. Write /resume and words to look for.",
-    "resumed": "We go on from '{title}': I see what was said there.",
+    "resume_list": "Found in earlier conversations:\n{found}\n\nWrite /resume and a number to "
+    "continue from there.",
+    "resume_recent": "Your latest conversations:\n{found}\n\nWrite /resume and a number to "
+    "continue from there, or /resume and words to search for.",
+    "resume_none": "No earlier conversation that can be shown here matches.",
+    "resume_gone": "The last list has no such number. Write /resume and words to search for.",
+    "resumed": "Continuing from '{title}': I see its messages.",
     "compressed": "Earlier messages were summarised.",
-    "command_undo": "Take the last request back, with the files it changed",
+    "command_undo": "Undo the last request and its file changes",
     "command_retry": "Ask the last message again",
-    "command_resume": "Go on from an earlier conversation: /resume and words to look for",
+    "command_resume": "Continue an earlier conversation: /resume and words to search for",
 }
 
 GERMAN: dict[HistoryKey, str] = {

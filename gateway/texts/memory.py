@@ -12,27 +12,27 @@ MemoryKey = Literal[
 ENGLISH: dict[MemoryKey, str] = {
     "memory_saved": "Remembered: {text}",
     "memory_dropped": "Forgotten: {text}",
-    "memory_shown": "{documents}\n\nWrite /memory forget and a number or words to take one out, "
-    "/memory clear for all, /memory off to remember nothing here.",
-    "memory_work": "What I know of the work ({size} of {limit} characters):",
-    "memory_group": "What I know of the work of this group ({size} of {limit} characters):",
-    "memory_person": "What I know of you ({size} of {limit} characters, only in private):",
+    "memory_shown": "{documents}\n\nWrite /memory forget and a number or words to remove an "
+    "entry, /memory clear to remove all, /memory off to turn memory off here.",
+    "memory_work": "What I know about the work ({size} of {limit} characters):",
+    "memory_group": "What I know about this group's work ({size} of {limit} characters):",
+    "memory_person": "What I know about you ({size} of {limit} characters, only in private):",
     "memory_nothing": "Nothing is remembered here yet. Ask me to remember something.",
-    "memory_off": "The memory is switched off here; /memory on switches it on.",
-    "memory_switched_off": "From now on nothing is remembered here, and I do not look at what is. "
-    "It stays until you write /memory clear.",
-    "memory_switched_on": "The memory is switched on here.",
-    "memory_cleared": "Forgotten: all that was remembered here. What was said before stands in the "
-    "conversation until /new.",
-    "memory_several": "Several hold these words. Write /memory forget and a number:\n{found}",
-    "memory_unknown": "Nothing that is remembered here fits. /memory shows all of it.",
+    "memory_off": "Memory is off here; /memory on turns it on.",
+    "memory_switched_off": "Memory is off here from now on: nothing is added, and I do not read "
+    "it. Entries stay until you write /memory clear.",
+    "memory_switched_on": "Memory is on here.",
+    "memory_cleared": "All memory here was cleared. Earlier messages stay in the conversation "
+    "until /new.",
+    "memory_several": "Several entries match. Write /memory forget and a number:\n{found}",
+    "memory_unknown": "No entry matches. /memory shows all of them.",
     "memory_usage": "Write /memory, /memory forget <words or number>, /memory clear, /memory off "
     "or /memory on.",
-    "memory_none": "This gateway remembers nothing (MEMORY_ENABLED).",
-    "memory_done": "Done already.",
-    "memory_admins": "What a group remembers only an admin clears or switches. /memory forget and "
-    "a number takes out one thing.",
-    "command_memory": "What is remembered, and how to have it forgotten",
+    "memory_none": "Memory is turned off on this gateway (MEMORY_ENABLED).",
+    "memory_done": "Already done.",
+    "memory_admins": "Only an admin can clear or switch a group's memory. /memory forget and a "
+    "number removes one entry.",
+    "command_memory": "Show or clear memory",
 }
 
 GERMAN: dict[MemoryKey, str] = {

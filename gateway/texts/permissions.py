@@ -10,19 +10,19 @@ GrantKey = Literal[
 
 ENGLISH: dict[GrantKey, str] = {
     "grants_are": "Allowed without asking:",
-    "grants_none": "Nothing was allowed for longer than once.",
-    "grants_usage": "Take one back with its button, or with /permissions drop and its number.",
+    "grants_none": "No standing approvals.",
+    "grants_usage": "Revoke one with its button, or with /permissions drop and its number.",
     "grant_line": "{n}. {what}",
     "grant_risk": "{tool}: any call ({risk})",
     "grant_always": "always here",
     "grant_here": "in this conversation, until /new",
     "grant_since": "since {when}",
-    "grant_by": "allowed by {name}",
+    "grant_by": "approved by {name}",
     "grant_whose": "for requests of {person}",
-    "grant_drop": "Take back {n}",
-    "grant_dropped": "Taken back: {what}. I ask again before that.",
-    "grant_gone": "That is not allowed any more. Nothing was changed.",
-    "grant_not_yours": "Only the person it is allowed for, or an admin, can take this back.",
+    "grant_drop": "Revoke {n}",
+    "grant_dropped": "Revoked: {what}. I will ask again.",
+    "grant_gone": "This approval is no longer in force. Nothing was changed.",
+    "grant_not_yours": "Only the person it was approved for, or an admin, can revoke this.",
 }
 
 GERMAN: dict[GrantKey, str] = {

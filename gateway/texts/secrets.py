@@ -7,17 +7,16 @@ VaultKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[VaultKey, str] = {
-    "secret_none": "Commands here use no secrets. To add one, on the gateway's machine: "
+    "secret_none": "No secrets are available here. To add one, on the gateway's machine: "
     "turnkeeper secret set NAME {address}",
-    "secret_list": "Commands here may be given: {names}. Write $NAME in what the command is to do; "
-    "you are asked each time. /secret remove NAME takes one away. To add one, on the gateway's "
+    "secret_list": "Secrets available to commands here: {names}. Write $NAME in your request; "
+    "each use needs approval. /secret remove NAME removes one. To add one, on the gateway's "
     "machine: turnkeeper secret set NAME {address}",
-    "secret_never": "A secret never belongs into a chat. If you wrote one here, delete the message "
-    "and change the secret. To add one, on the gateway's machine: "
-    "turnkeeper secret set NAME {address}",
-    "secret_gone": "{name} is forgotten here.",
-    "secret_unknown": "There is no {name} here.",
-    "command_secret": "Which secrets commands may use here",
+    "secret_never": "Never write a secret in a chat. If you did, delete the message and change "
+    "the secret. To add one, on the gateway's machine: turnkeeper secret set NAME {address}",
+    "secret_gone": "{name} was removed here.",
+    "secret_unknown": "There is no secret {name} here.",
+    "command_secret": "Show which secrets commands may use here",
 }
 
 GERMAN: dict[VaultKey, str] = {

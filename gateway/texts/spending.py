@@ -8,22 +8,22 @@ SpendingKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[SpendingKey, str] = {
-    "budget_turn": "This request has reached its limit of {limit}. Ask for less at a time, or ask "
-    "an admin to raise the limit.",
-    "budget_person": "Your limit of {limit} a day is reached. Go on tomorrow, or ask an admin to "
-    "raise it.",
-    "budget_job": "This job has reached its limit of {limit} a day. It goes on tomorrow.",
-    "budget_day": "The limit of {limit} a day for everybody is reached. Go on tomorrow, or ask an "
-    "admin to raise it.",
-    "usage_none": "No model was called here so far.",
+    "budget_turn": "This request has used up its budget of {limit}. Ask for less at a time, or "
+    "ask an admin to raise the limit.",
+    "budget_person": "Your budget of {limit} a day is used up. Continue tomorrow, or ask an admin "
+    "to raise it.",
+    "budget_job": "This job has used up its budget of {limit} a day. It continues tomorrow.",
+    "budget_day": "The budget of {limit} a day for everybody is used up. Continue tomorrow, or "
+    "ask an admin to raise it.",
+    "usage_none": "No model has been called here yet.",
     "usage_turn": "Last request",
     "usage_today": "Today",
-    "usage_all": "In all",
+    "usage_all": "Total",
     "usage_line": "{what}: {read} tokens read ({share} % from the cache), {written} written, "
     "{calls} calls, {cost}",
-    "usage_unpriced": "price not known for {n}",
+    "usage_unpriced": "price unknown for {n}",
     "usage_gateway": "All conversations today: {cost}",
-    "command_usage": "Tokens and money: last request, today, in all",
+    "command_usage": "Tokens and cost: last request, today, total",
 }
 
 GERMAN: dict[SpendingKey, str] = {

@@ -143,7 +143,7 @@ ASKED = ApprovalCard(
 def test_an_approval_shows_all_of_it_and_asks_before_always() -> None:
     (message,) = payloads(ASKED)
     assert "rm -rf <!channel> *x*" in shown(message), "as it will run, in code that pings nobody"
-    for words in ("Asked by Ann", "high risk", "to clean", "covers: shell rm *"):
+    for words in ("Requested by Ann", "high risk", "to clean", "covers: shell rm *"):
         assert words in shown(message)
     assert labels(message) == ["Approve once", "Always approve", "Deny", "Deny with reason"]
     confirmed = [e["text"]["text"] for e in elements(message) if "confirm" in e]

@@ -147,7 +147,7 @@ def card(arguments: str, **more: Any) -> ApprovalCard:
 def test_an_approval_shows_everything_and_its_buttons() -> None:
     (payload,) = shown(card('{"cmd":"rm -rf x"}'))
     assert payload["text"] == (
-        "☐ May this run?\nAsked by Ann\n\nshell, high risk\nit deletes files\n"
+        "☐ May this run?\nRequested by Ann\n\nshell, high risk\nit deletes files\n"
         '{\n  "cmd": "rm -rf x"\n}\ncwd /tmp\n\n“Always” covers: shell'
     )
     assert payload["reply_markup"]["inline_keyboard"] == [

@@ -68,7 +68,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await page.click(button("j3", "run"))
         await room.shows(".job p", "running")
         await page.click(button("j3", "delete"))
-        await room.shows(button("j3", "delete"), "Delete for good")
+        await room.shows(button("j3", "delete"), "Delete permanently")
         assert ("j3", "delete") not in desk.acts, "the first press only asks"
         await page.click(button("j3", "run"))
         await room.shows(button("j3", "delete"), "Delete")
@@ -78,7 +78,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         for _ in range(2):
             await page.click(button("j3", "delete"))
             await room.shows("#agenda-told", "<b>Deployments</b>")
-        await room.shows("#agenda-told", "is deleted")
+        await room.shows("#agenda-told", "was deleted")
         await page.until("document.querySelectorAll('.job').length === 2")
         assert desk.acts == [
             ("j1", "pause"), ("j1", "resume"), ("j3", "run"), ("j3", "run"), ("j3", "delete"),

@@ -51,7 +51,7 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         said = await room.next()
         assert isinstance(said, MessageReceived)
         assert said.text == "How is the weather in Berlin?"
-        await room.shows("#pending .later", "Waits for its turn")
+        await room.shows("#pending .later", "Pending")
         desk.show(room.where, SaidView(name="owner", text=said.text), "said")
         await room.shows("#log .said", "Berlin")
         await page.until("!document.querySelector('#pending').childElementCount")
@@ -252,7 +252,7 @@ async def test_the_page_signs_in_by_link_and_says_when_it_cannot(tmp_path: Path)
         await page.until("document.querySelector('#person').textContent.includes('ann')")
         assert await page.js("document.cookie") == "", "no script reads the session"
         await page.go(f"{server.url}/signin/used")
-        await page.until("document.body.textContent.includes('This link is over')")
+        await page.until("document.body.textContent.includes('This link has expired')")
 
 
 async def test_reading_above_is_not_disturbed(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ async def test_a_chosen_appearance_is_remembered(tmp_path: Path) -> None:
         await page.until(LIVE)
         assert await page.js(ground) == dark
         await page.click("#theme")
-        await room.shows("#theme", "as the device")
+        await room.shows("#theme", "system")
         assert await page.js(ground) == light
 
 
@@ -128,7 +128,7 @@ async def test_a_waiting_message_is_edited_and_withdrawn(tmp_path: Path) -> None
         await room.write("frist")
         said = await room.next()
         assert isinstance(said, MessageReceived)
-        await room.shows("#pending .later", "Waits for its turn")
+        await room.shows("#pending .later", "Pending")
         await page.click("#pending .link")
         await page.until("document.activeElement.matches('#pending textarea')")
         await page.js("document.activeElement.select()")

@@ -319,7 +319,7 @@ async def test_a_research_that_was_handed_over(rig: Rig) -> None:
 async def test_a_skill_that_makes_a_picture(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/mode image")
-    await rig.shows("Requests go to: image")
+    await rig.shows("Mode: image")
     await rig.quiet()
     rig.model.script(Say("There."))
     rig.telegram.say(PERSON, "a barn")

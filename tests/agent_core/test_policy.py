@@ -242,7 +242,7 @@ def test_longer_than_a_command_may_take() -> None:
 
 def test_a_command_in_the_background_is_another_call() -> None:
     behind = judge(SHELL, RunCommandArguments(command="python x", background=True))
-    assert behind.ruling == "ask" and behind.detail.endswith("It runs on in the background.")
+    assert behind.ruling == "ask" and behind.detail.endswith("It keeps running in the background.")
     before = judge(SHELL, RunCommandArguments(command="python x"))
     assert "background" not in before.detail
     grant = Grant(tool="run_command", pattern=before.always, person="A", lasting=True)

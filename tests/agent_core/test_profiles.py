@@ -69,7 +69,7 @@ def test_a_turn_longer_than_all_that_may_be_stays_whole() -> None:
 async def test_a_profile_is_chosen_by_mode_and_given_back(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/mode swe")
-    text = (await rig.shows("Profile: swe. /mode task ends that."))["text"]
+    text = (await rig.shows("Profile: swe. /mode task turns it off."))["text"]
     assert "It needs" not in text
     rig.telegram.say(PERSON, "hello")
     await rig.shows("ack hello")
@@ -106,10 +106,10 @@ async def test_data_is_a_mode_and_a_profile(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/mode data")
     text = (await rig.shows("Profile: data"))["text"]
-    assert "Requests go to: data" in text and "It needs" not in text
+    assert "Mode: data" in text and "It needs" not in text
     await rig.quiet()
     rig.telegram.say(PERSON, "/mode research")
-    await rig.until(lambda: "Requests go to: research" in rig.said()[-1])
+    await rig.until(lambda: "Mode: research" in rig.said()[-1])
     assert "Profile: data" in rig.said()[-1]
     rig.telegram.say(PERSON, "/mode task")
     await rig.until(lambda: "Profile" not in rig.said()[-1])
@@ -122,18 +122,18 @@ async def test_each_answer_to_mode_says_what_changed_and_how_to_go_back(rig: Rig
         "I ask before every change and every command.",
         "I ask only before something risky.",
     )
-    waits = "What you write while I work waits until I am done."
-    at_once = "What you write while I work, I take into account at once."
+    waits = "Messages you send while I work wait until I am done."
+    at_once = "Messages you send while I work are taken into account at once."
     said = (
-        ("ask", f"{asks} /mode auto takes that back."),
+        ("ask", f"{asks} /mode auto reverts this."),
         ("ask", asks),
-        ("auto", f"{auto} /mode ask takes that back."),
-        ("steer", f"{at_once} /mode queue takes that back."),
-        ("queue", f"{waits} /mode steer takes that back."),
-        ("research", "Requests go to: research. /mode task ends that."),
-        ("data", "Requests go to: data. Profile: data. /mode task ends that."),
-        ("", f"{auto} {waits} Requests go to: data. Profile: data. /mode task ends that."),
-        ("task", "I decide again with each request how to go about it."),
+        ("auto", f"{auto} /mode ask reverts this."),
+        ("steer", f"{at_once} /mode queue reverts this."),
+        ("queue", f"{waits} /mode steer reverts this."),
+        ("research", "Mode: research. /mode task turns it off."),
+        ("data", "Mode: data. Profile: data. /mode task turns it off."),
+        ("", f"{auto} {waits} Mode: data. Profile: data. /mode task turns it off."),
+        ("task", "No mode is set: I choose for each request."),
         ("", f"{auto} {waits}"),
     )
     for n, (word, answer) in enumerate(said, 1):

@@ -67,9 +67,9 @@ class FakeDesk:
         self.offered = tuple(
             Offered(name=name, help=text)
             for name, text in (
-                ("help", "What there is"),
+                ("help", "Show commands"),
                 ("mode", "ask or auto; queue, steer or interrupt"),
-                ("model", "The model in use"),
+                ("model", "Show or choose the model"),
                 ("stop", "Stop the running turn"),
             )
         )

@@ -78,7 +78,7 @@ def some() -> tuple[tuple[ShownJob, tuple[ShownRun, ...]], ...]:
     there = (Delivery(to="file:reports/today.md"), Delivery(to="slack:T1:C1", why="is gone"))
     good = run("done, $0.01", text="Two are open.\nThe second is older.", delivered=there)
     return (
-        (job("j1", "Open incidents"), (good, run("skipped. The run before was not over.", "skipped"))),
+        (job("j1", "Open incidents"), (good, run("skipped. The previous run had not ended.", "skipped"))),
         (job("j2", "Disk space on all hosts of the north", state="paused", words="Every 2 h", next=()), (bad,)),
-        (job("j3", "<b>Deployments</b>", words="When the hook deploy is called", next=()), ()),
+        (job("j3", "<b>Deployments</b>", words="When the webhook deploy is called", next=()), ()),
     )  # fmt: skip

@@ -112,16 +112,16 @@ async def test_a_command_that_names_it_is_asked_about_and_nobody_sees_it(
 async def test_a_chat_lists_names_and_takes_no_values(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/secret")
-    told = (await rig.shows("Commands here use no secrets"))["text"]
+    told = (await rig.shows("No secrets are available here"))["text"]
     assert f"turnkeeper secret set NAME {WHERE}" in told
     rig.telegram.say(PERSON, f"/secret API_TOKEN={VALUE}")
-    await rig.shows("A secret never belongs into a chat")
+    await rig.shows("Never write a secret in a chat")
     assert Vault(rig.home).addresses() == ()
     Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
     rig.telegram.say(PERSON, "/secret")
     await rig.shows("may be given: API_TOKEN")
     rig.telegram.say(FRIEND, "/secret")
-    await rig.shows("Commands here use no secrets", FRIEND)
+    await rig.shows("No secrets are available here", FRIEND)
     rig.telegram.say(PERSON, "/secret remove API_TOKEN")
-    await rig.shows("API_TOKEN is forgotten here")
+    await rig.shows("API_TOKEN was removed here")
     assert Vault(rig.home).names(WHERE) == ()

@@ -39,7 +39,7 @@ async def research(s: Surface) -> None:
     """Stages tick; an answer with numbered sources, and its report as a file."""
     s.answers(**{"": [researches]})
     await s.command("/mode research")
-    await s.shows("Requests go to: research")
+    await s.shows("Mode: research")
     await s.rest("asked to")
     await s.say("Which hosts are cheap?")
     await s.shows("One host [1]. One host [2]. One host [3].")
@@ -49,7 +49,7 @@ async def research(s: Surface) -> None:
         assert f"“{fact(name, n)}”" in report.read_text()
     assert any(f"[{report.name}, " in shown for shown in s.screen())
     await s.command("/mode task")
-    await s.shows("I decide again with each request")
+    await s.shows("No mode is set")
 
 
 # ---- what is kept ----------------------------------------------------------------------------
@@ -95,7 +95,7 @@ async def taken_back(s: Surface) -> None:
     (made,) = s.rig.home.glob("workspaces/*/list.txt")
     await s.rest("made")
     await s.command("/undo")
-    await s.shows("As they were before it: list.txt")
+    await s.shows("Restored files: list.txt")
     assert not made.exists()
     await s.rest("undone")
     await s.say("Write a poem")
@@ -111,7 +111,7 @@ async def taken_back(s: Surface) -> None:
     await s.command("/resume pond")
     await s.shows("1. Plan the garden")
     await s.command("/resume 1")
-    await s.shows("We go on from")
+    await s.shows("Continuing from")
     await s.rest("resumed")
     await s.say("And the fish?")
     await s.shows("Three.")
@@ -133,7 +133,7 @@ async def limits(s: Surface) -> None:
     await s.shows("This is what I know.")
     await s.rest("summed up")
     await s.say("Now what is costly")
-    await s.shows("This request has reached its limit of $0.10")
+    await s.shows("This request has used up its budget of $0.10")
     await s.rest("too much")
 
 
@@ -171,7 +171,7 @@ async def provider_breaks_off(s: Surface) -> None:
 
 @story("working", "failed", long=True)
 async def plan_by_buttons(s: Surface) -> None:
-    """A step is skipped while it runs; the one that failed for good is tried again."""
+    """A step is skipped while it runs; the one that failed for good is retried."""
     s.answers(**{
         "[Planning again]": [Say('{"steps": []}')], "[Planning]": [CHAIN],
         "nothing else:\nfind": [Held(Say("never heard"))],

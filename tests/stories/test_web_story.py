@@ -170,7 +170,7 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         await tab.write("Count")
         await tab.shows(".growing", "word word")
         await tab.write("And tehn?")
-        await tab.shows("#pending .later", "Waits for its turn")
+        await tab.shows("#pending .later", "Pending")
         await tab.write("Never mind")
         await tab.shows("#pending .said", "Never mind")
         await page.click("#pending .later:nth-child(2) .link + .link")
@@ -190,7 +190,7 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         ]
         # interrupt: a newer message ends the turn
         await tab.write("/mode interrupt")
-        await tab.shows("#log .notice", "stops me, and I take it up")
+        await tab.shows("#log .notice", "stops me, and I answer it")
         rig.model.script(Slow(0.02, "long " * 1000), Say("the newer answer"))
         await tab.write("Tell me everything")
         await tab.shows(".growing", "long long")
@@ -200,7 +200,7 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         await tab.idle()
         # steer: it joins the turn after its tool calls
         await tab.write("/mode steer")
-        await tab.shows("#log .notice", "I take into account at once")
+        await tab.shows("#log .notice", "are taken into account at once")
         gate = rig.model.gate = asyncio.Event()
         rig.model.script(Calls([Call("list_files")]), Say("with a coat"))
         await tab.write("What do I pack?")

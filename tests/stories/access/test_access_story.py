@@ -171,7 +171,7 @@ async def test_a_quota_ends_turns_and_says_so(rig: Rig) -> None:
     await rig.crash()
     await rig.start(**quota)
     rig.telegram.say(PERSON, "three")
-    await rig.shows("The limit here is reached: 2 requests an hour")
+    await rig.shows("the limit of 2 requests an hour")
     assert "again in 60 minutes" in rig.said()[-1]
     rig.telegram.say(FRIEND, "mine")
     await rig.shows("ack mine", FRIEND)

@@ -119,12 +119,12 @@ async def test_the_first_no_decides(rig: Rig) -> None:
 
 async def test_after_a_time_others_may_decide(rig: Rig) -> None:
     card = await asked_in_group(rig, APPROVERS=f"role:admin; escalate=1s:{FRIEND}")
-    await rig.shows(f"it may also be decided by: telegram:{FRIEND}", GROUP)
+    await rig.shows(f"it can also be decided by: telegram:{FRIEND}", GROUP)
     await rig.quiet()
     assert await rig.told(rig.press(card, "Approve once", FRIEND)) == ""
     await rig.shows("written", GROUP)
     await rig.quiet()
-    assert sum("may also be decided" in text for text in rig.said(GROUP)) == 1
+    assert sum("can also be decided" in text for text in rig.said(GROUP)) == 1
 
 
 # ---- reminders -----------------------------------------------------------------------------
@@ -193,8 +193,8 @@ async def asked_in_private(rig: Rig, **settings: str) -> Json:
 
 async def test_the_board_is_shown_the_card_and_decides_alone(rig: Rig) -> None:
     card = await asked_in_private(rig, TELEGRAM_ALLOWED_CHATS="-1")
-    assert f"Asked by U{PERSON}" in card["text"] and "a.txt" in card["text"]
-    await rig.shows("It is decided by: admins")
+    assert f"Requested by U{PERSON}" in card["text"] and "a.txt" in card["text"]
+    await rig.shows("It can be decided by: admins")
     assert await rig.told(rig.press(card, "Approve once", FRIEND)) == say(
         "not_entitled", who="admins"
     )

@@ -132,9 +132,9 @@ async def expired(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     press = token(card, "Approve once")
     await rig.shows("nobody was there")
     await rig.quiet()
-    assert "Nobody answered in time" in card["text"] and "reply_markup" not in card
+    assert "expired without an answer" in card["text"] and "reply_markup" not in card
     told = await rig.told(rig.telegram.press(PERSON, card["message_id"], press))
-    assert "closed already" in told
+    assert "already closed" in told
     await rig.quiet()
     assert not (rig.workspace() / "a.txt").exists()
     assert "nobody answered in time" in rig.seen(role="tool")[0] and len(rig.model.requests) == 2
@@ -367,7 +367,7 @@ async def test_pressed_twice_it_runs_once(rig: Rig) -> None:
     card = await ask(rig)
     first, second = rig.press(card, "Approve once"), rig.press(card, "Deny")
     assert await rig.told(first) == ""
-    assert "closed already" in await rig.told(second)
+    assert "already closed" in await rig.told(second)
     await rig.shows("done")
     await rig.quiet()
     assert (rig.workspace() / "log").read_text() == "ran\n"
@@ -379,7 +379,7 @@ async def test_two_entitled_press_and_the_first_decides(rig: Rig) -> None:
     await rig.start()
     card = await ask(rig, chat=GROUP)
     deny, approve = rig.press(card, "Deny", ADMIN), rig.press(card, "Approve once", PERSON)
-    assert await rig.told(deny) == "" and "closed already" in await rig.told(approve)
+    assert await rig.told(deny) == "" and "already closed" in await rig.told(approve)
     await rig.shows("so not", GROUP)
     await rig.quiet()
     assert f"Denied by U{ADMIN}" in card["text"] and not list(rig.home.glob("workspaces/*/a.txt"))
@@ -399,7 +399,7 @@ async def test_forged_tokens_change_nothing(rig: Rig) -> None:
     ]  # fmt: skip
     for data in forged:
         told = await rig.told(rig.telegram.press(PERSON, card["message_id"], data))
-        assert "I do not know this button" in told, data
+        assert "I do not recognise this button" in told, data
     await rig.quiet()
     assert rig.cards() == [card] and not list(rig.home.glob("workspaces/*/log"))
     rig.press(card, "Approve once")

@@ -64,13 +64,13 @@ async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> N
     card = await listed(rig)
     first, second = (line for line in card["text"].splitlines() if line[:2] in ("1.", "2."))
     assert first.startswith("1. exactly run_command ls, always here, since 20")
-    assert first.endswith("allowed by U11"), first
+    assert first.endswith("approved by U11"), first
     assert second.startswith("2. write_file: any call (low risk), in this conversation, until /new")
     assert "telegram:" not in card["text"] and " · as of " not in card["text"]
-    assert labels(card) == ["Take back 1", "Take back 2"]
-    press = rig.press(card, "Take back 1")
+    assert labels(card) == ["Revoke 1", "Revoke 2"]
+    press = rig.press(card, "Revoke 1")
     assert await rig.told(press) == say("grant_dropped", what="exactly run_command ls")
-    await rig.until(lambda: labels(card) == ["Take back 1"])
+    await rig.until(lambda: labels(card) == ["Revoke 1"])
     assert "1. write_file" in card["text"]
     rig.model.script(LS, Say("asked again"))
     rig.telegram.say(PERSON, "do it")
@@ -82,7 +82,7 @@ async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> N
     rig.telegram.say(PERSON, "/permissions drop 2")
     await rig.shows(say("grants_usage"))
     rig.telegram.say(PERSON, "/permissions drop 1")
-    await rig.shows("Taken back: write_file")
+    await rig.shows("Revoked: write_file")
     await rig.until(lambda: not card.get("reply_markup") and say("grants_none") in card["text"])
     whats = [what for _, what, _ in await rig.audit()]
     assert whats.count("rule_dropped") == 2
@@ -109,10 +109,10 @@ async def test_in_a_group_it_says_for_whom_and_others_take_nothing_back(rig: Rig
     await allowed(rig, write("a.txt"), "Approve in this", GROUP)
     card = await listed(rig, GROUP)
     assert f"for requests of telegram:{PERSON}" in card["text"]
-    assert await rig.told(rig.press(card, "Take back 1", FRIEND)) == say("grant_not_yours")
+    assert await rig.told(rig.press(card, "Revoke 1", FRIEND)) == say("grant_not_yours")
     rig.telegram.say(GROUP, "/permissions@test_bot drop 1", FRIEND, True)
     await rig.shows(say("grant_not_yours"), GROUP)
-    assert labels(card) == ["Take back 1"]
+    assert labels(card) == ["Revoke 1"]
 
 
 async def test_in_german(rig: Rig) -> None:
@@ -138,7 +138,7 @@ async def test_what_is_allowed_is_shown_sign_for_sign(rig: Rig) -> None:
     assert lines[1].startswith("2. exactly run_command ls,")
     assert not any("url" in entity for entity in card["entities"])
     rig.telegram.say(PERSON, "/permissions drop 1")
-    await rig.shows(f"Taken back: exactly run_command {command}, while")
+    await rig.shows(f"Revoked: exactly run_command {command}, while")
 
 
 def test_a_name_is_no_other_rule() -> None:

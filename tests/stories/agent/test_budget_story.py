@@ -47,7 +47,7 @@ async def test_a_plan_ends_with_an_answer_when_its_calls_are_used_up(rig: Rig) -
 async def test_usage_counts_each_answer_once_over_a_crash(rig: Rig) -> None:
     await rig.start(MODEL_PRICES=PRICES)
     rig.telegram.say(PERSON, "/usage")
-    await rig.shows("No model was called here so far.")
+    await rig.shows("No model has been called here yet.")
     rig.model.script(Call("ask_user", json.dumps({"question": "which?", "kind": "input"})))
     rig.telegram.say(PERSON, "go")
     await rig.shows("which?")
@@ -79,7 +79,7 @@ async def test_usage_is_told(rig: Rig) -> None:
     told = (await rig.shows("Last request: "))["text"]
     assert "1 calls, $0." in told and told.count("\n") == 2
     rig.telegram.say(PERSON, "/status")
-    assert "Today: $" in (await rig.shows("Waiting messages"))["text"]
+    assert "Today: $" in (await rig.shows("Pending messages"))["text"]
 
 
 async def test_money_of_a_person_is_limited_over_conversations_and_restarts(rig: Rig) -> None:
@@ -92,14 +92,14 @@ async def test_money_of_a_person_is_limited_over_conversations_and_restarts(rig:
     await rig.stop()
     await rig.start(**limit)
     rig.telegram.say(PERSON, "second")
-    await rig.shows("Your limit of $0.12 a day is reached")
+    await rig.shows("Your budget of $0.12 a day is used up")
     await rig.quiet()
     assert len(rig.model.requests) == 1, "nothing was called"
     rig.model.script(Say("for a friend"))
     rig.telegram.say(FRIEND, "hello")
     await rig.shows("for a friend", FRIEND)
     rig.telegram.say(ADMIN, "/usage")
-    await rig.shows("No model was called here", ADMIN)
+    await rig.shows("No model has been called here", ADMIN)
 
 
 async def test_what_was_reserved_and_not_used_is_given_back(rig: Rig) -> None:
@@ -116,7 +116,7 @@ async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
     await rig.start(MODEL_PRICES=PRICES, BUDGET_TURN_USD="0.1")
     rig.model.script(Call("list_files", '{"path": "."}', tokens=5_000))
     rig.telegram.say(PERSON, "look")
-    await rig.shows("This request has reached its limit of $0.10")
+    await rig.shows("This request has used up its budget of $0.10")
     await rig.quiet()
     assert len(rig.model.requests) == 1
 

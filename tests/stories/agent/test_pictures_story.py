@@ -25,7 +25,7 @@ async def test_a_photo_is_seen_and_stays_as_it_was(rig: Rig) -> None:
     first, second = (request.body["messages"] for request in rig.model.requests)
     assert shown(rig) == [PNG] and second[: len(first)] == first
     rig.telegram.say(PERSON, "/undo")
-    await rig.shows("taken back")
+    await rig.shows("undone")
     rig.telegram.say(PERSON, "/retry")
     await rig.shows("the same dot")
     await rig.quiet()

@@ -70,7 +70,7 @@ async def test_a_research_ticks_and_ends_in_an_answer_and_a_file(
     await rig.quiet()
     said = rig.said()
     plan = next(text for text in said if "Search and read" in text)
-    stages = ("1. Set the frame", "2. Search and read", "3. Examine the sources")
+    stages = ("1. Define the question", "2. Search and read", "3. Analyse the sources")
     for stage in (*stages, "5. Write the report"):
         assert f"☑ {stage}" in plan
     assert "sources: 3" in plan and "findings: 3" in plan and "Cheap hosts" in plan

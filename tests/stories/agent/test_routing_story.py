@@ -45,7 +45,7 @@ async def test_the_rules_decide_where_the_model_does_not(
 async def test_a_mode_that_was_chosen_is_not_asked_about(rig: Rig) -> None:
     await rig.start(ROUTING="llm")
     rig.telegram.say(PERSON, "/mode data")
-    await rig.shows("Requests go to: data")
+    await rig.shows("Mode: data")
     rig.model.script(Say("a table"))
     rig.telegram.say(PERSON, "hello")
     await rig.shows("a table")

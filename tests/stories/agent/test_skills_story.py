@@ -33,7 +33,7 @@ MODELS = {"MAX_MODEL": "openai/big", "PRO_MODEL": "openai/middle", "FLASH_MODEL"
 async def in_mode(rig: Rig, mode: str, who: int = PERSON, **env: str) -> None:
     await rig.start(**env)
     rig.telegram.say(who, f"/mode {mode}")
-    await rig.shows(f"Requests go to: {mode}", who)
+    await rig.shows(f"Mode: {mode}", who)
     await rig.quiet()
 
 
@@ -328,7 +328,7 @@ async def test_a_profile_does_not_stand_in_the_way_of_a_mode(rig: Rig) -> None:
     await rig.shows("Profile: mcp")
     await rig.quiet()
     rig.telegram.say(PERSON, "/mode slide")
-    await rig.shows("Requests go to: slide")
+    await rig.shows("Mode: slide")
     await rig.quiet()
     rig.model.script(Say(json.dumps(DECK)), Say("Not made."))
     rig.telegram.say(PERSON, "Bees")

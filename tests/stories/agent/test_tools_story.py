@@ -89,7 +89,7 @@ async def test_it_runs_on_after_the_turn_and_ends_with_the_gateway(rig: Rig) -> 
     await rig.start()
     rig.telegram.say(PERSON, "serve it")
     card = await rig.card()
-    assert "runs on in the background" in card["text"]
+    assert "keeps running in the background" in card["text"]
     rig.press(card, "Approve")
     await rig.shows("it runs")
     await rig.quiet()

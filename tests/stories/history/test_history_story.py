@@ -44,7 +44,7 @@ async def test_undo_takes_the_turn_and_its_files_back_step_by_step(rig: Rig) -> 
     again = Calls([write("a.txt", "two"), write("b.txt", "new")])
     await ask(rig, "change it", "changed", again, write("a.txt", "three"))
     rig.telegram.say(PERSON, "/undo")
-    told = await rig.shows("As they were before it: a.txt, b.txt")
+    told = await rig.shows("Restored files: a.txt, b.txt")
     assert "no longer see" in told["text"]
     assert (rig.workspace() / "a.txt").read_text() == "one"
     assert not (rig.workspace() / "b.txt").exists()
@@ -63,7 +63,7 @@ async def test_undo_takes_the_turn_and_its_files_back_step_by_step(rig: Rig) -> 
 
 
 def undone(rig: Rig, chat: int = PERSON) -> list[str]:
-    return [text for text in rig.said(chat) if text.startswith("The last request is taken back")]
+    return [text for text in rig.said(chat) if text.startswith("The last request is undone")]
 
 
 async def test_undo_says_what_it_could_not_put_back(rig: Rig) -> None:
@@ -76,9 +76,9 @@ async def test_undo_says_what_it_could_not_put_back(rig: Rig) -> None:
     await rig.quiet()
     write_now(Write(path="a.txt", content="another's"), rig.workspace())
     rig.telegram.say(PERSON, "/undo")
-    told = (await rig.shows("The last request is taken back"))["text"]
-    assert "Could not be put back: a.txt" in told
-    assert "What these did stays: run_command" in told
+    told = (await rig.shows("The last request is undone"))["text"]
+    assert "Could not be restored: a.txt" in told
+    assert "The effects of these stay: run_command" in told
     assert (rig.workspace() / "a.txt").read_text() == "another's"
     await rig.quiet()
 
@@ -103,7 +103,7 @@ async def test_in_a_group_only_the_asker_or_an_admin_undoes(rig: Rig) -> None:
     await rig.shows("Only the person who asked", GROUP)
     assert not undone(rig, GROUP)
     rig.telegram.say(GROUP, "/undo@test_bot", ADMIN, True)
-    await rig.shows("The last request is taken back", GROUP)
+    await rig.shows("The last request is undone", GROUP)
     await rig.quiet()
 
 
@@ -121,7 +121,7 @@ async def test_retry_asks_the_last_message_anew(rig: Rig) -> None:
     assert users(rig) == ["hello", "write a poem"]
     assert "Created poem.txt" in rig.seen(role="tool")[-1], "the bad one was taken back first"
     rig.telegram.say(PERSON, "/undo")
-    await rig.shows("The last request is taken back")
+    await rig.shows("The last request is undone")
     await rig.quiet()
     await ask(rig, "and now", "fine")
     assert users(rig) == ["hello", "and now"]
@@ -135,7 +135,7 @@ async def test_while_a_turn_runs_neither_undo_nor_retry(rig: Rig) -> None:
     await rig.shows("which?")
     await rig.quiet()
     rig.telegram.say(PERSON, "/undo")
-    await rig.shows("The last request is taken back")
+    await rig.shows("The last request is undone")
     await rig.quiet()
     rig.telegram.say(PERSON, "this one")
     await rig.shows("done")
@@ -167,7 +167,7 @@ async def test_resume_finds_an_earlier_part_and_goes_on_from_it(rig: Rig) -> Non
     rig.telegram.say(PERSON, "/resume 2")
     await rig.shows("no such number")
     rig.telegram.say(PERSON, "/resume 1")
-    await rig.shows("We go on from 'plan the garden'")
+    await rig.shows("Continuing from 'plan the garden'")
     await rig.quiet()
     await ask(rig, "and the fish", "three")
     assert users(rig) == ["plan the garden", "how deep", "and the fish"]
@@ -184,9 +184,9 @@ async def test_a_person_resumes_only_what_they_may_see(rig: Rig) -> None:
     await ask(rig, "the secret is tulip", "tulip, noted")
     await ask(rig, "my own is tulip", "tulip too", chat=FRIEND)
     rig.telegram.say(FRIEND, "/resume tulip")
-    await rig.shows("Nothing found", FRIEND)
+    await rig.shows("No earlier conversation", FRIEND)
     rig.telegram.say(GROUP, "/resume@test_bot tulip", PERSON, True)
-    await rig.shows("Nothing found", GROUP)
+    await rig.shows("No earlier conversation", GROUP)
     rig.telegram.say(FRIEND, "/new")
     await rig.shows("New conversation", FRIEND)
     rig.telegram.say(FRIEND, "/resume tulip")

@@ -90,7 +90,7 @@ async def test_what_is_remembered_is_said_and_known_in_the_next_conversation(rig
     await command(rig, "/new", "New conversation")
     found = await command(rig, "/resume", "latest conversations")
     assert "1. hello again," in found and "Memory" not in found
-    await command(rig, "/resume 1", "We go on from 'hello again'")
+    await command(rig, "/resume 1", "Continuing from 'hello again'")
     await ask(rig, "back", "welcome")
     assert blocks(rig) == 1, "it came back with what was said"
 
@@ -143,7 +143,7 @@ async def test_undo_and_retry_show_it_anew_and_once(rig: Rig) -> None:
     await rig.shows("hi again")
     await rig.quiet()
     assert len(rig.seen(role="user")) == blocks(rig) == 1
-    await command(rig, "/undo", "The last request is taken back")
+    await command(rig, "/undo", "The last request is undone")
     await ask(rig, "once more", "yes")
     (said,) = rig.seen(role="user")
     assert said.startswith("once more\n\n") and TEA in said
@@ -183,13 +183,13 @@ async def test_a_private_chat_is_never_known_in_a_group(rig: Rig) -> None:
     await ask_group(rig, "the demo is on Monday", "noted here", memory("add", DEMO))
     assert "Stored in MEMORY.md" in results(rig)[-1]
     assert f"Remembered: {DEMO}" in rig.said(GROUP) and f"Remembered: {DEMO}" not in rig.said()
-    shown = await command(rig, "/memory", "of this group", GROUP)
-    assert DEMO in shown and "What I know of you" not in shown
-    await command(rig, "/memory forget tea", "Nothing that is remembered here fits", GROUP)
+    shown = await command(rig, "/memory", "this group's work", GROUP)
+    assert DEMO in shown and "What I know about you" not in shown
+    await command(rig, "/memory forget tea", "No entry matches", GROUP)
     await command(rig, "/new", "New conversation", GROUP)
-    await command(rig, "/resume falcon", "Nothing found", GROUP)
+    await command(rig, "/resume falcon", "No earlier conversation", GROUP)
     found = await command(rig, "/resume", "latest conversations", GROUP)
-    await command(rig, "/resume 1", "We go on from", GROUP)
+    await command(rig, "/resume 1", "Continuing from", GROUP)
     await ask_group(rig, "and now?", "the demo", user=FRIEND)
     assert DEMO in told(rig), "the group's own is known to all in it"
     secret = re.compile("likes tea|Falcon", re.IGNORECASE)
@@ -201,7 +201,7 @@ async def test_a_private_chat_is_never_known_in_a_group(rig: Rig) -> None:
     await ask(rig, "and here?", "both")
     assert TEA in told(rig) and FALCON in told(rig), "the private ones are as they were"
     assert DEMO not in told(rig), "and the group's stays in the group"
-    shown = await command(rig, "/memory", "What I know of you")
+    shown = await command(rig, "/memory", "What I know about you")
     assert DEMO not in shown and TEA in shown
 
 
@@ -217,12 +217,12 @@ async def test_people_do_not_know_of_each_other_and_linked_accounts_are_one(rig:
     await command(rig, f"/link {code[1]}", "Linked with", FRIEND)
     await ask(rig, "and now", "hi Ann", memory("replace", COFFEE, "user", TEA), chat=FRIEND)
     assert TEA in told(rig)
-    shown = await command(rig, "/memory", "What I know of you", PERSON)
+    shown = await command(rig, "/memory", "What I know about you", PERSON)
     assert COFFEE in shown and FALCON in shown
-    await command(rig, "/link off", "stands alone", FRIEND)
-    shown = await command(rig, "/memory", "What I know of the work", FRIEND)
+    await command(rig, "/link off", "no longer linked", FRIEND)
+    shown = await command(rig, "/memory", "What I know about the work", FRIEND)
     assert COFFEE not in shown and FALCON in shown, "each takes along what is their own"
-    assert FALCON not in await command(rig, "/memory", "What I know of you", PERSON)
+    assert FALCON not in await command(rig, "/memory", "What I know about you", PERSON)
 
 
 # ---- /memory -----------------------------------------------------------------------------
@@ -232,17 +232,17 @@ async def test_the_command_shows_forgets_and_clears(rig: Rig) -> None:
     await rig.start()
     assert "Nothing is remembered" in await command(rig, "/memory", "remembered")
     await ask(rig, "note it", "noted", BOTH, memory("add", DEMO))
-    shown = await command(rig, "/memory", "What I know of the work")
+    shown = await command(rig, "/memory", "What I know about the work")
     assert f"1. {FALCON}\n2. {DEMO}" in shown and f"3. {TEA}" in shown
-    several = await command(rig, "/memory forget THE", "Several hold these words")
+    several = await command(rig, "/memory forget THE", "Several entries match")
     assert several.endswith(f"1. {FALCON}\n2. {DEMO}")
     await command(rig, "/memory forget 2", f"Forgotten: {DEMO}")
     await command(rig, "/memory forget likes TEA", f"Forgotten: {TEA}")
-    await command(rig, "/memory forget 9", "Nothing that is remembered here fits")
+    await command(rig, "/memory forget 9", "No entry matches")
     await command(rig, "/memory please", "Write /memory,")
     await ask(rig, "what is left?", "Falcon")
     assert rig.seen(role="user")[-1].count("\n- ") == 1 and FALCON in rig.seen(role="user")[-1]
-    await command(rig, "/memory clear", "Forgotten: all")
+    await command(rig, "/memory clear", "All memory here was cleared")
     assert "Nothing is remembered" in await command(rig, "/memory", "remembered")
 
 
@@ -250,16 +250,16 @@ async def test_switched_off_nothing_is_shown_or_stored(rig: Rig) -> None:
     await rig.start()
     await ask(rig, "note it", "noted", BOTH)
     await command(rig, "/new", "New conversation")
-    await command(rig, "/memory off", "From now on nothing is remembered here")
+    await command(rig, "/memory off", "Memory is off here from now on")
     await ask(rig, "hello", "hi", memory("add", DEMO))
     assert HEAD not in told(rig) and "switched off" in results(rig)[-1]
-    shown = await command(rig, "/memory", "switched off")
+    shown = await command(rig, "/memory", "Memory is off")
     assert TEA in shown and DEMO not in shown
     await command(rig, "/memory forget tea", f"Forgotten: {TEA}")
-    await command(rig, "/memory on", "switched on here")
+    await command(rig, "/memory on", "Memory is on here")
     await ask(rig, "hello", "hello")
     assert FALCON in rig.seen(role="user")[-1] and TEA not in rig.seen(role="user")[-1]
-    await command(rig, "/memory off", "From now on")
+    await command(rig, "/memory off", "from now on")
     await ask(rig, "still there?", "no")
     assert CHANGED in rig.seen(role="user")[-1] and FALCON not in rig.seen(role="user")[-1]
     assert_only_added(rig, first=2)
@@ -269,9 +269,9 @@ async def test_in_a_group_only_admins_clear_and_switch(rig: Rig) -> None:
     await rig.start()
     await ask_group(rig, "the demo is on Monday", "noted", memory("add", DEMO))
     for line in ("/memory clear", "/memory off"):
-        await command(rig, line, "only an admin", GROUP)
-    await command(rig, "/memory clear", "Forgotten: all", GROUP, ADMIN)
-    await command(rig, "/memory off", "From now on", GROUP, ADMIN)
+        await command(rig, line, "Only an admin", GROUP)
+    await command(rig, "/memory clear", "All memory here was cleared", GROUP, ADMIN)
+    await command(rig, "/memory off", "from now on", GROUP, ADMIN)
 
 
 async def test_without_a_memory_there_is_no_tool(rig: Rig) -> None:
@@ -279,7 +279,7 @@ async def test_without_a_memory_there_is_no_tool(rig: Rig) -> None:
     await ask(rig, "hello", "hi")
     names = [tool["function"]["name"] for tool in rig.model.requests[-1].body["tools"]]
     assert "memory" not in names and "read_file" in names
-    await command(rig, "/memory", "remembers nothing")
+    await command(rig, "/memory", "turned off on this gateway")
 
 
 # ---- long conversations ------------------------------------------------------------------
@@ -327,6 +327,6 @@ async def test_before_older_messages_are_summarised_what_matters_is_kept(rig: Ri
 
 async def test_switched_off_nothing_is_flushed(rig: Rig) -> None:
     await rig.start(**SHORT)
-    await command(rig, "/memory off", "From now on")
+    await command(rig, "/memory off", "from now on")
     (summary,) = await until_long(rig)
     assert "You summarise" in json.dumps(summary)

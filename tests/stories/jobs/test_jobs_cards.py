@@ -13,7 +13,7 @@ from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import TITLE, book, card_of, make, only, runs
 from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, labels, token
 
-SURE = ["Delete for good", "Keep"]
+SURE = ["Delete permanently", "Keep"]
 
 
 async def listed(rig: Rig, chat: int = PERSON) -> Json:
@@ -44,19 +44,19 @@ async def test_it_is_kept_or_deleted_by_a_second_press_on_the_same_card(rig: Rig
     first = token(card, "Delete")
     rig.press(card, "Delete")
     await rig.until(lambda: labels(card) == SURE)
-    last = token(card, "Delete for good")
+    last = token(card, "Delete permanently")
     rig.telegram.press(PERSON, card["message_id"], first, PERSON)  # twice: it asks as it did
     await rig.quiet()
     assert (await only(rig)).title == TITLE and labels(card) == SURE
-    rig.press(card, "Delete for good")
+    rig.press(card, "Delete permanently")
     await rig.until(lambda: not card.get("reply_markup"))
-    assert card["text"] == f"{TITLE} is deleted." and len(rig.said()) == count, "no new message"
+    assert card["text"] == f"{TITLE} was deleted." and len(rig.said()) == count, "no new message"
     assert await book(rig).jobs.list_jobs() == ()
     for late in (first, last, token_of("keep", first)):
         word = await rig.told(rig.telegram.press(PERSON, card["message_id"], late, PERSON))
         assert word == say("jobs_no_such")
     await rig.quiet()
-    assert card["text"] == f"{TITLE} is deleted." and len(rig.said()) == count
+    assert card["text"] == f"{TITLE} was deleted." and len(rig.said()) == count
 
 
 def token_of(action: str, like: str) -> str:
@@ -82,7 +82,7 @@ async def test_all_its_cards_change_and_keep_changing_after_a_crash(rig: Rig) ->
     await rig.quiet()
     await rig.crash()
     await rig.start()
-    rig.press(first, "Delete for good")
+    rig.press(first, "Delete permanently")
     await rig.until(lambda: not first.get("reply_markup") and not second.get("reply_markup"))
     assert await book(rig).jobs.list_jobs() == ()
 
@@ -108,7 +108,7 @@ async def test_a_command_asks_too_and_so_does_a_card_from_before(rig: Rig) -> No
     count = len(rig.said())
     rig.telegram.press(PERSON, card["message_id"], job_token(job.id, "delete"), PERSON)
     await rig.until(lambda: len(rig.said()) == count + 1)
-    rig.press(card_of(rig, "for good?"), "Delete for good")
+    rig.press(card_of(rig, "permanently?"), "Delete permanently")
     await rig.until(lambda: not any(m.get("reply_markup") for m in rig.telegram.chats[PERSON]))
     assert await book(rig).jobs.list_jobs() == ()
 
@@ -156,7 +156,7 @@ async def test_a_kill_between_the_deletion_and_its_commit(
         return True
 
     monkeypatch.setattr(JobService, "remove", dies)
-    rig.press(card, "Delete for good")
+    rig.press(card, "Delete permanently")
     await removed.wait()
     await rig.crash()
     monkeypatch.setattr(JobService, "remove", remove)

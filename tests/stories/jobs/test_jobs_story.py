@@ -49,7 +49,7 @@ async def test_made_in_words_and_nothing_before_the_press(rig: Rig) -> None:
     text = card["text"]
     assert "At 09:00" in text and "Europe/Berlin" in text and TITLE in text
     assert text.count(" 09:00") == 4, "in words, and the next three times"
-    assert "List the open incidents." in text and "limit" in text
+    assert "List the open incidents." in text and "Budget: none" in text
     assert labels(card) == ["Confirm", "Change", "Cancel"]
     await rig.quiet()
     await rig.crash()
@@ -147,17 +147,17 @@ async def test_the_list_and_its_buttons(rig: Rig) -> None:
     await rig.shows("is paused")
     assert (await only(rig)).state == "paused"
     rig.telegram.say(PERSON, "/jobs resume 1")
-    await rig.shows("goes on")
+    await rig.shows("is resumed")
     rig.model.script(Say("found something"))
     rig.press(card, "Run now")
     await rig.shows("found something")
     assert (await settled(rig, "done")).slot.startswith("now-")
     assert await rig.told(rig.press(card, "Delete", FRIEND, PERSON)) is not None
     rig.press(card, "Delete")
-    await rig.until(lambda: "Open incidents for good?" in card["text"])
+    await rig.until(lambda: "Open incidents permanently?" in card["text"])
     assert (await only(rig)).state == "active", "nothing is gone by one press"
-    rig.press(card, "Delete for good")
-    await rig.until(lambda: card["text"] == f"{TITLE} is deleted.")
+    rig.press(card, "Delete permanently")
+    await rig.until(lambda: card["text"] == f"{TITLE} was deleted.")
     assert await book(rig).jobs.list_jobs() == ()
 
 
@@ -165,7 +165,7 @@ async def test_another_person_manages_nothing_here(rig: Rig) -> None:
     await rig.start()
     job = await make(rig, GROUP)
     rig.telegram.say(GROUP, "/jobs@test_bot", FRIEND, True)
-    await rig.shows("There are no jobs of yours", GROUP)
+    await rig.shows("You have no jobs", GROUP)
     rig.telegram.say(GROUP, "/jobs@test_bot", PERSON, True)
     await rig.shows("It has not run yet.", GROUP)
     card = card_of(rig, "It has not run yet.", GROUP)
@@ -201,7 +201,7 @@ async def test_fails_is_tried_again_then_told_and_paused(rig: Rig, clock: Shifte
         await rig.quiet()
         assert len(rig.said()) == before, "told at the end"
         await pass_until(rig, clock, run.wake + 1)
-    card = await rig.shows("paused now")
+    card = await rig.shows("now paused")
     await settled(rig, "failed")
     assert labels(card) == ["Retry", "Resume"] and TITLE in card["text"]
     assert (await only(rig)).state == "paused"
@@ -268,7 +268,7 @@ async def test_an_owner_who_was_put_out_pauses_the_job(rig: Rig, clock: Shifted)
     await rig.stop()
     await rig.start(TELEGRAM_ALLOWED_USERS=str(FRIEND))
     await fire(rig, clock)
-    await rig.shows("may not use the agent any more")
+    await rig.shows("may no longer use the agent")
     assert (await only(rig)).state == "paused"
     assert (await runs(rig))[0].reason == "no_rights"
 

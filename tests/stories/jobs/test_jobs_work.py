@@ -111,7 +111,7 @@ async def test_a_command_that_ends_badly_is_told_once(rig: Rig, clock: Shifted) 
     put(rig, title="Disk", script="echo no such disk; exit 3")
     await begun(rig)
     await fire(rig, clock)
-    card = await rig.shows("Its command ended badly")
+    card = await rig.shows("Its command failed")
     assert "no such disk" in card["text"] and labels(card) == ["Retry", "Pause"]
     run = await settled(rig, "failed")
     assert run.reason == "script" and (await only(rig)).state == "active"
@@ -125,7 +125,7 @@ async def test_of_a_person_the_command_is_asked_about_when_it_runs(
     rig.model.script(schedule(script=LOOK, prompt=""), Say("It stands."))
     rig.telegram.say(PERSON, "each morning")
     card = await rig.card()
-    assert f"Runs the command: {LOOK}" in card["text"]
+    assert f"Command: {LOOK}" in card["text"]
     rig.press(card, "Confirm")
     await rig.shows("It stands.")
     await rig.quiet()
@@ -209,7 +209,7 @@ async def test_a_job_is_given_the_last_report_of_another(rig: Rig, clock: Shifte
     rig.model.script(wanted, Say("Both stand."))
     rig.telegram.say(PERSON, "and a trend")
     card = await rig.card()
-    assert "Is given: the last report of Open incidents" in card["text"]
+    assert "Input: the last report of Open incidents" in card["text"]
     rig.press(card, "Confirm")
     await rig.shows("Both stand.")
     await rig.quiet()
@@ -277,7 +277,7 @@ async def test_reports_of_people_go_only_to_chats_of_their_own(rig: Rig) -> None
         rig.telegram.say(PERSON, f"to {place}")
         await rig.shows(f"no {place}")
         said = rig.seen(role="tool")[-1]
-        assert "cannot go to" in said or "no file of the workspace" in said, said
+        assert "cannot go to" in said or "not a file of the workspace" in said, said
     assert rig.cards() == []
     rig.telegram.say(PERSON, "/jobs here")
     await rig.shows(rig.where().id)
@@ -305,7 +305,7 @@ async def test_a_run_spends_what_it_may_and_no_more(rig: Rig, clock: Shifted) ->
     await rig.quiet()
     asked = len(rig.model.requests)
     await fire(rig, clock)
-    card = await rig.shows("A limit of money was reached")
+    card = await rig.shows("A budget was used up")
     assert "$0.50" in card["text"] and len(rig.model.requests) == asked
 
 
@@ -333,7 +333,7 @@ async def test_jobs_use_the_zone_that_their_person_chose(rig: Rig) -> None:
     rig.telegram.say(PERSON, "/timezone Mars/Olympus")
     await rig.shows("There is no time zone Mars/Olympus")
     rig.telegram.say(PERSON, "/timezone Asia/Tokyo")
-    await rig.shows("Your time zone is Asia/Tokyo now")
+    await rig.shows("Your time zone is now Asia/Tokyo")
     rig.telegram.say(PERSON, "/timezone")
     await rig.shows("it is")
     rig.model.script(schedule(zone=""), Say("fine again"))

@@ -78,7 +78,7 @@ async def test_one_turn_comes_of_many_presses(rig: Rig) -> None:
     assert await rig.told(word) == say("plan_again_before")
     await rig.quiet()
     assert rig.said().count("Now it did.") == 1 and rig.buttons() == []
-    assert old(rig)["text"].count("tried again below") == 1
+    assert old(rig)["text"].count("retried below") == 1
 
 
 async def test_what_a_person_skipped_stays_skipped(rig: Rig) -> None:

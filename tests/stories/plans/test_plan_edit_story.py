@@ -96,13 +96,13 @@ async def test_the_plan_is_added_to_reordered_and_dropped_from(rig: Rig) -> None
 async def test_what_cannot_be_changed_is_said(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/todo skip 1")
-    await rig.shows("No plan is being worked off here.")
+    await rig.shows("No plan is running.")
     await begun(rig, Say("found"), GOOD, *[Say("x"), GOOD] * 2, Say("All."))
     for words, said in (
-        ("drop 1", "has begun or ended already"),
-        ("retry 1", "Only a step that failed"),
+        ("drop 1", "has already started or ended"),
+        ("retry 1", "Only a failed or skipped step"),
         ("skip 9", "Change it with /todo"),
-        ("move 3 2", "one of the steps builds on the other"),
+        ("move 3 2", "one of the steps depends on the other"),
         ("sing", "Change it with /todo"),
     ):
         rig.telegram.say(PERSON, f"/todo {words}")
@@ -147,7 +147,7 @@ async def test_another_person_does_not_try_again_what_failed(rig: Rig) -> None:
     await rig.shows("It did not work.", GROUP)
     await rig.quiet()
     word = await rig.told(rig.press(rig.plan(GROUP), "Retry 1", FRIEND))
-    assert "That plan is over" in word
+    assert "The plan is finished" in word
     await rig.quiet()
     assert len(rig.model.requests) == 5, "no turn began"
 
@@ -160,7 +160,7 @@ async def test_trying_again_counts_as_a_turn_where_turns_are_counted(rig: Rig) -
     await rig.shows("It did not work.")
     await rig.quiet()
     word = await rig.told(rig.press(rig.plan(), "Retry 1"))
-    assert "The limit here is reached: 1 requests an hour" in word
+    assert "the limit of 1 requests an hour" in word
     await rig.quiet()
     assert len(rig.model.requests) == 5, "no turn began"
 
@@ -278,7 +278,7 @@ async def test_a_plan_that_nobody_approves_runs_nothing(rig: Rig) -> None:
     await rig.shows("Plans are shown")
     rig.model.script(CHAIN)
     rig.telegram.say(PERSON, ASK)
-    await rig.shows("Nobody approved the plan in time")
+    await rig.shows("The plan expired without approval")
     await rig.quiet()
     assert len(rig.model.requests) == 1 and rig.cards() == []
 

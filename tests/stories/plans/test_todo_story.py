@@ -36,7 +36,7 @@ async def test_the_list_ticks_in_one_message_and_takes_no_edits(rig: Rig) -> Non
     checklist = rig.telegram.chats[ADMIN][0]
     assert labels(checklist) == ["Stop"]
     rig.telegram.say(ADMIN, "/todo skip 2")
-    await rig.shows("This is the agent's own list.", ADMIN)
+    await rig.shows("This is the agent's own to-do list.", ADMIN)
     await rig.crash()
     rig.model.gate = None
     rig.model.script(Call("todo", "{}"), todo("x look", "x write"), Say("Tidy."))

@@ -28,16 +28,16 @@ async def test_what_waits_for_a_person_is_decided_at_home(rig: SlackRig, transpo
     rig.model.script(write("a.txt"), Say("written"))
     await rig.start()
     rig.slack.open_home()
-    await rig.slack.wait(lambda: "Nothing runs" in at_home(rig))
+    await rig.slack.wait(lambda: "Nothing is running" in at_home(rig))
     rig.slack.mention(DEV, "write it")
     card = await rig.asks(DEV)
     await rig.slack.wait(lambda: "a.txt" in at_home(rig))
-    assert "Waits for you" in at_home(rig) and "Approve once" in labels(rig.slack.homes["U0ANN"])
+    assert "Waiting for you" in at_home(rig) and "Approve once" in labels(rig.slack.homes["U0ANN"])
     rig.slack.open_home("U0BOB", "D0BOB")
-    await rig.slack.wait(lambda: "Nothing runs" in at_home(rig, "U0BOB"))
+    await rig.slack.wait(lambda: "Nothing is running" in at_home(rig, "U0BOB"))
     rig.slack.press_at_home("Approve once")
     await rig.shows("written", DEV)
-    await rig.slack.wait(lambda: "Nothing runs" in at_home(rig))
+    await rig.slack.wait(lambda: "Nothing is running" in at_home(rig))
     await rig.quiet()
     assert "by Ann" in shown(card) and len(rig.model.requests) == 2
 
@@ -54,7 +54,7 @@ async def test_a_decision_that_came_too_late_changes_nothing(rig: SlackRig) -> N
     rig.slack.press(card, "Deny")
     await rig.shows("written", DEV)
     await rig.quiet()
-    await rig.slack.wait(lambda: "Nothing runs" in at_home(rig))
+    await rig.slack.wait(lambda: "Nothing is running" in at_home(rig))
     rig.slack.homes |= old
     rig.slack.press_at_home("Approve once")
     await rig.slack.wait(lambda: rig.slack.ephemeral)
@@ -70,12 +70,12 @@ async def test_a_running_turn_is_stopped_at_home(rig: SlackRig) -> None:
     await rig.model.wait_inflight(1)
     rig.slack.open_home()
     await rig.slack.wait(lambda: "think long" in at_home(rig))
-    assert "Runs now" in at_home(rig)
+    assert "Running now" in at_home(rig)
     rig.slack.press_at_home("Stop")
     await rig.shows("Stopped")
     rig.model.gate.set()
     rig.model.gate = None
-    await rig.slack.wait(lambda: "Nothing runs" in at_home(rig))
+    await rig.slack.wait(lambda: "Nothing is running" in at_home(rig))
 
 
 async def test_jobs_are_run_and_paused_at_home(rig: SlackRig) -> None:
@@ -97,4 +97,4 @@ async def test_jobs_are_run_and_paused_at_home(rig: SlackRig) -> None:
 async def test_a_stranger_sees_nothing(rig: SlackRig) -> None:
     await rig.start()
     rig.slack.open_home("U0EVE", "D0EVE")
-    await rig.slack.wait(lambda: "Nothing runs" in at_home(rig, "U0EVE"))
+    await rig.slack.wait(lambda: "Nothing is running" in at_home(rig, "U0EVE"))

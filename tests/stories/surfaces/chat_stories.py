@@ -367,7 +367,7 @@ async def very_long_answer(s: Surface) -> None:
     await s.thinks()
     await s.rest("thinking", busy=True)
     s.mind.let_go()
-    await s.shows("in this file")
+    await s.shows("this file holds")
     await s.rest("answered")
 
 

@@ -125,7 +125,7 @@ async def a_job_from_its_first_day_to_its_last(s: Surface, clock: Shifted) -> No
     await pass_until(s.rig, clock, (await only(s.rig)).next_due + 60)
     await s.rest("paused")
     await s.command("/jobs resume 1")
-    await s.shows("goes on")
+    await s.shows("is resumed")
     change = json.dumps({"action": "change", "job": TITLE, "schedule": "30 8 * * 1-5"})
     s.answers(**{"half past": [Call("schedule_job", change), Say("It is changed.")]})
     await s.press("Edit")
@@ -142,11 +142,11 @@ async def a_job_from_its_first_day_to_its_last(s: Surface, clock: Shifted) -> No
     await s.command("/jobs history 1")
     await s.shows("nothing to report")
     await s.press("Delete")
-    await s.shows("for good?")
-    await s.press("Delete for good")
-    await s.shows("is deleted")
+    await s.shows("permanently?")
+    await s.press("Delete permanently")
+    await s.shows("was deleted")
     await s.command("/jobs")
-    await s.shows("There are no jobs of yours")
+    await s.shows("You have no jobs")
     assert await book(s.rig).jobs.list_jobs() == ()
 
 
@@ -182,7 +182,7 @@ async def a_job_that_has_bad_days(s: Surface, clock: Shifted) -> None:
         if tries == 2:
             await s.rest("tried again")
         await pass_until(s.rig, clock, run.wake + 1)
-    await s.shows("paused now")
+    await s.shows("now paused")
     await at_rest(s, "failed")
     await s.rest("told")
     s.look("while it is paused")

@@ -156,4 +156,4 @@ async def test_a_file_does_not_go_through_a_planted_link(
         assert "[file: incoming/jobs-2.toml, 7 bytes]" in seen
         assert (incoming / "jobs-2.toml").read_bytes() == b"[[job]]"
     else:
-        assert "could not be fetched" in seen
+        assert "could not be downloaded" in seen

@@ -117,7 +117,7 @@ async def test_a_very_long_answer_is_a_beginning_and_a_file(rig: Rig, chat: int)
     rig.model.script(Say(text, words=400))
     await rig.start()
     rig.telegram.say(chat, "@test_bot tell me all", user=PERSON, **mention("@test_bot"))
-    await rig.shows("all of it is in this file", chat)
+    await rig.shows("this file holds all of it", chat)
     await rig.quiet()
     *beginning, document = rig.telegram.chats[chat]
     assert len(beginning) == 2
@@ -364,7 +364,7 @@ async def test_more_than_fifty_waiting_are_joined_word_for_word(rig: Rig) -> Non
     for n in range(60):
         rig.telegram.say(PERSON, f"wait {n}.")
     await waiting(rig, 60)
-    await rig.shows("There are more than 50 messages waiting.")
+    await rig.shows("More than 50 messages are pending.")
     rig.model.gate = None
     gate.set()
     await rig.shows("ack wait 59.")
@@ -374,7 +374,7 @@ async def test_more_than_fifty_waiting_are_joined_word_for_word(rig: Rig) -> Non
     assert [word for turn in turns[1:] for word in re.findall(r"wait (\d+)\.", turn)] == [
         str(n) for n in range(60)
     ]
-    assert len([text for text in rig.said() if "more than 50" in text]) == 1, "told once"
+    assert len([text for text in rig.said() if "More than 50" in text]) == 1, "told once"
 
 
 async def test_steering(rig: Rig) -> None:
@@ -382,7 +382,7 @@ async def test_steering(rig: Rig) -> None:
     rig.model.script(Call("list_files"), Say("on my way"))
     await rig.start()
     rig.telegram.say(PERSON, "/mode steer")
-    await rig.shows("I take into account at once")
+    await rig.shows("are taken into account at once")
     rig.telegram.say(PERSON, "one")
     await rig.model.wait_inflight(1, PATIENCE)
     rig.telegram.say(PERSON, "but quickly")
@@ -399,7 +399,7 @@ async def test_interrupting(rig: Rig) -> None:
     rig.model.script(Slow(0.02, "word " * 500), Say("the second"))
     await rig.start()
     rig.telegram.say(PERSON, "/mode interrupt")
-    await rig.shows("stops me, and I take it up")
+    await rig.shows("stops me, and I answer it")
     rig.telegram.say(PERSON, "one")
     await rig.telegram.wait(lambda: len(rig.telegram.drafts[PERSON]) > 2, PATIENCE)
     rig.telegram.say(PERSON, "two")
@@ -598,7 +598,7 @@ async def test_pairing_in_private(rig: Rig) -> None:
     found = re.search(r"admin: ([A-Z0-9]{8})", shown["text"])
     assert found
     rig.telegram.say(PERSON, f"/pair {found[1]}")
-    await rig.shows("You may read here, but not do this.")
+    await rig.shows("You may read here, but you may not do this.")
     rig.telegram.say(ADMIN, "/pair AAAAAAAA")
     await rig.shows("not valid", ADMIN)
     rig.telegram.say(ADMIN, f"/pair {found[1]}")

@@ -124,7 +124,7 @@ async def test_files_of_no_and_of_too_many_bytes(rig: Rig) -> None:
     await rig.telegram.wait(lambda: len(rig.model.requests) == 3, PATIENCE)
     empty, large, good = (r.body["messages"][-1]["content"] for r in rig.model.requests)
     assert "incoming/empty.txt, 0 bytes" in empty
-    assert "large.txt could not be fetched" in large and "too big" in large
+    assert "large.txt could not be downloaded" in large and "too big" in large
     assert "incoming/good.txt, 5 bytes" in good
     assert (rig.workspace() / "incoming" / "good.txt").read_bytes() == b"hello"
     assert not (rig.workspace() / "incoming" / "large.txt").exists()
@@ -474,12 +474,12 @@ async def test_a_full_disk_at_arrival_takes_it_when_there_is_space(broken: Rig) 
     for text in texts:
         rig.telegram.say(PERSON, text)
     await rig.until(lambda: rig.log.named("telegram_not_stored"))
-    await rig.shows("I cannot write anything down at the moment")
+    await rig.shows("I cannot save anything at the moment")
     rig.telegram.say(PERSON, "last")
     await empty(rig.store)
     await rig.shows("ack last")
     await rig.quiet()
-    told = [text for text in rig.said() if "cannot write" in text]
+    told = [text for text in rig.said() if "cannot save" in text]
     assert len(told) == 1, "a word, and only one"
     answers = [text.split()[1] for text in rig.said() if text not in told]
     assert answers == ["before", *(f"m{n}" for n in range(20)), "last"], "all, in order, once"
@@ -521,7 +521,7 @@ async def test_a_full_disk_and_a_kill(broken: Rig) -> None:
     await rig.start()
 
     def answers() -> list[str]:
-        return [text.split()[1] for text in rig.said() if "cannot write" not in text]
+        return [text.split()[1] for text in rig.said() if "cannot save" not in text]
 
     await rig.telegram.wait(lambda: len(answers()) == 21, PATIENCE)
     assert answers()[1:] == [f"m{n}" for n in range(20)]
@@ -559,7 +559,7 @@ async def test_a_store_locked_for_longer_than_it_waits(broken: Rig, when: str) -
     event = "telegram_not_stored" if when == "arrival" else "session_ended"
     await rig.until(lambda: rig.log.named(event))
     if when == "arrival":
-        await rig.shows("I cannot write anything down at the moment")
+        await rig.shows("I cannot save anything at the moment")
     other.execute("ROLLBACK")
     other.close()
     await rig.shows("ack hello")

@@ -88,7 +88,7 @@ async def test_a_file_that_cannot_be_had_leaves_the_question_open(rig: Rig) -> N
     await asked(rig)
     rig.telegram.fail("getFile", 400, description="Bad Request: file is too big")
     rig.telegram.say(PERSON, "", **document(rig, "data.csv"))
-    await rig.shows("data.csv could not be fetched")
+    await rig.shows("data.csv could not be downloaded")
     assert len(rig.model.requests) == 1
     rig.telegram.say(PERSON, "", **document(rig, "data2.csv"))
     await rig.shows("thanks")
@@ -146,7 +146,7 @@ async def test_what_steers_with_more_than_words_is_read(rig: Rig, how: str) -> N
     rig.model.script(Call("list_files"), Say("on my way"), Say("seen it"), Say("that too"))
     await rig.start()
     rig.telegram.say(PERSON, "/mode steer")
-    await rig.shows("I take into account at once")
+    await rig.shows("are taken into account at once")
     rig.telegram.say(PERSON, "begin")
     await rig.model.wait_inflight(1, PATIENCE)
     if how == "quote":
@@ -183,7 +183,7 @@ async def test_what_fails_once_is_fetched_again(rig: Rig, status: int) -> None:
     await rig.shows("ack")
     await rig.quiet()
     assert "[file: incoming/data.csv, 8 bytes]" in rig.seen(role="user")[-1]
-    assert not any("could not be fetched" in text for text in rig.said())
+    assert not any("could not be downloaded" in text for text in rig.said())
 
 
 async def test_a_person_is_told_of_a_file_that_is_lost(rig: Rig) -> None:
@@ -191,9 +191,9 @@ async def test_a_person_is_told_of_a_file_that_is_lost(rig: Rig) -> None:
     rig.telegram.fail("getFile", 500, times=3)
     rig.telegram.say(PERSON, "", caption="read", **document(rig, "data.csv"))
     await rig.shows("ack")
-    await rig.shows("The file data.csv could not be fetched")
+    await rig.shows("The file data.csv could not be downloaded")
     await rig.quiet()
-    assert "could not be fetched" in rig.seen(role="user")[-1]
+    assert "could not be downloaded" in rig.seen(role="user")[-1]
 
 
 # ---- floods --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ async def test_the_oldest_of_too_many_waiting_turns_ends_and_says_so(tmp_path: P
         states = [card.state for card in life.cards() if isinstance(card, ApprovalCard)]
         assert sorted(states) == ["cancelled", "open", "open"] and states[0] == "cancelled"
         notices = [v.text for v in life.screen().values() if isinstance(v, Notice)]
-        assert any("more than 2 requests wait" in text for text in notices), notices
+        assert any("more than 2 requests are waiting" in text for text in notices), notices
         await life.press("p", life.cards()[2].buttons[0].token)
         await life.until(lambda: life.ledger.all("tool"))
         await life.quiet()
