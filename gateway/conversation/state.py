@@ -244,9 +244,14 @@ class ConversationState:
         )
 
     def notice(
-        self, seq: int, text: str, tone: Tone = "info", *, state: NoticeState = "done",
+        self,
+        seq: int,
+        text: str,
+        tone: Tone = "info",
+        *,
+        state: NoticeState = "done",
         along: Changes = NO_CHANGES,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A word of the gateway's own about inbox row `seq`. `state`: what becomes of the row;
         `along`: what the same commit changes besides."""
         name = "receipt" if state == "kept" else "notice"

@@ -79,8 +79,11 @@ def make_book(store: Store, settings: JobSettings, means: JobDeps) -> JobService
 
 def console_alone(settings: Settings, store: Store) -> Console:
     """What the command line does while no gateway runs."""
-    bots = (("telegram", settings.telegram), ("discord", settings.discord),
-            ("slack", settings.slack))  # fmt: skip
+    bots = (
+        ("telegram", settings.telegram),
+        ("discord", settings.discord),
+        ("slack", settings.slack),
+    )
     platforms = frozenset(name for name, bot in bots if bot is not None) | {"web"}
     book = make_book(store, settings.jobs, alone(store, settings.home / WORKSPACES, platforms))
     return Console(book, JobFile(settings.home, book), live=False)

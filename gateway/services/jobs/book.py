@@ -120,9 +120,17 @@ class JobService:
             count = await asyncio.to_thread(
                 self.times.count, before.schedule, before.zone, before.next_due, now
             )
-            run = JobRun(job=name, slot=f"paused-{before.next_due:.0f}", due=before.next_due,
-                      state="skipped", reason="paused", at=now, ended=now, count=count,
-                      version=ambient.new_id())  # fmt: skip
+            run = JobRun(
+                job=name,
+                slot=f"paused-{before.next_due:.0f}",
+                due=before.next_due,
+                state="skipped",
+                reason="paused",
+                at=now,
+                ended=now,
+                count=count,
+                version=ambient.new_id(),
+            )
             skipped = (run,)
         return await self._write(name, apply, skipped)
 
@@ -140,8 +148,9 @@ class JobService:
     async def run_now(self, name: str, key: str) -> bool:
         """One run besides the schedule; the same `key` makes one only."""
         now = await self.means.store.now()
-        run = JobRun(job=name, slot=f"now-{key}", due=now, state="queued", at=now,
-                  version=ambient.new_id())  # fmt: skip
+        run = JobRun(
+            job=name, slot=f"now-{key}", due=now, state="queued", at=now, version=ambient.new_id()
+        )
         return await self._write(name, lambda job: job, (run,)) is not None
 
     async def call(self, job: Job, slot: str, given: str) -> RunState:
@@ -154,9 +163,17 @@ class JobService:
         waiting = await self.jobs.list_unfinished(job.id)
         if len(waiting) >= MAX_CALLS:
             raise JobRefused(say("jobs_busy", n=MAX_CALLS))
-        run = JobRun(job=job.id, slot=slot, due=now, state="skipped" if paused else "queued",
-                  reason="paused" if paused else "", at=now, ended=now if paused else 0.0,
-                  given="" if paused else given, version=ambient.new_id())  # fmt: skip
+        run = JobRun(
+            job=job.id,
+            slot=slot,
+            due=now,
+            state="skipped" if paused else "queued",
+            reason="paused" if paused else "",
+            at=now,
+            ended=now if paused else 0.0,
+            given="" if paused else given,
+            version=ambient.new_id(),
+        )
         if await self._write(job.id, lambda job: job, (run,)) is None:
             raise JobRefused(say("jobs_busy", n=MAX_CALLS))
         return run.state
@@ -168,8 +185,15 @@ class JobService:
             return False
         now = await self.means.store.now()
         tried = _add_try(run, Try(at=run.ended, reason=run.reason, text=run.text))
-        again = replace(run, state="queued", tries=run.tries + 1, at=now, ended=0.0, tried=tried,
-                        version=ambient.new_id())  # fmt: skip
+        again = replace(
+            run,
+            state="queued",
+            tries=run.tries + 1,
+            at=now,
+            ended=0.0,
+            tried=tried,
+            version=ambient.new_id(),
+        )
         done = await self.jobs.advance(run, again)
         self.ring()
         return done
@@ -250,12 +274,28 @@ class JobService:
         if end.again and tries_left:  # also of one that was due once, and has ended
             wake = now + RETRIES[run.tries]
             tried = _add_try(run, Try(at=now, reason=end.reason, text=end.text))
-            after = replace(run, state="retrying", reason=end.reason, tries=run.tries + 1,
-                            wake=wake, text=end.text, cost=spent, tried=tried)  # fmt: skip
+            after = replace(
+                run,
+                state="retrying",
+                reason=end.reason,
+                tries=run.tries + 1,
+                wake=wake,
+                text=end.text,
+                cost=spent,
+                tried=tried,
+            )
         else:
             given = run.given if end.state == "failed" else ""  # it may be tried again
-            after = replace(run, state=end.state, reason=end.reason, ended=now, wake=0.0,
-                            text=end.text, cost=spent, given=given)  # fmt: skip
+            after = replace(
+                run,
+                state=end.state,
+                reason=end.reason,
+                ended=now,
+                wake=0.0,
+                text=end.text,
+                cost=spent,
+                given=given,
+            )
         if after.state == "done" and end.terms.deliver and job is not None:
             what = (end.terms, end.report)
             after = replace(after, delivered=await deliver(self.means, self.times, job, run, what))

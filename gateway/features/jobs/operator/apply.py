@@ -17,8 +17,22 @@ from gateway.services.jobs.deps import is_reachable
 
 log = logging.getLogger("turnkeeper.jobs")
 
-SAID = ("conversation", "title", "prompt", "schedule", "zone", "missed", "window", "overlap",
-        "jitter", "script", "feeds_on", "hook", "deliver", "spend")  # fmt: skip
+SAID = (
+    "conversation",
+    "title",
+    "prompt",
+    "schedule",
+    "zone",
+    "missed",
+    "window",
+    "overlap",
+    "jitter",
+    "script",
+    "feeds_on",
+    "hook",
+    "deliver",
+    "spend",
+)
 """What the file says of a job."""
 MAX_BYTES = 4_000_000
 
