@@ -100,7 +100,7 @@ ENGLISH: dict[Key, str] = {
     "(only before something risky). For messages sent while I work: /mode queue (they wait), "
     "/mode steer (I take them into account at once) or /mode interrupt (I stop for them). For a "
     "kind of task: /mode research, image, slide, app, general, browser, swe, data, mcp or "
-    "sandboxed; /mode task turns it off.",
+    "sandboxed; /mode task switches it off.",
     "profile_is": "Profile: {profile}.",
     "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
     "approval_of": "approval of {calls}",

@@ -13,12 +13,12 @@ ENGLISH: dict[MemoryKey, str] = {
     "memory_saved": "Remembered: {text}",
     "memory_dropped": "Forgotten: {text}",
     "memory_shown": "{documents}\n\nWrite /memory forget and a number or words to remove an "
-    "entry, /memory clear to remove all, /memory off to turn memory off here.",
+    "entry, /memory clear to remove all, /memory off to switch memory off here.",
     "memory_work": "What I know about the work ({size} of {limit} characters):",
     "memory_group": "What I know about this group's work ({size} of {limit} characters):",
     "memory_person": "What I know about you ({size} of {limit} characters, only in private):",
     "memory_nothing": "Nothing is remembered here yet. Ask me to remember something.",
-    "memory_off": "Memory is off here; /memory on turns it on.",
+    "memory_off": "Memory is off here; /memory on switches it on.",
     "memory_switched_off": "Memory is off here from now on: nothing is added, and I do not read "
     "it. Entries stay until you write /memory clear.",
     "memory_switched_on": "Memory is on here.",

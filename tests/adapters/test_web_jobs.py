@@ -54,7 +54,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await room.shows(button("j1", "turn"), "Resume")
         await focused(room, "j1", "turn")
         await press(room, "Enter")
-        await room.shows("#agenda-told", "Open incidents goes on.")
+        await room.shows("#agenda-told", "Open incidents is resumed.")
         await room.shows(button("j1", "turn"), "Pause")
         await focused(room, "j1", "turn")
         await press(room, "Tab", "Tab", "Enter")

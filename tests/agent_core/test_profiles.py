@@ -69,7 +69,7 @@ def test_a_turn_longer_than_all_that_may_be_stays_whole() -> None:
 async def test_a_profile_is_chosen_by_mode_and_given_back(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/mode swe")
-    text = (await rig.shows("Profile: swe. /mode task turns it off."))["text"]
+    text = (await rig.shows("Profile: swe. /mode task switches it off."))["text"]
     assert "It needs" not in text
     rig.telegram.say(PERSON, "hello")
     await rig.shows("ack hello")
@@ -130,9 +130,9 @@ async def test_each_answer_to_mode_says_what_changed_and_how_to_go_back(rig: Rig
         ("auto", f"{auto} /mode ask reverts this."),
         ("steer", f"{at_once} /mode queue reverts this."),
         ("queue", f"{waits} /mode steer reverts this."),
-        ("research", "Mode: research. /mode task turns it off."),
-        ("data", "Mode: data. Profile: data. /mode task turns it off."),
-        ("", f"{auto} {waits} Mode: data. Profile: data. /mode task turns it off."),
+        ("research", "Mode: research. /mode task switches it off."),
+        ("data", "Mode: data. Profile: data. /mode task switches it off."),
+        ("", f"{auto} {waits} Mode: data. Profile: data. /mode task switches it off."),
         ("task", "No mode is set: I choose for each request."),
         ("", f"{auto} {waits}"),
     )

@@ -98,7 +98,7 @@ async def test_a_feature_from_outside_answers_in_the_chat(
     monkeypatch.syspath_prepend(str(EXAMPLE))
     await rig.start(PLUGINS="ping")
     rig.telegram.say(11, "/ping")
-    await rig.shows("Pong. Waiting messages here: 0.")
+    await rig.shows("Pong. Messages that wait here: 0.")
     rig.telegram.say(11, "/help")
     await rig.shows("/ping — ask whether anybody is there")
     await rig.quiet()

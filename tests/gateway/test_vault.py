@@ -91,7 +91,7 @@ async def test_a_command_that_names_it_is_asked_about_and_nobody_sees_it(
     rig.telegram.say(PERSON, "/mode auto")
     rig.telegram.say(PERSON, "use it")
     card = await rig.card()
-    assert "given a secret: API_TOKEN" in card["text"] and VALUE not in card["text"]
+    assert "receives a secret: API_TOKEN" in card["text"] and VALUE not in card["text"]
     assert "Always" not in str(card["reply_markup"]), "it is asked each time"
     rig.press(card, "Approve once")
     await rig.shows("done")
@@ -119,7 +119,7 @@ async def test_a_chat_lists_names_and_takes_no_values(rig: Rig) -> None:
     assert Vault(rig.home).addresses() == ()
     Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
     rig.telegram.say(PERSON, "/secret")
-    await rig.shows("may be given: API_TOKEN")
+    await rig.shows("available to commands here: API_TOKEN")
     rig.telegram.say(FRIEND, "/secret")
     await rig.shows("No secrets are available here", FRIEND)
     rig.telegram.say(PERSON, "/secret remove API_TOKEN")
