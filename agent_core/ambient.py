@@ -87,6 +87,11 @@ def token(length: int) -> str:
     return "".join(secrets.choice(letters) for _ in range(length))
 
 
+def pick(count: int) -> int:
+    """A random number from 0 to `count` - 1."""
+    return secrets.randbelow(count)
+
+
 def _base62(number: int, width: int) -> str:
     digits = []
     for _ in range(width):

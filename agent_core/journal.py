@@ -246,15 +246,6 @@ class Journal:
         if records or self._buffer:
             await asyncio.shield(asyncio.ensure_future(self.put(*records)))  # noqa: TID251
 
-    def list_unasked(self) -> tuple[str, ...]:
-        """Keys of tool, model and question records that no code asked for in this run."""
-        kinds = Replied | ToolFinished | QuestionAsked | Noted
-        return tuple(
-            record.key
-            for record in self.records
-            if isinstance(record, kinds) and record.key not in self._used
-        )
-
     def _add(self, record: Record) -> None:
         if record.key in self._by_key:
             raise Diverged(f"the key {record.key!r} is written twice")

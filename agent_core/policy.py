@@ -7,12 +7,21 @@ from msgspec import Struct
 
 from agent_core.messages import Access
 from agent_core.phrases import Phrase, phrase
+from agent_core.policy_rules import OperatorRule, RuledCall, find_rule, opens_host
 from agent_core.questions import Coverage, Risk
 from agent_core.sandboxes.secrets import find_named
 
 Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
 
+HOSTS = "hosts"
+"""The policy's line that asks for hosts."""
+SECRET_FILE = "secret-file"
+"""The policy's line that asks for commands that read files for secrets."""
+NETWORK, HOST = "network", "host:"
+"""The tool and the beginning of the pattern of a grant that opens a host."""
+VIEWER = "viewer"
+"""The role that only reads."""
 MAX_RULE = 300
 """Characters of a rule that a person can still check."""
 
@@ -39,6 +48,17 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     max_seconds: float = 0.0
     rule: str | Phrase | None = None
     words: str = ""
+    hosts: tuple[str, ...] = ()
+    """What it names of the network, where that is closed."""
+    names_secret: bool = False
+    """Its command or code names a file for secrets, which it may read then."""
+    runs_git: bool = False
+    place: str = ""
+    """`host:port` of the URL that it reads."""
+    closed: Phrase | None = None
+    """Why that URL is not read, but where an operator opened its place."""
+    paths: tuple[str, ...] = ()
+    """The workspace's paths that it names as such."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -85,6 +105,30 @@ class Situation(Struct, frozen=True, kw_only=True):
     rules: tuple[Grant, ...] = ()
     secrets: tuple[str, ...] = ()
     """Names of secrets that a command may be given by naming them."""
+    hosts: frozenset[str] = frozenset()
+    """Hosts that the operator opened to every command."""
+    contained: bool = False
+    """A self-test showed that the sandbox contains what runs in it."""
+    unsaved: str = ""
+    """Why what the turn changes could not be taken back, "" if it can be."""
+    exposed: bool = False
+    """Files for secrets are there, and the sandbox cannot hide them."""
+    committed: bool = False
+    """A repository has files for secrets in its history, where nothing hides them."""
+    role: str = ""
+    """The person's, as the gateway calls it; "" where there are none."""
+    places: frozenset[str] = frozenset()
+    """Places (`host:port`) inside that the operator opened to what reads URLs."""
+    operator: tuple[OperatorRule, ...] = ()
+    """The operator's own rules; `conversation` and `now`, seconds since 1970, are for them."""
+    conversation: str = ""
+    now: float = 0.0
+
+    @property
+    def open_hosts(self) -> frozenset[str]:
+        """Hosts that a command may reach unasked."""
+        given = (one for one in self.rules if one.tool == NETWORK and one.person == self.person)
+        return self.hosts.union(one.pattern.removeprefix(HOST) for one in given)
 
 
 class _Line(Struct, frozen=True, kw_only=True):
@@ -102,12 +146,17 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
     """The verdict on a call. Pure; `digest` is what an approval is bound to."""
     line = (
         _check_forbidden(call)
+        or _check_address(call, situation)
+        or _check_role(call, situation)
         or _too_long(call)
         or _check_lent_secret(call, situation.secrets)
-        or _table(call, situation.mode)
+        or _table(call, situation)
     )
+    line = _apply_operator(line, call, situation)
     if situation.ask_all and line.ruling == "allow" and call.access != "person":
         line = _Line(ruling="ask", rule="ask-all", why=phrase("why_ask_all"), risk=line.risk)
+    if line.ruling != "deny" and (closed := _list_closed(call, situation)):
+        return _ask_for_hosts(line, closed, digest)
     grants = line.grants and not situation.ask_all
     always, covers = _always(call, digest) if grants and line.risk != "high" else ("", None)
     if line.ruling == "ask" and grants:
@@ -130,11 +179,88 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
     )
 
 
+def _list_closed(call: CallFacts, situation: Situation) -> tuple[str, ...]:
+    known = frozenset[str]() if situation.ask_all else situation.open_hosts
+    closed = tuple(host for host in call.hosts if host not in known)
+    if not closed or situation.ask_all or not situation.operator:
+        return closed
+    ruled = _make_ruled(call, situation)
+    return tuple(host for host in closed if not opens_host(situation.operator, ruled, host))
+
+
+def _apply_operator(line: _Line, call: CallFacts, situation: Situation) -> _Line:
+    """The operator's word on what the table says. It makes nothing of a deny, and lends no
+    secret unasked."""
+    if line.ruling == "deny" or not situation.operator or call.access == "person":
+        return line
+    found = find_rule(situation.operator, _make_ruled(call, situation))
+    if found is None or found.effect == line.ruling == "allow":
+        return line
+    if found.effect == "allow" and line.rule in ("secret", SECRET_FILE):
+        return line
+    why = phrase("why_operator", rule=found.name, why=found.reason)
+    if not found.reason:
+        why = phrase("why_operator_plain", rule=found.name)
+    return _Line(
+        ruling=found.effect,
+        rule=found.rule,
+        why=why,
+        risk=line.risk,
+        notes=line.notes,
+        grants=False,
+    )
+
+
+def _make_ruled(call: CallFacts, situation: Situation) -> RuledCall:
+    named = (call.place,) if call.place else ()
+    return RuledCall(
+        tool=call.tool,
+        command=call.command,
+        paths=call.paths,
+        hosts=(*call.hosts, *named),
+        role=situation.role,
+        conversation=situation.conversation,
+        now=situation.now,
+    )
+
+
+def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str) -> Verdict:
+    """The line 'a host is opened: ask'. A grant opens the hosts, and allows no call by itself."""
+    named = ", ".join(closed)
+    why, notes = phrase("why_hosts", hosts=named), (phrase("data_leaves", hosts=named), *line.notes)
+    return Verdict(
+        ruling="ask",
+        rule=HOSTS,
+        reason=str(why),
+        risk="high" if line.risk == "high" else "medium",
+        digest=digest,
+        always=" ".join(f"{HOST}{one}" for one in closed) if line.rule != "secret" else "",
+        detail=" ".join(map(str, notes)),
+        why=why,
+        notes=notes,
+        covers=Coverage(phrase=phrase("covers_hosts", hosts=named)),
+    )
+
+
 def _check_forbidden(call: CallFacts) -> _Line | None:
     """The line 'outside the workspace, secrets: deny', by the words of the call's paths."""
     if call.refusal is None:
         return None
     return _Line(ruling="deny", rule="outside", why=call.refusal, risk="high")
+
+
+def _check_address(call: CallFacts, situation: Situation) -> _Line | None:
+    """The line 'a URL that leads inside, or that two readers read differently: deny'."""
+    if call.closed is None or call.place in situation.places:
+        return None
+    return _Line(ruling="deny", rule="address", why=call.closed, risk="high")
+
+
+def _check_role(call: CallFacts, situation: Situation) -> _Line | None:
+    """The line 'a viewer only reads'."""
+    if situation.role != VIEWER or call.reads_only or call.access in ("read", "person"):
+        return None
+    return _Line(ruling="deny", rule="viewer", why=phrase("why_viewer"))
 
 
 def _check_lent_secret(call: CallFacts, secrets: tuple[str, ...]) -> _Line | None:
@@ -153,7 +279,7 @@ def _check_lent_secret(call: CallFacts, secrets: tuple[str, ...]) -> _Line | Non
     )
 
 
-def _table(call: CallFacts, mode: Mode) -> _Line:
+def _table(call: CallFacts, situation: Situation) -> _Line:
     access: Access = "read" if call.reads_only else call.access
     match access:
         case "person":
@@ -161,10 +287,10 @@ def _table(call: CallFacts, mode: Mode) -> _Line:
         case "read":
             return _Line(ruling="allow", rule="read", why=phrase("why_read"))
         case "write":
-            ruling: Ruling = "allow" if mode == "auto" else "ask"
+            ruling: Ruling = "allow" if situation.mode == "auto" else "ask"
             return _Line(ruling=ruling, rule="write", why=phrase("why_write"))
         case "shell":
-            return _shell(call, mode)
+            return _shell(call, situation)
         case "network":
             return _Line(ruling="ask", rule="network", why=phrase("why_network"), risk="medium")
         case _:
@@ -179,7 +305,7 @@ def _too_long(call: CallFacts) -> _Line | None:
     return _Line(ruling="deny", rule="too-long", why=phrase("why_too_long", most=most, asked=asked))
 
 
-def _shell(call: CallFacts, mode: Mode) -> _Line:
+def _shell(call: CallFacts, situation: Situation) -> _Line:
     behind = (phrase("runs_on"),) if call.background else ()
     if not call.isolated:
         return _Line(
@@ -190,7 +316,22 @@ def _shell(call: CallFacts, mode: Mode) -> _Line:
             notes=(phrase("isolated_not"), phrase("reaches"), *behind),
             grants=False,
         )
+    if call.names_secret:
+        why = phrase("why_reads_secret")
+        notes = (phrase("isolated"), *behind)
+        return _Line(
+            ruling="ask", rule=SECRET_FILE, why=why, risk="high", notes=notes, grants=False
+        )
+    if situation.exposed or (situation.committed and call.runs_git):
+        why = phrase("why_exposed" if situation.exposed else "why_committed")
+        notes = (phrase("isolated"), *behind)
+        return _Line(ruling="ask", rule=SECRET_FILE, why=why, risk="medium", notes=notes)
+    if situation.contained and situation.mode == "auto" and not situation.unsaved:
+        return _Line(ruling="allow", rule="contained", why=phrase("why_contained"))
     notes = (phrase("isolated"), *behind)
+    if situation.contained and situation.mode == "auto":
+        why = phrase("why_unsaved", why=situation.unsaved)
+        return _Line(ruling="ask", rule="unsaved", why=why, notes=notes)
     if call.unsure is not None:
         return _Line(
             ruling="ask",
@@ -199,7 +340,7 @@ def _shell(call: CallFacts, mode: Mode) -> _Line:
             risk="high" if call.dangerous else "medium",
             notes=notes,
         )
-    ruling: Ruling = "allow" if mode == "auto" else "ask"
+    ruling: Ruling = "allow" if situation.mode == "auto" else "ask"
     return _Line(ruling=ruling, rule="shell", why=phrase("why_looks"), notes=notes)
 
 

@@ -57,11 +57,12 @@ class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approva
 
 
 class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
-    """Which of these?"""
+    """Which of these? `hints`: what else is said below the text, in the person's language."""
 
     text: str
     options: tuple[str, ...]
     expires: float = 0.0
+    hints: tuple[Phrase, ...] = ()
 
 
 class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):

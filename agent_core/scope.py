@@ -8,7 +8,7 @@ return at once what they returned, and the code arrives where it was. Keys are p
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeAlias, TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from agent_core.errors import (
     ToolFailed,
 )
 from agent_core.events import AgentEvent, ReasoningAdded, TextRestarted, TokenAdded
+from agent_core.inner_calls import close_calls, describe_calls
 from agent_core.journal import (
     Amended,
     Answered,
@@ -35,6 +36,7 @@ from agent_core.journal import (
     Noted,
     Outcome,
     QuestionAsked,
+    Record,
     Replied,
     Steered,
     ToolFinished,
@@ -45,7 +47,7 @@ from agent_core.messages import Repetition, ToolCall, ToolOutput, ToolResult, wr
 from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Question
-from agent_core.text import clean, clean_json, clean_values
+from agent_core.text import clean, clean_json, clean_values, is_deep
 from agent_core.turn import Gates
 from agent_core.turn import Turn as Turn
 
@@ -58,8 +60,20 @@ UNKNOWN = (
     "Outcome unknown: the gateway stopped while this call ran. It may or may not have taken "
     "effect. Check before you do it again."
 )
+TOO_DEEP = '"(left out: nested too deeply)"'
 SKIPPED = "Skipped by a person. If it was running, its outcome is unknown."
 NO_ORDER: Mapping[str, Iterable[str]] = {}
+
+
+class CallHolder(Protocol):
+    """Holds what calls started while their turn waits for a person, as long as this process
+    lives."""
+
+    def holds(self, token: str) -> bool:
+        """What the call of this token started is there, and can be gone on with."""
+
+    def drop(self, token: str) -> None:
+        """End it."""
 
 
 class Scope:
@@ -172,9 +186,15 @@ class Scope:
             raise
 
     async def tool(
-        self, call: ToolCall, repetition: Repetition, run: ToolRun, limit: float = 30.0
+        self,
+        call: ToolCall,
+        repetition: Repetition,
+        run: ToolRun,
+        limit: float | None = 30.0,
+        holder: CallHolder | None = None,
     ) -> ToolResult:
-        """Run a tool call at most as often as its class allows. `run` gets the call's token."""
+        """Run a tool call at most as often as its class allows. `run` gets the call's token.
+        `holder`: the call makes calls below its key, and goes on after a park if it is held."""
         key = self._claim(call.id)
         journal, digest = self._turn.journal, call_digest(call)
         known = journal.find(key, ToolFinished)
@@ -184,9 +204,12 @@ class Scope:
                 raise Diverged(f"{key!r} holds another call")
         if known is not None:
             return _result(known)
-        if started is not None and repetition == "effect":
-            return await self._finish(key, call, ToolOutput(text=UNKNOWN), "unknown")
         token = started.token if started is not None else f"{self._turn.id}/{key}"
+        held = started is not None and holder is not None and holder.holds(token)
+        if started is not None and repetition == "effect" and not held:
+            inner = describe_calls(journal.records, f"{key}/")
+            made = ToolOutput(text=f"{UNKNOWN}\n{inner}".rstrip())
+            return await self._finish(key, call, made, "unknown")
         if started is None and repetition != "pure":
             await journal.barrier(
                 ToolStarted(key=f"{key}#start", call=call, digest=digest, token=token)
@@ -203,9 +226,11 @@ class Scope:
         except ToolFailed as error:
             made, outcome = ToolOutput(text=str(error)), "failed"
         except TimeoutError:
-            made, outcome = ToolOutput(text=f"Timed out after {limit:g} s."), "timed_out"
+            made, outcome = ToolOutput(text=_describe_timeout(limit)), "timed_out"
             if self._turn.is_cut(key):
                 made, outcome = ToolOutput(text=SKIPPED), "cancelled"
+            if holder is not None:
+                holder.drop(token)
         return await self._finish(key, call, made, outcome)
 
     def settle(
@@ -341,8 +366,11 @@ class Scope:
         self, key: str, call: ToolCall, made: ToolOutput, outcome: Outcome
     ) -> ToolResult:
         self._turn.check()
-        record = _make_finished(key, call, made, outcome)
-        await self._turn.journal.barrier(record)
+        record, journal = _make_finished(key, call, made, outcome), self._turn.journal
+        open_calls: tuple[Record, ...] = ()
+        if outcome in ("unknown", "cancelled"):  # others have waited for their inner calls
+            open_calls = close_calls(journal.records, f"{key}/", UNKNOWN, ambient.now())
+        await journal.barrier(*open_calls, record)
         self._turn.check()
         return _result(record)
 
@@ -357,10 +385,17 @@ def _encode(value: object) -> bytes:
 def _clean_reply(reply: ModelReply) -> ModelReply:
     """The answer as it is recorded: what is shown to people, bound by them and run is the same."""
     parts = tuple(
-        replace(part, arguments=clean_json(part.arguments)) if isinstance(part, ToolCall) else part
+        replace(part, arguments=_clean_arguments(part.arguments))
+        if isinstance(part, ToolCall)
+        else part
         for part in reply.parts
     )
     return clean_values(replace(reply, parts=parts))
+
+
+def _clean_arguments(arguments: str) -> str:
+    """As they are recorded. Too deep ones become a text, which fits no tool and says why."""
+    return TOO_DEEP if is_deep(arguments) else clean_json(arguments)
 
 
 def _make_finished(key: str, call: ToolCall, made: ToolOutput, outcome: Outcome) -> ToolFinished:
@@ -392,6 +427,10 @@ def _result(record: ToolFinished) -> ToolResult:
         denied=record.outcome == "denied",
         command=record.command,
     )
+
+
+def _describe_timeout(limit: float | None) -> str:
+    return "Timed out." if limit is None else f"Timed out after {limit:g} s."
 
 
 async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:

@@ -5,35 +5,41 @@ This module and `gateway.settings`, which embeds it, are the only readers of the
 
 import os
 from collections.abc import Mapping
-from typing import Literal, cast, get_args
+from typing import TypeVar, cast
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_core.config.declaration import Env, Setting, SettingsError
 from agent_core.context.settings import ContextSettings
 from agent_core.mcp.settings import McpSettings
 from agent_core.memory.settings import MemorySettings
+from agent_core.models import provider_settings as declared
 from agent_core.models.catalog import Price, parse_prices, parse_windows
+from agent_core.models.compatible import CompatibleProvider, TierModels, parse_compatible
+from agent_core.models.endpoint import Endpoint
+from agent_core.models.provider_settings import AUXILIARY, Auxiliary
 from agent_core.models.providers import (
     BASE_URLS,
     DEFAULT_MODELS,
-    OWN_MODES,
     TIERS,
-    TIMEOUT,
     ApiMode,
-    CompatibleProvider,
-    Endpoint,
-    SettingsError,
     Tier,
-    TierModels,
-    is_http,
-    is_key,
     normalize_base_url,
-    parse_compatible,
-    split_keys,
 )
 from agent_core.orchestration.settings import AgentSettings
 from agent_core.skills.images.settings import ImageSettings
 from agent_core.tools.finding.toolsets import Toolsets
+from agent_core.tools.tool_settings import (
+    EXECUTION_MODE,
+    HOOKS,
+    MAX_SECONDS,
+    PREVIEW_PORT,
+    PREVIEW_URL,
+    SNAPSHOT_BYTES,
+    SNAPSHOT_HOURS,
+    ExecutionMode,
+)
 from agent_core.tools.web.settings import WebSettings
 
 __all__ = [
@@ -52,37 +58,39 @@ __all__ = [
     "ToolSettings",
 ]
 
-Auxiliary = Literal["vision", "compression", "web_extract", "session_search"]
-AUXILIARY: tuple[Auxiliary, ...] = get_args(Auxiliary)
-"""Work beside the conversation that may have a chain of models of its own."""
+N = TypeVar("N", bound=str)
+T = TypeVar("T")
+MAX_MODEL = declared.MODELS["max"].name
 
 
-class ToolSettings(BaseModel):
+class ToolSettings(Struct, frozen=True, kw_only=True):
     """What is set about tools. `hooks`: entries `package.module:function`."""
 
-    model_config = ConfigDict(frozen=True)
-
-    command_max_seconds: int = 600
-    hooks: tuple[str, ...] = ()
+    command_max_seconds: int = MAX_SECONDS.default
+    snapshot_hours: int = SNAPSHOT_HOURS.default
+    snapshot_bytes: int = SNAPSHOT_BYTES.default
+    preview_port: int = PREVIEW_PORT.default
+    preview_url: str = PREVIEW_URL.default
+    hooks: tuple[str, ...] = HOOKS.default
     web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     sets: Toolsets = Toolsets()
+    execution_mode: ExecutionMode = EXECUTION_MODE.default
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "ToolSettings":
+    def read(cls, env: Env) -> "ToolSettings":
         """The settings in `env`; raises SettingsError."""
-        setting = "command_max_seconds"
-        text = _read(env, setting) or "600"
-        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 86_400):
-            mend = "write whole seconds, from 1 to 86400."
-            raise SettingsError(setting.upper(), text, mend)
-        hooks = tuple(filter(None, (entry.strip() for entry in _read(env, "hooks").split(","))))
         return cls(
-            command_max_seconds=int(text),
-            hooks=hooks,
+            command_max_seconds=MAX_SECONDS.read(env),
+            snapshot_hours=SNAPSHOT_HOURS.read(env),
+            snapshot_bytes=SNAPSHOT_BYTES.read(env),
+            preview_port=PREVIEW_PORT.read(env),
+            preview_url=PREVIEW_URL.read(env),
+            hooks=HOOKS.read(env),
             web=WebSettings.read(env),
             mcp=McpSettings.read(env),
             sets=Toolsets.read(env),
+            execution_mode=EXECUTION_MODE.read(env),
         )
 
 
@@ -101,7 +109,7 @@ class ModelSettings(BaseModel):
     modes: dict[str, ApiMode] = {}
     fallbacks: tuple[str, ...] = ()
     auxiliary: dict[Auxiliary, tuple[str, ...]] = {}
-    timeout: float = TIMEOUT
+    timeout: float = declared.SILENCE.default
     prices: dict[str, Price] = {}
     windows: dict[str, int] = {}
     transcription: str = ""
@@ -112,24 +120,23 @@ class ModelSettings(BaseModel):
     images: ImageSettings = ImageSettings()
 
     @classmethod
-    def read(cls, env: Mapping[str, str] | None = None) -> "ModelSettings":
+    def read(cls, env: Env | None = None) -> "ModelSettings":
         """The settings in `env`, by default the process's environment; raises SettingsError."""
         env = os.environ if env is None else env
-        urls = {name: _read_url(env, name) for name in BASE_URLS}
-        keys = {name: _read_keys(env, name) for name in BASE_URLS}
+        prices, windows = declared.PRICES, declared.WINDOWS
         return cls(
-            tiers=_per_tier({tier: _read(env, f"{tier}_model") for tier in TIERS}),
-            tier_providers=_per_tier({tier: _read_provider(env, tier) for tier in TIERS}),
-            keys={name: found for name, found in keys.items() if found},
-            base_urls=urls,
+            tiers=_read_each(declared.MODELS, env),
+            tier_providers=_read_providers(env),
+            keys=_read_each(declared.KEYS, env),
+            base_urls=_read_each(declared.URLS, env),
             compatible=_read_compatible(env),
-            modes=_read_mode(env),
-            fallbacks=_read_models(env, "fallback_providers"),
-            auxiliary=_read_auxiliary(env),
-            timeout=_read_timeout(env),
-            prices=parse_prices("MODEL_PRICES", _read(env, "model_prices")),
-            windows=parse_windows("MODEL_WINDOWS", _read(env, "model_windows")),
-            transcription=_read(env, "transcription_model"),
+            modes=_read_each(declared.MODES, env),
+            fallbacks=declared.FALLBACKS.read(env),
+            auxiliary=_read_each(declared.CHAINS, env),
+            timeout=declared.SILENCE.read(env),
+            prices=prices.parse(prices.text(env) or "{}", parse_prices),
+            windows=windows.parse(windows.text(env) or "{}", parse_windows),
+            transcription=declared.TRANSCRIPTION.read(env),
             tools=ToolSettings.read(env),
             context=ContextSettings.read(env),
             memory=MemorySettings.read(env),
@@ -170,21 +177,22 @@ class ModelSettings(BaseModel):
         named = (cast(str, models.get(name, "")) for name in (tier, *TIERS))
         return next((model for model in named if model), "")
 
-    def endpoint(self, provider: str, setting: str = "MAX_MODEL") -> Endpoint:
+    def endpoint(self, provider: str, setting: str = MAX_MODEL) -> Endpoint:
         """How to reach `provider` with its first key; `setting` names it. Raises SettingsError."""
         return self.endpoints(provider, setting)[0]
 
-    def endpoints(self, provider: str, setting: str = "MAX_MODEL") -> tuple[Endpoint, ...]:
+    def endpoints(self, provider: str, setting: str = MAX_MODEL) -> tuple[Endpoint, ...]:
         """How to reach `provider`, once with each key; `setting` names it. Raises SettingsError."""
         own = self._compatible_by_name().get(provider)
         if own:
             mode, url, keys, thinking = own.mode, own.base_url, own.keys, own.enable_thinking
-            key_setting = f"api_key of {provider} in OPENAI_COMPATIBLE_PROVIDERS"
+            key_setting = f"api_key of {provider} in {declared.COMPATIBLE.name}"
         elif provider not in BASE_URLS:
             known = ", ".join((*BASE_URLS, *self._compatible_by_name()))
             raise SettingsError(setting, provider, f"no such provider; use one of: {known}.")
         else:
-            url, key_setting, thinking = self.base_urls[provider], _key_setting(provider), None
+            url, thinking = self.base_urls[provider], None
+            key_setting = declared.KEYS[provider].name
             if provider not in self.keys:
                 raise SettingsError(setting, provider, f"it has no key; set {key_setting}.")
             speaks: ApiMode = (
@@ -206,15 +214,15 @@ class ModelSettings(BaseModel):
 
     def listener(self) -> tuple[Endpoint, str] | None:
         """Where voice notes are transcribed, and by which model; raises SettingsError."""
-        setting, text = "TRANSCRIPTION_MODEL", self.transcription
+        setting, text = declared.TRANSCRIPTION, self.transcription
         if not text:
             return None
         provider, _, model = text.partition("/")
         if not model:
-            raise SettingsError(setting, text, "write it as provider/model.")
-        endpoint = self.endpoint(provider, setting)
+            raise setting.error(text, "write it as provider/model.")
+        endpoint = self.endpoint(provider, setting.name)
         if endpoint.api_mode in ("anthropic_messages", "generate_content"):
-            raise SettingsError(setting, text, f"{provider} transcribes nothing; name another one.")
+            raise setting.error(text, f"{provider} transcribes nothing; name another one.")
         return endpoint, model
 
     def with_provider(self, provider: CompatibleProvider) -> "ModelSettings":
@@ -227,109 +235,46 @@ class ModelSettings(BaseModel):
     def _own_choice(self, name: Tier, tier: Tier) -> tuple[str, str] | None:
         """What the settings of tier `name` say for `tier`."""
         text, provider = self.tiers.get(name, ""), self.tier_providers.get(name, "")
-        setting = f"{name.upper()}_MODEL"
+        setting = declared.MODELS[name]
         head, slash, rest = text.partition("/")
         known = head in BASE_URLS or head in self._compatible_by_name()
         if text and slash and rest and (known or not provider):
             provider, model = head, rest
         elif text and not provider:
-            raise SettingsError(setting, text, "write it as provider/model.")
+            raise setting.error(text, "write it as provider/model.")
         elif provider:
             model = text or self.default_model(provider, tier)
-            setting = setting if text else f"{setting}_PROVIDER"
+            setting = setting if text else declared.PROVIDERS[name]
         else:
             return None
-        self.endpoint(provider, setting)
+        self.endpoint(provider, setting.name)
         if text and name != tier:
             model = self.default_model(provider, tier) or model
         if not model:
-            mend = f"{provider} has no model for this tier; set {tier.upper()}_MODEL."
-            raise SettingsError(setting, provider, mend)
+            mend = f"{provider} has no model for this tier; set {declared.MODELS[tier].name}."
+            raise setting.error(provider, mend)
         return provider, model
 
 
-def _per_tier(found: dict[Tier, str]) -> dict[Tier, str]:
-    return {tier: value for tier, value in found.items() if value}
+def _read_each(settings: Mapping[N, Setting[T]], env: Env) -> dict[N, T]:
+    """What is set of several settings, or has a default, by what they are for."""
+    found = {name: setting.read(env) for name, setting in settings.items()}
+    return {name: value for name, value in found.items() if value}
 
 
-def _read(env: Mapping[str, str], name: str) -> str:
-    return env.get(name.upper(), "").strip()
-
-
-def _read_provider(env: Mapping[str, str], tier: Tier) -> str:
-    own = _read(env, f"{tier}_model_provider")
-    if tier != "flash":
-        return own
-    alias = _read(env, "lite_model_provider")
+def _read_providers(env: Env) -> dict[Tier, str]:
+    found = _read_each(declared.PROVIDERS, env)
+    own, alias = found.get("flash", ""), declared.LITE_PROVIDER.read(env)
     if own and alias and own != alias:
-        mend = f"FLASH_MODEL_PROVIDER={own} says something else; keep one of the two."
-        raise SettingsError("LITE_MODEL_PROVIDER", alias, mend)
-    return own or alias
+        name = declared.PROVIDERS["flash"].name
+        mend = f"{name}={own} says something else; keep one of the two."
+        raise declared.LITE_PROVIDER.error(alias, mend)
+    return found | ({"flash": alias} if alias else {})
 
 
-def _read_url(env: Mapping[str, str], provider: str) -> str:
-    setting = f"{provider}_base_url"
-    url = _read(env, setting) or BASE_URLS[provider]
-    if not is_http(url):
-        raise SettingsError(setting.upper(), url, "must be an http or https URL.")
-    return url
-
-
-def _key_setting(provider: str) -> str:
-    return f"{provider.upper()}_API_KEY"
-
-
-def _read_keys(env: Mapping[str, str], provider: str) -> tuple[str, ...]:
-    """One key or several, with commas between them."""
-    setting = _key_setting(provider)
-    keys = split_keys(_read(env, setting))
-    if not all(is_key(key) for key in keys):
-        raise SettingsError(setting, "", "holds characters that no key has; copy it again.")
-    return keys
-
-
-def _read_mode(env: Mapping[str, str]) -> dict[str, ApiMode]:
-    """What OpenAI's and Google's own addresses are spoken to in, where that is set."""
-    modes: dict[str, ApiMode] = {}
-    for provider, own in OWN_MODES.items():
-        setting, mode = f"{provider}_api_mode", _read(env, f"{provider}_api_mode")
-        if mode and mode not in own:
-            raise SettingsError(setting.upper(), mode, f"use {' or '.join(own)}.")
-        modes |= {provider: mode} if mode else {}
-    return modes
-
-
-def _read_models(env: Mapping[str, str], setting: str) -> tuple[str, ...]:
-    """Models by provider/model, with commas between them."""
-    names = split_keys(_read(env, setting))
-    for name in names:
-        provider, slash, model = name.partition("/")
-        if not (provider and slash and model):
-            raise SettingsError(setting.upper(), name, "write provider/model,provider/model.")
-    return names
-
-
-def _read_auxiliary(env: Mapping[str, str]) -> dict[Auxiliary, tuple[str, ...]]:
-    chains = {name: _read_models(env, f"auxiliary_{name}") for name in AUXILIARY}
-    return {name: chain for name, chain in chains.items() if chain}
-
-
-def _read_timeout(env: Mapping[str, str]) -> float:
-    setting, text = "MODEL_TIMEOUT", _read(env, "model_timeout")
-    try:
-        seconds = float(text) if text else TIMEOUT
-    except ValueError:
-        seconds = 0.0
-    if not 0.1 <= seconds <= 3600:
-        raise SettingsError(setting, text, "write seconds, from 0.1 to 3600.")
-    return seconds
-
-
-def _read_compatible(env: Mapping[str, str]) -> tuple[CompatibleProvider, ...]:
-    setting = "OPENAI_COMPATIBLE_PROVIDERS"
-    text, alias = _read(env, setting), _read(env, "CUSTOM_PROVIDERS")
-    if text and alias and text != alias:
-        raise SettingsError("CUSTOM_PROVIDERS", "", f"{setting} says something else; keep one.")
-    if alias and not text:
-        setting, text = "CUSTOM_PROVIDERS", alias
-    return parse_compatible(setting, text)
+def _read_compatible(env: Env) -> tuple[CompatibleProvider, ...]:
+    setting, alias = declared.COMPATIBLE, declared.CUSTOM
+    if setting.text(env) and alias.text(env) and setting.text(env) != alias.text(env):
+        raise alias.error("", f"{setting.name} says something else; keep one.")
+    chosen = setting if setting.text(env) else alias
+    return chosen.parse(chosen.text(env) or "[]", parse_compatible)

@@ -1,8 +1,9 @@
 """Text from outside, made fit for every store, platform and model; and names of files.
 
-What is cleaned: halves of character pairs, which no JSON and no UTF-8 takes, and control characters
-but for tab and line end, which stores and platforms refuse and a terminal obeys. It is done where a
-text enters; what lies behind may rely on it.
+What is cleaned: halves of character pairs, which no JSON and no UTF-8 takes, control characters but
+for tab and line end, which stores and platforms refuse and a terminal obeys, and the noncharacters
+U+FDD0 to U+FDEF, which Unicode keeps for a program's own marks. It is done where a text enters;
+what lies behind may rely on it.
 """
 
 import json
@@ -20,9 +21,12 @@ REPLACEMENT = "\ufffd"
 MAX_NAME = 120
 """Bytes of the name that a file from outside gets."""
 
-_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
-_ESCAPED = re.compile(r"\\(?:[bfr]|u(?:00[01]|007[fF]|00[89]|[dD][89a-fA-F]))")
+_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef]|\r(?!\n)")
+_ESCAPED = re.compile(r"\\(?:[bfr]|u(?:00[01]|007[fF]|00[89]|[dD][89a-fA-F]|[fF][dD][dDeE]))")
 """How JSON may write what is cleaned; a backslash before it makes it something else."""
+_STRUCTURE = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
+MAX_DEPTH = 100
+"""Levels of JSON."""
 _ESCAPE = re.compile(
     r"\\(?:\\|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))",
 )
@@ -41,7 +45,9 @@ def is_clean(text: str) -> bool:
 
 
 def _replacement(match: re.Match[str]) -> str:
-    return "\n" if match[0] == "\r" else REPLACEMENT
+    if match[0] == "\r":
+        return "\n"
+    return "" if "\ufdd0" <= match[0] <= "\ufdef" else REPLACEMENT  # a mark is no letter
 
 
 def clean_json(text: str) -> str:
@@ -55,6 +61,22 @@ def clean_json(text: str) -> str:
         return text
     cleaned = clean_values(value)
     return text if cleaned == value else json.dumps(cleaned, ensure_ascii=False)
+
+
+def is_deep(text: str) -> bool:
+    """True for JSON that is nested deeper than anybody means it: what reads it later would fail in
+    places of its own. Takes time by the length alone, and holds for text that is no JSON too."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth, quoted = 0, False
+    for found in _STRUCTURE.finditer(text):
+        if found[0] == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += 1 if found[0] in "[{" else -1 if found[0] in "]}" else 0
+            if depth > MAX_DEPTH:
+                return True
+    return False
 
 
 def clean_values(value: V) -> V:

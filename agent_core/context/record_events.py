@@ -38,7 +38,7 @@ from agent_core.messages import NO_OUTPUT, ToolCall
 from agent_core.questions import Approval, Question
 
 COMMANDS = frozenset({"run_command", "bash", "sandbox_shell"})
-CODE = frozenset({"execute_code", "python_execute", "normal_python_execute"})
+CODE = frozenset({"execute_code", "python_execute", "normal_python_execute", "execute_script"})
 _LAST = 200
 """Characters of a command's last words that say why it did not end by itself."""
 

@@ -1,45 +1,49 @@
 """Settings of what a model sees of a long conversation."""
 
-from collections.abc import Mapping
+from msgspec import Struct
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from agent_core.config.switch import read_switch
+from agent_core.config.declaration import Env, Setting, SettingTables
+from agent_core.config.kinds import WholeNumber, parse_switch
 from agent_core.context.room import ContextLimits
-from agent_core.models.providers import SettingsError
+
+MESSAGES = WholeNumber(least=1, mend="write a whole number of at least 1.")
+ENABLED = Setting(
+    "CONTEXT_COMPRESSION_ENABLED",
+    True,
+    parse_switch,
+    "older messages are summarised when a request gets long",
+)
+THRESHOLD = Setting(
+    "CONTEXT_COMPRESSION_TOKEN_THRESHOLD",
+    60_000,
+    WholeNumber(least=1_000, mend="write a whole number of at least 1000."),
+    "from so many tokens on, or from half of the model's window",
+)
+RECENT = Setting(
+    "CONTEXT_COMPRESSION_PRESERVE_RECENT", 10, MESSAGES, "messages that stay as they are"
+)
+LAST = Setting("COMPRESSION_PROTECT_LAST_N", None, MESSAGES, "the same, in its place")
+TABLES: SettingTables = {"agent": (ENABLED, THRESHOLD, RECENT, LAST)}
 
 
-class ContextSettings(BaseModel):
+class ContextSettings(Struct, frozen=True, kw_only=True):
     """`enabled`: older messages are summarised; `threshold`: tokens from which on; `keep`: how
     many of the last messages stay as they are."""
 
-    model_config = ConfigDict(frozen=True)
-
-    enabled: bool = True
-    threshold: int = Field(default=60_000, ge=1_000)
-    keep: int = Field(default=10, ge=1)
+    enabled: bool = ENABLED.default
+    threshold: int = THRESHOLD.default
+    keep: int = RECENT.default
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "ContextSettings":
+    def read(cls, env: Env) -> "ContextSettings":
         """From `env`; raises SettingsError."""
-        names = ("COMPRESSION_PROTECT_LAST_N", "CONTEXT_COMPRESSION_PRESERVE_RECENT")
-        keep = next((name for name in names if env.get(name, "").strip()), names[-1])
         return cls(
-            enabled=read_switch(env, "CONTEXT_COMPRESSION_ENABLED", True, SettingsError),
-            threshold=_number(env, "CONTEXT_COMPRESSION_TOKEN_THRESHOLD", 60_000, 1_000),
-            keep=_number(env, keep, 10, 1),
+            enabled=ENABLED.read(env),
+            threshold=THRESHOLD.read(env),
+            keep=LAST.read(env) or RECENT.read(env),
         )
 
     def room(self, window: int, by: str) -> ContextLimits:
         """For a model with a window of so many tokens; `by`: the model that summarises."""
         summarised = min(self.threshold, window // 2) if self.enabled else 0
         return ContextLimits(limit=summarised, most=window * 85 // 100, keep=self.keep, by=by)
-
-
-def _number(env: Mapping[str, str], name: str, default: int, least: int) -> int:
-    text = env.get(name, "").strip()
-    if not text:
-        return default
-    if not text.isdecimal() or int(text) < least:
-        raise SettingsError(name, text, f"write a whole number of at least {least}.")
-    return int(text)

@@ -1,4 +1,4 @@
-"""Notices when a model goes in circles: the same calls, the same words, one error after another.
+"""Notices when a model goes in circles: the same calls, one error after another.
 
 It looks at nothing but the turn's own messages, so that a replay sees the same.
 """
@@ -13,8 +13,6 @@ from agent_core.messages import ToolCall, ToolResult
 
 SAME_CALLS = 3
 """Identical batches in a row after which another way is asked for; again after 6, 12, 24."""
-SAME_WORDS = 2
-"""Identical answers within a turn that count as stuck."""
 ERRORS = 5
 """Rounds in a row in which every call failed, after which the plan has to change."""
 
@@ -30,11 +28,10 @@ class Watch:
     def __init__(self) -> None:
         self._batch = ""
         self._same = 0
-        self._said: dict[str, int] = {}
         self._errors: list[str] = []
 
     def note(
-        self, text: str, calls: Iterable[ToolCall], results: Iterable[ToolResult]
+        self, calls: Iterable[ToolCall], results: Iterable[ToolResult]
     ) -> Literal["", "vary", "stuck"]:
         """Take in one round; whether another way has to be asked for, or the loop is stuck.
         `calls` without those that are made again by nature."""
@@ -43,25 +40,29 @@ class Watch:
         self._same = self._same + 1 if known and batch == self._batch else 1
         self._batch = batch
         gave = tuple(results)
-        failed = [result for result in gave if result.error]
+        failed = [result for result in gave if _has_failed(result)]
         if failed and len(failed) == len(gave) and not failed[-1].denied:  # denied: no failure
             self._errors.append(failed[-1].content)
         else:
             self._errors.clear()
-        words = text.strip()
-        if words:
-            self._said[words] = self._said.get(words, 0) + 1
         if len(self._errors) >= ERRORS:
             return "stuck"
         times, rest = divmod(self._same, SAME_CALLS)
         circles = not rest and times and not times & (times - 1)
-        again = circles or (words and self._said[words] >= SAME_WORDS)
-        return "vary" if again else ""
+        return "vary" if circles else ""
 
     @property
     def why(self) -> str:
         """What was wrong, in one line."""
         return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
+
+
+def _has_failed(result: ToolResult) -> bool:
+    """A call or a command that failed; a search without a hit ends with 1, and is silent."""
+    command = result.command
+    if result.error or command is None:
+        return result.error
+    return command.failed and not (command.exit_code == 1 and not command.written)
 
 
 def _digest(calls: Iterable[ToolCall]) -> str:

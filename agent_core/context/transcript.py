@@ -3,6 +3,7 @@ parted."""
 
 from collections.abc import Iterable
 
+from agent_core.inner_calls import describe_calls
 from agent_core.journal import Record, Replied, Steered, ToolFinished, ToolStarted
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, calls_of, user
 
@@ -17,7 +18,11 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
     has its result. `started` is the result of a call that began and has no end."""
     known = tuple(records)
     results = {record.call_id: record for record in known if isinstance(record, ToolFinished)}
-    begun = {record.call.id for record in known if isinstance(record, ToolStarted)}
+    begun = {
+        record.call.id: describe_calls(known, f"{record.key.removesuffix('#start')}/")
+        for record in known
+        if isinstance(record, ToolStarted) and record.call.id not in results
+    }
     messages: list[Message] = []
     for record in known:
         if isinstance(record, Replied):
@@ -43,13 +48,14 @@ def _join_answers(first: Message, second: Message) -> Message:
 
 
 def _result(
-    call: ToolCall, results: dict[str, ToolFinished], begun: set[str], started: str
+    call: ToolCall, results: dict[str, ToolFinished], begun: dict[str, str], started: str
 ) -> ToolResult:
     record = results.get(call.id)
     if record is not None:
         content, error, shown = record.content, record.outcome != "ok", record.pictures
     else:
-        content, error, shown = (started if call.id in begun else NOT_RUN), True, ()
+        ended = f"{started}\n{begun[call.id]}".rstrip() if call.id in begun else NOT_RUN
+        content, error, shown = ended, True, ()
     return ToolResult(call_id=call.id, name=call.name, content=content, error=error, pictures=shown)
 
 

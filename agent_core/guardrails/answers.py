@@ -1,10 +1,11 @@
-"""Hides words in what a model says, while it says it and in its answer."""
+"""Hides words in what a model says, while it says it, in its answer, and in what it asks for."""
 
 from msgspec.structs import replace
 
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
 from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
+from agent_core.questions import Proposal
 
 
 class ReplyRedactor:
@@ -40,6 +41,20 @@ def redact_reply(reply: ModelReply, words: Redactions) -> ModelReply:
     """`reply` with names in place of the words in its text."""
     parts = tuple(_redact_part(part, words) for part in reply.parts)
     return reply if parts == reply.parts else replace(reply, parts=parts)
+
+
+def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
+    """`proposal` as cards and the audit may show it. A rule that holds a secret is not offered."""
+    rule = proposal.rule if words.hide(proposal.rule) == proposal.rule else ""
+    preview = proposal.preview
+    return replace(
+        proposal,
+        arguments=words.hide(proposal.arguments),
+        detail=words.hide(proposal.detail),
+        preview=words.hide(preview) if isinstance(preview, str) else preview,
+        rule=rule,
+        covers=proposal.covers if rule else None,
+    )
 
 
 def _redact_part(part: Part, words: Redactions) -> Part:

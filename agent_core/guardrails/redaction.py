@@ -7,14 +7,18 @@ What a stream shows is, all pieces together, what `hide` makes of the whole.
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import TypeAlias
+
+from agent_core.guardrails.secret_shapes import find_open_end, hide_shapes
 
 
 class Redactions:
     """Words to hide, each with the name that stands for it. Of two at one place the longer one
-    counts. `empty`: there are none."""
+    counts. `empty`: there are none, and no shapes of secrets either."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
+        self._shapes = False
         self._names = {word: name for word, name in names.items() if word}
         self._sorted = sorted(self._names)
         self.empty = not self._names
@@ -24,15 +28,32 @@ class Redactions:
         self._words = re.compile("|".join(words)) if self._names else None
         self._first = re.compile(f"[{first}]") if self._names else None
 
+    def with_shapes(self) -> "Redactions":
+        """These, and whatever looks like a secret."""
+        other = copy(self)
+        other._shapes, other.empty = True, False
+        return other
+
     def hide(self, text: str) -> str:
         """`text` with names in place of the words."""
-        if self._words is None:
-            return text
-        return self._words.sub(lambda found: self._names[found[0]], text)
+        if self._words is not None and any(word in text for word in self._sorted):
+            text = self._words.sub(lambda found: self._names[found[0]], text)
+        return hide_shapes(text) if self._shapes else text
 
     def part(self, text: str) -> tuple[str, str]:
         """What of `text` can be shown, hidden as by `hide`; and its end, which more text could make
-        a word. The end is shorter than the longest word."""
+        a word or a secret's shape."""
+        if not self._shapes:
+            return self._part_words(text)
+        end = find_open_end(text)
+        while True:  # each round ends earlier, at the beginning of a run
+            shown, held = self._part_words(text[:end])
+            safe = end - len(held)
+            if not held or (earlier := find_open_end(text[:safe])) == safe:
+                return hide_shapes(shown), text[safe:]
+            end = earlier
+
+    def _part_words(self, text: str) -> tuple[str, str]:
         if self._words is None:
             return text, ""
         shown: list[str] = []

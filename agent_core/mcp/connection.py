@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.settings import McpServer
 from agent_core.mcp.transport import Complaints, address, child
 
@@ -27,6 +29,8 @@ FIRST = 0.5
 """Seconds, doubled with each try."""
 STEADY = 5.0
 """Seconds after which a connection that ends is brought back at once."""
+FRESH, LOOK = 30.0, 5.0
+"""Seconds for which a list of tools is good for a call, and that asking for it may take."""
 PAGES = 50
 UNSURE = (
     "{why} It was lost while the call ran: the call may or may not have taken effect. Check "
@@ -51,6 +55,9 @@ class Connection:
         self._settled = asyncio.Event()
         self._over = False
         self._why = ""
+        self._listed_at = 0.0
+        known = (server.url, *server.secrets) if server.url else server.secrets
+        self._redactions = make_redactions(known)
 
     async def live(self) -> None:
         """Run until cancelled; fails for nothing."""
@@ -92,6 +99,17 @@ class Connection:
                 self._why = "it is still starting"
         return self._client is not None
 
+    async def look_again(self, fresh: float = FRESH) -> None:
+        """Ask for its tools, unless that was done in the last `fresh` seconds: servers need not
+        say that they changed."""
+        if self._client is None or ambient.monotonic() - self._listed_at < fresh:
+            return
+        try:
+            async with ambient.limit(LOOK):
+                await self._list(self._client)
+        except Exception as error:  # noqa: BLE001  # the border: the call itself will tell
+            log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
+
     async def call(self, tool: str, arguments: dict[str, object]) -> "CallToolResult":
         """Call a tool. Unavailable: nothing was sent. ToolFailed: it may have been."""
         from mcp.shared.exceptions import MCPError
@@ -106,7 +124,8 @@ class Connection:
             if error.code == REQUEST_TIMEOUT:
                 raise ToolFailed(f"No answer in {limit:g} s; it may have taken effect.") from error
             if error.code != CONNECTION_CLOSED:
-                raise ToolFailed(self.redact(str(error))[:2_000]) from error
+                said = mark_untrusted(self.server.name, [self.redact(str(error))[:2_000]])
+                raise ToolFailed(f"The server refused the call.\n{said}") from error
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: no connection.")) from error
         except Exception as error:  # the border: the SDK's transports raise what they like
@@ -114,10 +133,8 @@ class Connection:
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
 
     def redact(self, text: str) -> str:
-        """`text` without the secrets that the server was given."""
-        for secret in self.server.secrets:
-            text = text.replace(secret, "***")
-        return text
+        """`text` without the secrets that the server was given, and without its address."""
+        return self._redactions.hide(text)
 
     async def _session(self) -> None:
         """One connection, from its start to its end."""
@@ -170,6 +187,7 @@ class Connection:
             cursor = page.next_cursor
             if not cursor:
                 break
+        self._listed_at = ambient.monotonic()
         self._listed(tuple(tools))
 
     async def _listen(self, client: "Client") -> None:

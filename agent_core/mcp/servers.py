@@ -22,10 +22,12 @@ from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
 from agent_core.mcp.connection import Connection, Unavailable
+from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.results import Keep, output, words
 from agent_core.mcp.settings import McpServer
 from agent_core.messages import ToolOutput
 from agent_core.models.port import ToolSpec
+from agent_core.phrases import phrase
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import (
     GONE,
@@ -50,6 +52,12 @@ MAX_OFFERED = 3_000
 """Bytes of servers' schemas that are always shown."""
 MAX_NAME = 64
 MAX_DESCRIPTION = 2_000
+CHANGED = (
+    "Not run: {server} now describes {name} in other words than when this call was allowed. Look "
+    "at it with find_tools, and ask again if the call is still wanted."
+)
+MAX_VERSION = 12
+"""Characters of a definition's digest in a rule that people read."""
 
 
 class Servers:
@@ -94,9 +102,15 @@ class Servers:
             task.cancel()
         await self._stack.__aexit__(kind, error, at)
 
-    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """Those of `names` that are known, without waiting."""
-        return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
+    async def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """Those of `names` that there are. A server that is there is asked for one it never told
+        of: what it says of a new tool may come later than the call."""
+        names = tuple(dict.fromkeys(names))
+        servers = {name.partition(NAME_SEPARATOR)[0] for name in names if name not in self._known}
+        async with asyncio.TaskGroup() as group:
+            for server in servers & self._connections.keys():
+                group.create_task(self._connections[server].look_again(fresh=0.0))
+        return tuple(self._known[name] for name in names if name in self._known)
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
         """All within `reach` that their servers still have; waits for servers never met."""
@@ -119,10 +133,22 @@ class Servers:
         if connection is None:
             return NoRegistry().make(definition)
         tool = foreign_tool(definition, partial(self._call, connection, definition))
-        changes: dict[str, object] = {"limit": connection.server.timeout}
+        changes: dict[str, object] = {
+            "limit": connection.server.timeout,
+            "bind": lambda arguments, workspace: self._version(definition),
+            "rule": lambda arguments: phrase(
+                "covers_foreign",
+                given=arguments.model_dump_json(),
+                version=self._version(definition)[:MAX_VERSION],
+            ),
+        }
         if _fits(definition.tool, connection.server.allow):
             changes |= {"access": "read", "repetition": "pure"}
         return msgspec.structs.replace(tool, **changes)
+
+    def _version(self, definition: Definition) -> str:
+        """The version of the tool as its server describes it now."""
+        return self._known.get(definition.name, definition).version
 
     def refresh(self) -> None:
         """Ask those that are there for their tools again."""
@@ -156,15 +182,21 @@ class Servers:
         arguments: BaseModel,
         context: ToolContext,
     ) -> ToolOutput:
+        before = self._version(definition)
+        await connection.look_again()
+        if self._version(definition) != before:
+            raise ToolFailed(CHANGED.format(name=definition.name, server=definition.server))
         try:
             result = await connection.call(definition.tool, arguments.model_dump(mode="json"))
         except Unavailable as error:
-            why = f"the server {definition.server} is not there ({error})"
-            raise ToolFailed(GONE.format(name=definition.name, why=why)) from None
+            why = f"the server {definition.server} is not there"
+            said = mark_untrusted(definition.server, [connection.redact(str(error))])
+            raise ToolFailed(f"{GONE.format(name=definition.name, why=why)}\n{said}") from None
         if result.is_error:
-            raise ToolFailed(f"{definition.name} failed: {connection.redact(words(result))}")
+            said = mark_untrusted(definition.server, [connection.redact(words(result))])
+            raise ToolFailed(f"{definition.name} failed.\n{said}")
         make = partial(output, result, definition.server, context.workspace, context.key)
-        return await asyncio.to_thread(make, self._keep)
+        return await asyncio.to_thread(make, self._keep, connection.redact)
 
     def _update_tools(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
         """Take over what the server says that it has: new tools behind those known."""

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Literal, TypeAlias
 
-import msgspec
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from agent_core.models.providers import SettingsError, is_http
+from agent_core.config.declaration import Env
+from agent_core.config.kinds import is_url
+from agent_core.mcp.secrets import find_secrets
+from agent_core.tools.tool_settings import MCP_SERVERS
 
-SETTING = "MCP_SERVERS"
-EXAMPLE = '[{"name": "notes", "command": "notes-server", "args": ["--stdio"]}]'
 _NAME = re.compile(r"[a-z0-9](?:_?[a-z0-9-]){0,23}")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -44,7 +46,7 @@ class McpServer(BaseModel):
             raise ValueError("name: small letters, digits and -, 24 at most")
         if bool(self.command) == bool(self.url):
             raise ValueError("write either command or url")
-        if self.url and not is_http(self.url):
+        if self.url and not is_url(self.url):
             raise ValueError("url: must be http or https")
         if self.transport and (self.transport == "stdio") != bool(self.command):
             raise ValueError("transport: stdio goes with command, http and sse with url")
@@ -52,30 +54,25 @@ class McpServer(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no log may show."""
-        return tuple(filter(None, (*self.env.values(), *self.headers.values(), self.url)))
+        """What neither a log nor a result may show."""
+        return find_secrets(chain(self.env.items(), self.headers.items()), self.url)
 
 
 Given: TypeAlias = McpServer | Mapping[str, object]
 
 
-class McpSettings(BaseModel):
+class McpSettings(Struct, frozen=True, kw_only=True):
     """The servers, in their order."""
-
-    model_config = ConfigDict(frozen=True)
 
     servers: tuple[McpServer, ...] = ()
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "McpSettings":
+    def read(cls, env: Env) -> "McpSettings":
         """The settings in `env`; raises SettingsError. `${NAME}` in `env`, `headers`, `args` and
         `url` is the variable NAME of `env`."""
-        text = env.get(SETTING, "").strip()
-        try:
-            listed = msgspec.json.decode(text or "[]", type=list[dict[str, object]])
-        except msgspec.DecodeError as error:
-            raise SettingsError(SETTING, "", f"write JSON such as {EXAMPLE} ({error}).") from None
-        return cls(servers=parse_servers([_fill_variables(one, env) for one in listed]))
+        return cls(
+            servers=parse_servers([_fill_variables(one, env) for one in MCP_SERVERS.read(env)])
+        )
 
 
 def parse_servers(given: Iterable[Given]) -> tuple[McpServer, ...]:
@@ -88,9 +85,9 @@ def parse_servers(given: Iterable[Given]) -> tuple[McpServer, ...]:
             said = "; ".join(
                 _describe_error(item["loc"], item["msg"]) for item in error.errors()[:3]
             )
-            raise SettingsError(SETTING, "", f"server {n}: {said}.") from None
+            raise MCP_SERVERS.error("", f"server {n}: {said}.") from None
         if any(other.name == server.name for other in servers):
-            raise SettingsError(SETTING, "", f"server {n}: the name {server.name} is taken.")
+            raise MCP_SERVERS.error("", f"server {n}: the name {server.name} is taken.")
         servers.append(server)
     return tuple(servers)
 
@@ -100,12 +97,12 @@ def _describe_error(where: tuple[int | str, ...], message: str) -> str:
     return f"{place}: {message}" if place else message.removeprefix("Value error, ")
 
 
-def _fill_variables(value: object, env: Mapping[str, str]) -> dict[str, object]:
+def _fill_variables(value: object, env: Env) -> dict[str, object]:
     filled = _fill(value, env)
     return filled if isinstance(filled, dict) else {}
 
 
-def _fill(value: object, env: Mapping[str, str]) -> object:
+def _fill(value: object, env: Env) -> object:
     match value:
         case str():
             return _VARIABLE.sub(lambda found: _variable(found[1], env), value)
@@ -117,7 +114,7 @@ def _fill(value: object, env: Mapping[str, str]) -> object:
             return value
 
 
-def _variable(name: str, env: Mapping[str, str]) -> str:
+def _variable(name: str, env: Env) -> str:
     if name not in env:
-        raise SettingsError(SETTING, "", f"${{{name}}} is not set.")
+        raise MCP_SERVERS.error("", f"${{{name}}} is not set.")
     return env[name]

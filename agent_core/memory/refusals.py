@@ -9,6 +9,8 @@ entry, and that the policy asks no memory are what holds where they do not.
 import re
 import unicodedata
 
+from agent_core.guardrails.secret_shapes import has_shape
+
 SECRET = (
     "Not stored: this looks like a key, a token or a password. Secrets are never remembered; leave "
     "it out, or say only where it is kept."
@@ -56,7 +58,8 @@ def refusal(text: str) -> str:
         return HIDDEN
     plain = unicodedata.normalize("NFKC", text)
     # compiled (and kept by `re`) with the first use: at import it would cost the start 4 ms
-    if re.search(_SECRETS, plain, re.IGNORECASE) or re.search(_RANDOM, plain):
+    known = has_shape(plain) or re.search(_SECRETS, plain, re.IGNORECASE)
+    if known or re.search(_RANDOM, plain):
         return SECRET
     return STEERING if re.search(_STEERING, plain, re.IGNORECASE) else ""
 

@@ -1,42 +1,36 @@
 """Settings of the memory."""
 
-from collections.abc import Mapping
+from msgspec import Struct
 
-from pydantic import BaseModel, ConfigDict, Field
+from agent_core.config.declaration import Env, Setting, SettingTables
+from agent_core.config.kinds import WholeNumber, parse_switch
 
-from agent_core.config.switch import read_switch
-from agent_core.memory.documents import Target
-from agent_core.models.providers import SettingsError
+CHARACTERS = WholeNumber(
+    least=100, most=20_000, mend="write a whole number of characters, from 100 to 20000."
+)
+LIMIT_HELP = (
+    "characters that MEMORY.md and USER.md may have; a full one has to be shortened before more "
+    "is added"
+)
+ENABLED = Setting(
+    "MEMORY_ENABLED", True, parse_switch, "`off`: nothing is remembered, and what is stays unread"
+)
+MEMORY_LIMIT = Setting("MEMORY_CHAR_LIMIT", 2_200, CHARACTERS, LIMIT_HELP)
+USER_LIMIT = Setting("USER_CHAR_LIMIT", 1_375, CHARACTERS, LIMIT_HELP)
+TABLES: SettingTables = {"memory": (ENABLED, MEMORY_LIMIT, USER_LIMIT)}
 
 
-class MemorySettings(BaseModel):
+class MemorySettings(Struct, frozen=True, kw_only=True):
     """`enabled`: there is a memory; `memory` and `user`: characters that MEMORY.md and USER.md
     may have."""
 
-    model_config = ConfigDict(frozen=True)
-
-    enabled: bool = True
-    memory: int = Field(default=2_200, ge=100)
-    user: int = Field(default=1_375, ge=100)
+    enabled: bool = ENABLED.default
+    memory: int = MEMORY_LIMIT.default
+    user: int = USER_LIMIT.default
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "MemorySettings":
+    def read(cls, env: Env) -> "MemorySettings":
         """From `env`; raises SettingsError."""
         return cls(
-            enabled=read_switch(env, "MEMORY_ENABLED", True, SettingsError),
-            memory=_limit(env, "MEMORY_CHAR_LIMIT", 2_200),
-            user=_limit(env, "USER_CHAR_LIMIT", 1_375),
+            enabled=ENABLED.read(env), memory=MEMORY_LIMIT.read(env), user=USER_LIMIT.read(env)
         )
-
-    def limit(self, target: Target) -> int:
-        """Characters that the document may have."""
-        return self.memory if target == "memory" else self.user
-
-
-def _limit(env: Mapping[str, str], name: str, default: int) -> int:
-    text = env.get(name, "").strip()
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit() and 100 <= int(text) <= 20_000):
-        raise SettingsError(name, text, "write a whole number of characters, from 100 to 20000.")
-    return int(text)

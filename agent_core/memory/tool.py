@@ -15,7 +15,7 @@ from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
 
 NAME = "memory"
-OFF = "The memory is switched off here. The person can switch it on with /memory on."
+OFF = "The memory is switched off here. The person can switch it on with the command `memory on`."
 GROUP = (
     "In a group nothing is kept about a person. What the whole group may know belongs into the "
     "target memory, and only if it was said here."

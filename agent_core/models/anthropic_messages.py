@@ -20,7 +20,9 @@ from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
-MAX_TOKENS = 8192
+MAX_TOKENS, OLD_MAX_TOKENS = 64_000, 8192
+"""Tokens of an answer: what all models since Claude 4.5 take, and what older ones and those of
+other makers do."""
 CACHE = {"type": "ephemeral"}
 CHOICES = {"none": "none", "required": "any"}
 _NO_TEXT = "(no text)"
@@ -36,6 +38,7 @@ class AnthropicMessages:
         self._line = Line(endpoint)
         self._tools = ToolSheet(_tool)
         self._unforced: set[str] = set()
+        self._terse: set[str] = set()
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
@@ -75,18 +78,29 @@ class AnthropicMessages:
         return raw(response)
 
     def _learn(self, request: ModelRequest, error: anthropic.APIStatusError) -> bool:
-        """True if the model turns out to be one that cannot be made to call a tool."""
+        """True if the model turns out to be one that cannot be made to call a tool, or whose
+        answers are shorter."""
+        if error.status_code == 400 and "max_tokens" in error.message and not request.max_tokens:
+            known = self._max_tokens(request) == OLD_MAX_TOKENS
+            self._terse.add(request.model)
+            return not known
         known = request.tool_choice != "required" or request.model in self._unforced
         if known or error.status_code != 400 or "tool_choice" not in error.message:
             return False
         self._unforced.add(request.model)
         return True
 
+    def _max_tokens(self, request: ModelRequest) -> int:
+        if request.max_tokens:
+            return request.max_tokens
+        old = request.model in self._terse or not request.model.startswith("claude-")
+        return OLD_MAX_TOKENS if old or request.model.startswith("claude-3") else MAX_TOKENS
+
     def _body(self, request: ModelRequest, *, forget: bool) -> bytes:
         body: dict[str, object] = {
             "model": request.model,
             "stream": True,
-            "max_tokens": request.max_tokens or MAX_TOKENS,
+            "max_tokens": self._max_tokens(request),
             "cache_control": CACHE,
         }
         if self._thinking is not None:

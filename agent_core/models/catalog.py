@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from agent_core.config.declaration import WrongValue
 from agent_core.models.port import Usage
-from agent_core.models.providers import SettingsError
 
 T = TypeVar("T")
 
@@ -149,30 +149,29 @@ def cost(usage: Usage, price: Price) -> float:
     return (read + said) / MILLION
 
 
-def parse_prices(setting: str, text: str) -> dict[str, Price]:
-    """The JSON object `text` of prices by provider/model; raises SettingsError."""
+def parse_prices(text: str) -> dict[str, Price]:
+    """The JSON object `text` of prices by provider/model."""
     example = '{"provider/model": {"input": 1.0, "cached": 0.1, "output": 5.0}}'
-    return _parse_entries(setting, text, dict[str, Price], example)
+    return _parse_entries(text, dict[str, Price], example)
 
 
-def parse_windows(setting: str, text: str) -> dict[str, int]:
-    """The JSON object `text` of windows by provider/model; raises SettingsError."""
-    example = '{"provider/model": 128000}'
-    found = _parse_entries(setting, text, dict[str, int], example)
+def parse_windows(text: str) -> dict[str, int]:
+    """The JSON object `text` of windows by provider/model."""
+    found = _parse_entries(text, dict[str, int], '{"provider/model": 128000}')
     for name, window in found.items():
         if window < 1:
-            raise SettingsError(setting, f"{name}: {window}", "a window has at least one token.")
+            raise WrongValue("a window has at least one token.", f"{name}: {window}")
     return found
 
 
-def _parse_entries(setting: str, text: str, kind: type[dict[str, T]], example: str) -> dict[str, T]:
+def _parse_entries(text: str, kind: type[dict[str, T]], example: str) -> dict[str, T]:
     try:
-        found = msgspec.convert(json.loads(text or "{}"), kind)
+        found = msgspec.convert(json.loads(text), kind)
     except (ValueError, msgspec.ValidationError) as error:
         why = str(error) if isinstance(error, msgspec.ValidationError) else "it is not valid JSON"
-        raise SettingsError(setting, "", f"{why}; write {example}.") from None
+        raise WrongValue(f"{why}; write {example}.") from None
     for name in found:
         provider, slash, model = name.partition("/")
         if not (provider and slash and model):
-            raise SettingsError(setting, name, "name it as provider/model.")
+            raise WrongValue("name it as provider/model.", name)
     return found

@@ -24,7 +24,7 @@ Try a message with one of these words:
 - **write**: a note in the workspace
 - **run**: a command in the sandbox (asks for your approval)
 - **choose**: a question with options
-- **every**: a job that reports each working day at nine; `/jobs` runs it at once
+- **every**: a job that reports each working day at nine; the command `jobs` runs it at once
 
 For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `PRO_MODEL=provider/model` to \
 choose the model yourself. Then start the gateway again."""
@@ -113,7 +113,7 @@ def _answer(request: ModelRequest) -> tuple[Part, ...]:
         return _say(_quote(last))
     said = next((text_of(m) for m in reversed(request.messages) if m.role == "user"), "")
     if "[Finishing]" in said:
-        return _say("The plan is at its end. You can change one while it runs: try /todo.")
+        return _say("The plan is at its end. The command `todo` changes one while it runs.")
     if (step := said.partition(STEP)[2].partition(":")[0]) in STEPS:
         return (_call(request, *STEPS[step]),)
     words = {word.strip(".,;:!?()'\"`") for word in said.lower().split()}

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.config.declaration import SettingsError
 from agent_core.errors import ModelFailed
+from agent_core.models.endpoint import Endpoint
 from agent_core.models.port import Delta, Model, ModelReply, ModelRequest, OnDelta, Restarted
-from agent_core.models.providers import Endpoint, SettingsError
 
 log = logging.getLogger("turnkeeper.models")
 

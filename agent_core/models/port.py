@@ -63,6 +63,8 @@ class ModelReply(Struct, frozen=True, kw_only=True):
     """The provider/model that was asked first, where another one answered."""
     prefix: str = ""
     """Names what the request began with: see `prefix_hash`."""
+    cut_call: str = ""
+    """The tool of a call that was cut off in its arguments, which is left out of `parts`."""
 
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):

@@ -1,14 +1,7 @@
-"""Who can be called: the providers known by name, compatible ones, and how each is spoken to.
+"""Who can be called: the providers known by name, and how each is spoken to."""
 
-Values only; `agent_core.settings` reads them from the environment.
-"""
-
-import json
-from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 from urllib.parse import urlsplit
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 Tier = Literal["max", "pro", "flash"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -47,97 +40,6 @@ Google's own pages (November 2026)."""
 TIMEOUT = 300.0
 
 
-class SettingsError(Exception):
-    """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
-
-    def __init__(self, setting: str, value: str, mend: str) -> None:
-        shown = f"{setting}={value}" if value else setting
-        super().__init__(f"{shown}: {mend}")
-        self.setting = setting
-        self.value = value
-        self.mend = mend
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where a provider is and how it is spoken to. `timeout` is in seconds without a byte."""
-
-    provider: str
-    base_url: str
-    api_key: str = field(repr=False)
-    key_setting: str = "the API key"
-    """What a person has to look at when the key is refused."""
-    timeout: float = TIMEOUT
-    retries: int = 2
-    """Tries after the first one, of all kinds together."""
-    cache_key: bool | None = None
-    """Send `prompt_cache_key`; None: only to OpenAI itself, others may refuse it."""
-    thinking: bool | None = None
-    """Ask for visible reasoning; None: say nothing about it."""
-    api_mode: ApiMode = "chat_completions"
-
-
-class TierModels(BaseModel):
-    """The models of a compatible provider."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    max: str = ""
-    pro: str = ""
-    flash: str = ""
-
-
-class CompatibleProvider(BaseModel):
-    """A provider at `base_url`. `api_key`: one, or several with commas or as a list. `api_mode`:
-    what it speaks; "": see `mode`."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    name: str = Field(min_length=1, pattern=r"^[^/\s,]+$")
-    base_url: str
-    api_key: str = Field(default="", repr=False)
-    tier_models: TierModels = TierModels()
-    enable_thinking: bool | None = None
-    api_mode: str = ""
-
-    @property
-    def mode(self) -> ApiMode:
-        """What was set, else what its address speaks."""
-        return cast(ApiMode, self.api_mode) if self.api_mode else detect_api_mode(self.base_url)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Its keys in the order in which they are tried; a server without keys takes any."""
-        return split_keys(self.api_key) or ("none",)
-
-    @field_validator("api_mode")
-    @classmethod
-    def _is_spoken(cls, value: str) -> str:
-        if value and value not in API_MODES:
-            raise ValueError(f"must be one of: {', '.join(API_MODES)}")
-        return value
-
-    @field_validator("api_key", mode="before")
-    @classmethod
-    def _is_one_or_several(cls, value: object) -> object:
-        several = isinstance(value, list) and all(isinstance(key, str) for key in value)
-        return ",".join(cast("list[str]", value)) if several else value
-
-    @field_validator("api_key")
-    @classmethod
-    def _has_no_odd_letters(cls, value: str) -> str:
-        if not all(is_key(key) for key in split_keys(value)):
-            raise ValueError("holds characters that no key has; copy it again")
-        return value
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        if not is_http(value):
-            raise ValueError("must be an http or https URL")
-        return value
-
-
 def detect_api_mode(base_url: str) -> ApiMode:
     """What an address speaks: Anthropic's messages at Anthropic or where a path ends in
     /anthropic, as other providers offer it; responses where it ends in /responses or /codex."""
@@ -159,49 +61,3 @@ def normalize_base_url(base_url: str, mode: ApiMode) -> str:
     if mode == "generate_content":
         return base_url.rstrip("/").removesuffix("/openai").removesuffix("/v1beta")
     return base_url
-
-
-def split_keys(text: str) -> tuple[str, ...]:
-    """One key or several, with commas between them."""
-    return tuple(key for key in (piece.strip() for piece in text.split(",")) if key)
-
-
-def is_key(key: str) -> bool:
-    """False for characters that no key has."""
-    return key.isascii() and key.isprintable() and " " not in key
-
-
-def is_http(url: str) -> bool:
-    """True for an http or https address with a host."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
-def parse_compatible(setting: str, text: str) -> tuple[CompatibleProvider, ...]:
-    """The providers in the JSON list `text`; raises SettingsError. Values stay out of error
-    texts: they may hold keys."""
-    try:
-        entries = json.loads(text or "[]")
-    except ValueError:
-        raise SettingsError(setting, "", "is not valid JSON; write a list of objects.") from None
-    if not isinstance(entries, list):
-        raise SettingsError(setting, "", "must be a JSON list of objects.")
-    providers = tuple(_entry(setting, index, entry) for index, entry in enumerate(entries))
-    names = [provider.name for provider in providers]
-    for index, name in enumerate(names):
-        if name in BASE_URLS or name in names[:index]:
-            raise SettingsError(f"{setting}[{index}].name", name, "is taken; choose another name.")
-    return providers
-
-
-def _entry(setting: str, index: int, entry: object) -> CompatibleProvider:
-    try:
-        return CompatibleProvider.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        path = "".join(f".{part}" for part in first["loc"])
-        mend = f"{first['msg'].removeprefix('Value error, ')}."
-        raise SettingsError(f"{setting}[{index}]{path}", "", mend) from None

@@ -7,16 +7,17 @@ Importing an SDK takes one to two seconds: `warm` does it in a thread before the
 import threading
 from collections.abc import Callable
 
+from agent_core.config.declaration import SettingsError
 from agent_core.models.catalog import Catalog
 from agent_core.models.demo import DemoModel
 from agent_core.models.fallback import Chain, Keys, Route
 from agent_core.models.port import Model
+from agent_core.models.provider_settings import CHAINS, FALLBACKS, MODELS
 from agent_core.settings import (
     AUXILIARY,
     TIERS,
     Endpoint,
     ModelSettings,
-    SettingsError,
 )
 
 DEMO = "demo"
@@ -62,9 +63,9 @@ class Models:
         for tier in TIERS:
             provider, *_ = self._resolve(tier)
             if provider != DEMO:
-                self._settings.endpoint(provider, f"{tier.upper()}_MODEL")
-        chains = {"FALLBACK_PROVIDERS": self._settings.fallbacks}
-        chains |= {f"AUXILIARY_{w.upper()}": c for w, c in self._settings.auxiliary.items()}
+                self._settings.endpoint(provider, MODELS[tier].name)
+        chains = {FALLBACKS.name: self._settings.fallbacks}
+        chains |= {CHAINS[work].name: chain for work, chain in self._settings.auxiliary.items()}
         for setting, chain in chains.items():
             for name in chain:
                 self._settings.endpoint(name.partition("/")[0], setting)
@@ -95,7 +96,7 @@ class Models:
             choice = self._settings.choice(name)
             if not choice:
                 mend = "no provider has a model for it; set provider/model."
-                raise SettingsError(f"{name.upper()}_MODEL", "", mend)
+                raise MODELS[name].error("", mend)
             provider, model = choice
         else:
             provider, slash, model = name.partition("/")

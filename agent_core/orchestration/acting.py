@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from agent_core.errors import AgentError
 from agent_core.events import OutputAdded
+from agent_core.guardrails.answers import redact_proposal
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
+from agent_core.inner_calls import REQUEST
 from agent_core.journal import Outcome
 from agent_core.messages import (
     ToolCall,
@@ -17,23 +19,31 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.made_calls import make_calls
 from agent_core.phrases import phrase
 from agent_core.policy import Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.scope import Scope
-from agent_core.text import clean
+from agent_core.text import clean, clean_json
 from agent_core.tools import planning
-from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.contract import Caller, InnerCall, Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import look_up
 from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
+CALLER_GONE = "Not run: the script that asked for it has ended."
+
 
 async def act(
-    scope: Scope, brief: Brief, hands: Hands, calls: tuple[ToolCall, ...]
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    calls: tuple[ToolCall, ...],
+    caller: Caller | None = None,
 ) -> tuple[ToolResult, ...]:
     """Run the calls of one answer: at once where the policy allows, together where it can be,
-    after a person's word where it must be. Results in call order."""
+    after a person's word where it must be. Results in call order. `caller`: what wants them, if
+    that is no model."""
     foreign = await look_up(scope, hands.toolbox.shelf, brief.reach, calls)
     ready = tuple(_prepare_call(brief, hands, call, foreign) for call in calls)
     fit = [item for item in ready if isinstance(item, Prepared)]
@@ -46,7 +56,7 @@ async def act(
             strict=True,
         )
     )
-    worker = _Worker(scope, brief, hands, verdicts)
+    worker = _Worker(scope, brief, hands, verdicts, caller)
     results = {item.call.id: worker.refuse(item) for item in ready if isinstance(item, UnfitCall)}
     asked = [item for item in fit if _rule_item(item, verdicts) == "ask"]
     branches: dict[str, Callable[[Scope], Awaitable[dict[str, ToolResult]]]] = {}
@@ -76,6 +86,8 @@ async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> lis
     """The hooks' word on each call, the policy's where they have none, and what a person who is
     asked has to see besides."""
     workspace, verdicts = Path(brief.workspace), []
+    if hands.snapshot is not None and any(map(_may_change, items)):
+        await hands.snapshot()
     for call in items:
         item = await bind_digest(call, workspace)
         if why := await hands.hooks.veto(item, workspace):
@@ -90,6 +102,13 @@ async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> lis
     return verdicts
 
 
+def _may_change(item: Prepared) -> bool:
+    """It could change files of the workspace."""
+    tool = item.tool
+    reads = tool.looks is not None and tool.looks(item.arguments)
+    return tool.access in ("write", "shell") and not reads
+
+
 def _rule_item(item: Prepared, verdicts: dict[str, Verdict]) -> str:
     ruling = verdicts[item.call.id].ruling
     return "allow" if item.tool.question is not None and ruling == "ask" else ruling
@@ -99,9 +118,15 @@ class _Worker:
     """Runs the calls of one round; `scope` is the round's."""
 
     def __init__(
-        self, scope: Scope, brief: Brief, hands: Hands, verdicts: dict[str, Verdict]
+        self,
+        scope: Scope,
+        brief: Brief,
+        hands: Hands,
+        verdicts: dict[str, Verdict],
+        caller: Caller | None,
     ) -> None:
         self._scope = scope
+        self._caller = caller
         self._brief = brief
         self._hands = hands
         self._verdicts = verdicts
@@ -126,7 +151,14 @@ class _Worker:
 
     async def after_approval(self, items: list[Prepared], scope: Scope) -> dict[str, ToolResult]:
         """The calls of a batch that need a person, on one card."""
+        caller = self._caller
+        if caller is not None:
+            caller.pause()
         answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
+        if caller is not None:
+            caller.resume()  # not where the turn parks: nobody has answered then
+        if answer.allowed and caller is not None and caller.gone:
+            return {item.call.id: scope.settle(item.call, CALLER_GONE) for item in items}
         if answer.allowed:
             branches = {
                 f"call-{item.call.id}": partial(
@@ -149,6 +181,8 @@ class _Worker:
             return await self._over(item.tool.over, item, scope)
         workspace = Path(self._brief.workspace)
         limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides
+        holder = item.tool.holder
+        open_hosts = self._hands.hosts
 
         async def rewrite(text: str) -> str:
             text = await hooks.rewrite(item, workspace, text)
@@ -158,18 +192,38 @@ class _Worker:
             self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
 
         async def work(token: str) -> str | ToolOutput:
-            veil = StreamRedactor(hides(), live) if hides is not None else None
+            veil = StreamRedactor(hides().with_shapes(), live) if hides is not None else None
             shown = veil.add if veil is not None else live
-            context = ToolContext(workspace=workspace, key=token, limit=limit, output=shown)
+            context = ToolContext(
+                workspace=workspace,
+                key=token,
+                limit=limit,
+                output=shown,
+                hosts=open_hosts(),
+                invoke=partial(self._invoke, item, scope),
+            )
             changes = hooks.post or hides is not None
+            begun = holder is not None and holder.holds(token)  # what was approved, and runs
             try:
-                gave = await run(item, context, approved, rewrite if changes else None)
+                bound = "" if begun else approved
+                gave = await run(item, context, bound, rewrite if changes else None)
                 return _hide_page(gave, hides()) if hides is not None else gave
             finally:
                 if veil is not None:
                     veil.end()
 
-        return await scope.tool(item.call, item.tool.repetition, work, limit + 5.0 + hooks.slack)
+        most = limit + 5.0 + hooks.slack if holder is None else None
+        return await scope.tool(item.call, item.tool.repetition, work, most, holder)
+
+    async def _invoke(
+        self, item: Prepared, scope: Scope, inner: InnerCall, caller: Caller
+    ) -> ToolResult:
+        """A call that a running call makes."""
+        own = scope.child(item.call.id).child(str(inner.n))
+        (call,) = await make_calls(own, ((inner.name, clean_json(inner.arguments)),))
+        call = await own.once(REQUEST, lambda: call, kind=ToolCall)
+        (result,) = await act(own, self._brief, self._hands, (call,), caller)
+        return result
 
     async def _over(self, over: TurnCallable, item: Prepared, scope: Scope) -> ToolResult:
         """A turn tool's call; what it did stands in the records that it made."""
@@ -181,6 +235,11 @@ class _Worker:
 
     def _proposal(self, item: Prepared) -> Proposal:
         verdict = self._verdicts[item.call.id]
+        if self._hands.hides is not None:
+            return redact_proposal(self._propose(item, verdict), self._hands.hides().with_shapes())
+        return self._propose(item, verdict)
+
+    def _propose(self, item: Prepared, verdict: Verdict) -> Proposal:
         return Proposal(
             call_id=item.call.id,
             tool=item.tool.name,

@@ -93,6 +93,10 @@ class Hands(Struct, frozen=True, kw_only=True):
     memory: Memory | None = None
     hides: Hides | None = None
     """Takes secrets out of what tools gave and the model says."""
+    snapshot: Callable[[], Awaitable[None]] | None = None
+    """Keeps the workspace as it is, before something of the turn changes it."""
+    hosts: Callable[[], frozenset[str]] = frozenset
+    """Hosts that are open to every command, as of now."""
 
 
 class TurnResult(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from agent_core.events import ErrorMet
 from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.messages import (
     Message,
+    Text,
     ToolCall,
     calls_of,
     text_of,
@@ -22,7 +23,15 @@ from agent_core.messages import (
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolChoice
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, LoopResult
+from agent_core.orchestration.cut_answers import (
+    CALL_CUT,
+    MAX_CONTINUED,
+    GrowingAnswer,
+    drop_cut_call,
+    is_whole,
+)
 from agent_core.orchestration.plan import Plan, title
+from agent_core.orchestration.side_calls import strip_calls
 from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import read_steps
 from agent_core.skills.direct import make_reply
@@ -46,30 +55,25 @@ async def react(
     from its records instead of from its code. `window`: what the model sees of it all."""
     new, watch, budget = [brief.make_request(), *past], Watch(), Budget(brief.max_turns)
     window = window or make_window(brief, hands)
+    growing = GrowingAnswer()
     for n in range(1, brief.max_rounds + 1):
         turn_round = scope.child(f"round-{n}")
         if n % REFRESH == 0:
             hands.toolbox.shelf.refresh()
-        try:
-            seen = await window.fit(
-                turn_round, (*history, *new), make_summary_request(brief, hands)
-            )
-            if brief.direct is not None and n == 1 and not past:
-                reply = await turn_round.model(partial(make_reply, brief.direct), apart=True)
-            else:
-                reply = await think(turn_round, brief, hands, seen)
-        except (Cut, CallsExceeded) as error:
-            how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
-            return LoopResult(text="", messages=tuple(new), finish=how, why=str(error))
-        except (ModelFailed, TimedOut, BudgetExceeded) as error:
-            turn_round.emit(ErrorMet(text=str(error), phrases=error.phrases))
-            return LoopResult(text="", messages=tuple(new), finish="error", why=str(error))
+        direct = brief.direct if n == 1 and not past else None
+        asked = await _ask(turn_round, (brief, hands), (history, new), window, direct)
+        if isinstance(asked, LoopResult):
+            return asked
+        reply = asked
         answer = Message(role="assistant", parts=reply.parts)
         new.append(answer)
         window.count(reply, len(history) + len(new))
         calls = calls_of(answer)
         if not calls:
-            return LoopResult(text=text_of(answer), messages=tuple(new))
+            if ended := growing.add(turn_round, reply, new):
+                return ended
+            continue
+        growing.clear()
         results = await act(turn_round, brief, hands, calls)
         new.append(Message(role="tool", parts=results))
         if last := final_words(calls, results, text_of(answer)):
@@ -77,15 +81,39 @@ async def react(
         if brief.plans and (steps := read_steps(calls, results)):
             plan = Plan(title=title(brief.said or brief.text), steps=steps)
             return LoopResult(text="", messages=tuple(new), finish="planned", plan=plan)
-        state = watch.note(text_of(answer), hands.toolbox.select_lasting(calls), results)
+        state = watch.note(hands.toolbox.select_lasting(calls), results)
         if state == "stuck":
             return LoopResult(text="", messages=tuple(new), finish="stuck", why=watch.why)
         said = await turn_round.steer()
-        told = (VARY if state else "", budget.warn(turn_round, reply), "\n".join(said))
+        missing = CALL_CUT.format(name=reply.cut_call) if reply.cut_call else ""
+        told = (missing, VARY if state else "", budget.warn(turn_round, reply), "\n".join(said))
         if words := "\n\n".join(filter(None, told)):
             new.append(user(words))
     seen = window.see((*history, *new))
     return await sum_up(scope.child("summary"), brief, hands, seen, new)
+
+
+async def _ask(
+    scope: Scope,
+    means: tuple[Brief, Hands],
+    thread: tuple[tuple[Message, ...], list[Message]],
+    window: Window,
+    direct: ToolCall | None,
+) -> ModelReply | LoopResult:
+    """The model's reply to history and turn, or how the loop ends without one. `direct`: the call
+    that stands for it."""
+    (brief, hands), (history, new) = means, thread
+    try:
+        seen = await window.fit(scope, (*history, *new), make_summary_request(brief, hands))
+        if direct is not None:
+            return await scope.model(partial(make_reply, direct), apart=True)
+        return await think(scope, brief, hands, seen)
+    except (Cut, CallsExceeded) as error:
+        how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
+        return LoopResult(text="", messages=tuple(new), finish=how, why=str(error))
+    except (ModelFailed, TimedOut, BudgetExceeded) as error:
+        scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
+        return LoopResult(text="", messages=tuple(new), finish="error", why=str(error))
 
 
 def make_window(brief: Brief, hands: Hands) -> Window:
@@ -106,18 +134,32 @@ async def sum_up(
     seen: tuple[Message, ...],
     new: list[Message],
 ) -> LoopResult:
-    """No rounds are left: one more call, in which no tool may be called."""
+    """No rounds are left: one more answer, in which no tool may be called."""
     try:
-        reply = await think(scope, brief, hands, seen, "none")
+        ended = await write_answer(scope, (brief, hands), seen, new)
     except Cut as error:
         return LoopResult(text="", messages=tuple(new), finish="cut", why=str(error))
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
         return LoopResult(text="", messages=tuple(new), finish="error")
-    said = tuple(part for part in reply.parts if not isinstance(part, ToolCall))
-    answer = Message(role="assistant", parts=said)
-    messages = (*new, answer) if said else tuple(new)
-    return LoopResult(text=text_of(answer), messages=messages, finish="limit")
+    return replace(ended, finish="limit") if ended.finish == "stop" else ended
+
+
+async def write_answer(
+    scope: Scope, means: tuple[Brief, Hands], seen: tuple[Message, ...], new: list[Message]
+) -> LoopResult:
+    """One answer without calls to what is `seen`, continued where it is cut; it is added to `new`.
+    Raises as `think` does."""
+    (brief, hands), growing, begins = means, GrowingAnswer(), len(new)
+    for n in range(MAX_CONTINUED + 1):
+        part = scope.child(f"more-{n}") if n else scope
+        reply = await think(part, brief, hands, (*seen, *new[begins:]), "none")
+        if not any(isinstance(one, Text) for one in reply.parts) and reply.finish != "refused":
+            break  # calls alone, which may not be made
+        new.append(strip_calls(reply))
+        if ended := growing.add(part, replace(reply, cut_call=""), new):
+            return ended
+    return LoopResult(text=growing.text, messages=tuple(new))
 
 
 async def think(
@@ -141,16 +183,12 @@ async def think(
     prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
     async def call(on_delta: OnDelta) -> ModelReply:
-        words = hands.hides() if hands.hides is not None else None
-        if words is None or words.empty:
+        words = hands.hides().with_shapes() if hands.hides is not None else None
+        if words is None:
             reply = await hands.complete(brief.model, request, on_delta)
         else:
             answer = ReplyRedactor(words, on_delta)
             reply = answer.whole(await hands.complete(brief.model, request, answer.add))
-        return replace(unwrap_calls(legible(reply)), prefix=prefix)
+        return replace(unwrap_calls(legible(drop_cut_call(reply))), prefix=prefix)
 
-    return await scope.model(call, limit=brief.limit, ends=_has_no_calls, apart=last)
-
-
-def _has_no_calls(reply: ModelReply) -> bool:
-    return not any(isinstance(part, ToolCall) for part in reply.parts)
+    return await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)

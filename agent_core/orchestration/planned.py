@@ -28,10 +28,10 @@ from agent_core.events import (
     StepEnded,
     TodoChanged,
 )
-from agent_core.messages import Message, text_of, user
+from agent_core.messages import Message, user
 from agent_core.orchestration.brief import Brief, Hands, LoopResult, TurnResult
 from agent_core.orchestration.edits import apply
-from agent_core.orchestration.executor import make_summary_request, react, think
+from agent_core.orchestration.executor import make_summary_request, react, write_answer
 from agent_core.orchestration.plan import (
     Plan,
     Step,
@@ -41,7 +41,7 @@ from agent_core.orchestration.plan import (
     set_step_state,
 )
 from agent_core.orchestration.planner import after_failure, after_wish, redraft
-from agent_core.orchestration.side_calls import silent, strip_calls
+from agent_core.orchestration.side_calls import silent
 from agent_core.orchestration.verify import StepVerdict, verify
 from agent_core.questions import PlanReview
 from agent_core.scope import Scope
@@ -131,7 +131,8 @@ class PlannedTurn:
             if any(one.spell.finish == "spent" for one in done.values()):
                 return await self._finish(self._give_up_rest(plan))
             if any(one.spell.finish == "error" for one in done.values()):
-                return TurnResult(text="", messages=self._thread, finish="error")
+                # no other plan helps against a model that failed; what was done is told
+                return await self._finish(self._give_up_rest(plan))
             plan = await self._apply_amendments(plan)
             if {s.id for s in plan.of("failed")} & done.keys():
                 made = await self._again(plan)
@@ -306,15 +307,13 @@ class PlannedTurn:
         await self._scope.show()
         await self._fit("fit-final")
         ask = user(FINISH.format(checklist=checklist(plan)))
-        messages = (*self._thread, ask)
-        scope = self._scope.child("final")
+        scope, messages = self._scope.child("final"), [*self._thread, ask]
+        means, seen = (self._brief, self._hands), (*self._seen, ask)
         try:
-            reply = await think(scope, self._brief, self._hands, (*self._seen, ask), "none")
+            return make_result(await write_answer(scope, means, seen, messages))
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
-            return TurnResult(text="", messages=messages, finish="error")
-        text = text_of(Message(role="assistant", parts=reply.parts))
-        return TurnResult(text=text, messages=(*messages, strip_calls(reply)))
+            return TurnResult(text="", messages=tuple(messages), finish="error")
 
 
 def make_result(spell: LoopResult) -> TurnResult:

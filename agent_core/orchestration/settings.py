@@ -1,21 +1,63 @@
 """Settings of how the agent works: how a request is routed, and what a turn may take."""
 
-from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from msgspec import Struct
 
-from agent_core.config.switch import read_switch
-from agent_core.models.providers import SettingsError
+from agent_core.config.declaration import Env, Setting, SettingTables
+from agent_core.config.kinds import Choice, WholeNumber, parse_dollars, parse_switch
 
 Routing = Literal["rules", "llm"]
+COUNT = WholeNumber(least=1, most=10_000)
+COUNT_FROM_0 = WholeNumber(most=10_000)
+
+MAX_TURNS = Setting(
+    "AGENT_MAX_TURNS",
+    90,
+    COUNT,
+    "model calls of one turn with everything that it brings about; the model is warned at 70 %, "
+    "at the end it sums up",
+)
+MAX_ROUNDS = Setting("AGENT_MAX_STEPS", 30, COUNT, "rounds of a turn without a plan")
+STEP_ROUNDS = Setting("STEP_MAX_STEPS", 20, COUNT, "rounds of one step of a plan")
+MAX_REPLANS = Setting(
+    "MAX_REPLANS", 3, COUNT_FROM_0, "times that a plan is made anew after a step failed"
+)
+DEBUG = Setting(
+    "AGENT_DEBUG",
+    False,
+    parse_switch,
+    "`on`: what a turn gathers, its route and how each step was judged stand among its tool lines",
+)
+SHORT_WORDS = Setting(
+    "CLASSIFIER_SHORT_WORDS", 12, COUNT_FROM_0, "one sentence of so many words takes no plan"
+)
+ROUTING: Setting[Routing] = Setting(
+    "ROUTING",
+    "rules",
+    Choice(words=get_args(Routing), mend="use rules or llm."),
+    "`llm`: a FLASH call decides whether a request is one for research; the rules decide where it "
+    "fails or takes over 3 s",
+)
 
 
-class Limits(BaseModel):
+def _declare_budget(what: str, about: str) -> Setting[float]:
+    return Setting(f"BUDGET_{what}_USD", 0.0, parse_dollars, about, default_text="no limit")
+
+
+BUDGETS = (
+    _declare_budget("TURN", "dollars that one turn may take"),
+    _declare_budget("PERSON", "dollars that one person's turns may take in a day (UTC)"),
+    _declare_budget("JOB", "dollars that one job may take in a day"),
+    _declare_budget("DAY", "dollars that all may take in a day"),
+)
+WORK = (MAX_TURNS, MAX_ROUNDS, STEP_ROUNDS, MAX_REPLANS, DEBUG, SHORT_WORDS, ROUTING)
+TABLES: SettingTables = {"agent": WORK, "budgets": BUDGETS}
+
+
+class Limits(Struct, frozen=True, kw_only=True):
     """US dollars that may be spent: in one turn, by one person in a day, by one job in a day, by
     all in a day. 0: no limit."""
-
-    model_config = ConfigDict(frozen=True)
 
     turn: float = 0.0
     person: float = 0.0
@@ -28,64 +70,31 @@ class Limits(BaseModel):
         return max(self.turn, self.person, self.job, self.day) > 0
 
 
-class AgentSettings(BaseModel):
+class AgentSettings(Struct, frozen=True, kw_only=True):
     """`max_turns`: model calls of one turn with all it brings about. `short_words`: a sentence of
-    so many words is simple. `max_rounds`: of a turn without a plan; `step_rounds`: of a step."""
+    so many words is simple. `max_rounds`: of a turn without a plan; `step_rounds`: of a step.
+    `debug`: people see what a turn gathered, its route and how each step was judged."""
 
-    model_config = ConfigDict(frozen=True)
-
-    max_turns: int = 90
-    max_replans: int = 3
-    short_words: int = 12
-    max_rounds: int = 30
-    step_rounds: int = 20
-    routing: Routing = "rules"
-    debug: bool = False
-    """People see what a turn gathered, how it was routed and how each step was judged."""
+    max_turns: int = MAX_TURNS.default
+    max_replans: int = MAX_REPLANS.default
+    short_words: int = SHORT_WORDS.default
+    max_rounds: int = MAX_ROUNDS.default
+    step_rounds: int = STEP_ROUNDS.default
+    routing: Routing = ROUTING.default
+    debug: bool = DEBUG.default
     limits: Limits = Limits()
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "AgentSettings":
+    def read(cls, env: Env) -> "AgentSettings":
         """The settings in `env`; raises SettingsError."""
-        routing = env.get("ROUTING", "").strip().lower() or "rules"
-        if routing not in ("rules", "llm"):
-            raise SettingsError("ROUTING", routing, "use rules or llm.")
+        turn, person, job, day = (setting.read(env) for setting in BUDGETS)
         return cls(
-            debug=read_switch(env, "AGENT_DEBUG", False, SettingsError),
-            max_turns=_count(env, "AGENT_MAX_TURNS", 90),
-            max_replans=_count(env, "MAX_REPLANS", 3, 0),
-            short_words=_count(env, "CLASSIFIER_SHORT_WORDS", 12, 0),
-            max_rounds=_count(env, "AGENT_MAX_STEPS", 30),
-            step_rounds=_count(env, "STEP_MAX_STEPS", 20),
-            routing="llm" if routing == "llm" else "rules",
-            limits=Limits(
-                turn=_dollars(env, "BUDGET_TURN_USD"),
-                person=_dollars(env, "BUDGET_PERSON_USD"),
-                job=_dollars(env, "BUDGET_JOB_USD"),
-                day=_dollars(env, "BUDGET_DAY_USD"),
-            ),
+            max_turns=MAX_TURNS.read(env),
+            max_replans=MAX_REPLANS.read(env),
+            short_words=SHORT_WORDS.read(env),
+            max_rounds=MAX_ROUNDS.read(env),
+            step_rounds=STEP_ROUNDS.read(env),
+            routing=ROUTING.read(env),
+            debug=DEBUG.read(env),
+            limits=Limits(turn=turn, person=person, job=job, day=day),
         )
-
-
-def _count(env: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
-    text = env.get(name, "").strip()
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit() and least <= int(text) <= 10_000):
-        raise SettingsError(name, text, f"write a whole number from {least} to 10000.")
-    return int(text)
-
-
-def _dollars(env: Mapping[str, str], name: str) -> float:
-    text = env.get(name, "").strip()
-    if not text:
-        return 0.0
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e9:
-        raise SettingsError(
-            name, text, "write US dollars, such as 2.50; leave it out for no limit."
-        )
-    return value

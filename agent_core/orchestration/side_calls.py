@@ -69,7 +69,7 @@ async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> M
     """The answer to a question aside: not shown while it comes, and without what has to be hidden,
     for it may be what people read in the end."""
     reply = await hands.complete(request.model, request, lambda delta: None)
-    return reply if hands.hides is None else redact_reply(reply, hands.hides())
+    return reply if hands.hides is None else redact_reply(reply, hands.hides().with_shapes())
 
 
 def silent(hands: Hands) -> Hands:

@@ -25,7 +25,8 @@ PROFILES: dict[str, Profile] = {
             name="general",
             prompt="You take on any task by yourself: choose the tools, work in small steps, look "
             "at each result before the next step, and end with terminate or with your answer.",
-            shown=(*COMMON, "terminate", "python_execute", "str_replace_editor", "browser_use"),
+            shown=(*COMMON, "terminate", "python_execute", "execute_script", "str_replace_editor")
+            + ("browser_use",),
             needs=("python_execute",),
             max_steps=20,
         ),
@@ -46,7 +47,8 @@ PROFILES: dict[str, Profile] = {
             "little as is needed, run the tests after each change, and show what they say. Work in "
             "bash, which stays where you left it. Use str_replace_editor for edits.",
             tools=("@files", "@shell", "@code", "@talk", "@find", "@servers"),
-            shown=(*_ALWAYS, *_FILES, "rollback", "run_command", "check_command", "bash"),
+            shown=(*_ALWAYS, *_FILES, "rollback", "run_command", "check_command", "bash")
+            + ("execute_script",),
             needs=("bash",),
             max_steps=30,
         ),
@@ -59,7 +61,7 @@ PROFILES: dict[str, Profile] = {
             "question and files does all of that at once.",
             tools=("@files", "@shell", "@code", "@charts", "@web", "@talk", "@find")
             + ("invoke_skill", "list_skills"),
-            shown=(*_ALWAYS, *_FILES, "run_command", *_DATA),
+            shown=(*_ALWAYS, *_FILES, "run_command", "execute_script", *_DATA),
             needs=_DATA,
             max_steps=20,
         ),

@@ -15,11 +15,13 @@ from agent_core.tools.finding.toolsets import Reach, Toolsets, within
 
 
 class Kit(Struct, frozen=True, kw_only=True):
-    """All that can be chosen from: names of our own tools, servers, sets."""
+    """All that can be chosen from: names of our own tools, servers, sets. `always`: tools that each
+    request shows besides those of its profile."""
 
     names: tuple[str, ...]
     servers: Servers
     sets: Toolsets
+    always: tuple[str, ...] = ()
 
 
 def profile_of(name: str) -> Profile:
@@ -39,7 +41,7 @@ def apply_choice(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Br
     own = kit.sets.flat(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
-    shown = _list_shown(kit.names, profile.name, reach)
+    shown = _list_shown(kit.names, profile.name, reach, kit.always)
     more: tuple[ToolSpec, ...] = kit.servers.list_offered(reach)
     return replace(
         brief,
@@ -53,7 +55,10 @@ def apply_choice(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Br
 
 
 @lru_cache(maxsize=256)
-def _list_shown(names: tuple[str, ...], profile: str, reach: Reach) -> tuple[str, ...]:
+def _list_shown(
+    names: tuple[str, ...], profile: str, reach: Reach, always: tuple[str, ...]
+) -> tuple[str, ...]:
     """Asked for each turn, and nearly always the same."""
     own = profile_of(profile)
-    return tuple(name for name in names if own.shows(name) and within(name, reach))
+    shown = (name for name in names if own.shows(name) or name in always)
+    return tuple(name for name in shown if within(name, reach))

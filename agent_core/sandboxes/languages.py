@@ -1,9 +1,9 @@
-"""The languages that this machine can run code in, found once."""
+"""The languages that a machine can run code in: this one, found once, or a sandbox's own."""
 
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from agent_core.sandboxes.port import Language
@@ -14,39 +14,49 @@ _STRIPS, _BY_FLAG = (23, 6), (22, 6)
 _OTHERS = ("tsx", "bun", "ts-node")
 
 
+PROGRAMS = ("bash", "python3", "node", *_OTHERS)
+"""What is looked for; bash as /bin/bash."""
+
+
 @lru_cache(maxsize=8)
 def find_languages(path: str) -> Mapping[Language, str]:
     """The languages whose programs are on `path`, with the words before a file's path."""
+    wanted = {name: "/bin/bash" if name == "bash" else name for name in PROGRAMS}
+    found = {name for name, called in wanted.items() if shutil.which(called, path=path)}
+    return choose_languages(found, _ask_version(path) if "node" in found else "")
+
+
+def choose_languages(found: Collection[str], node_version: str) -> Mapping[Language, str]:
+    """The languages of those PROGRAMS that were found; `node_version` as node says it."""
     programs: dict[Language, str] = {}
-    if shutil.which("python3", path=path):
+    if "python3" in found:
         programs["python"] = "python3 -u"
-    node = shutil.which("node", path=path)
-    if node:
+    if "node" in found:
         programs["javascript"] = "node"
-    if typescript := _typescript(node, path):
+    if typescript := _choose_typescript(found, node_version):
         programs["typescript"] = typescript
-    if shutil.which("/bin/bash"):
+    if "bash" in found:
         programs["bash"] = "/bin/bash"
     return programs
 
 
-def _typescript(node: str | None, path: str) -> str:
-    version = _version(node) if node else (0, 0)
+def _choose_typescript(found: Collection[str], node_version: str) -> str:
+    said = re.match(r"v(\d+)\.(\d+)", node_version)
+    version = (int(said[1]), int(said[2])) if said else (0, 0)
     if version >= _STRIPS:
         return "node"
     if version >= _BY_FLAG:
         return "node --experimental-strip-types --no-warnings"
-    return next((name for name in _OTHERS if shutil.which(name, path=path)), "")
+    return next((name for name in _OTHERS if name in found), "")
 
 
-def _version(node: str) -> tuple[int, int]:
+def _ask_version(path: str) -> str:
     """Takes milliseconds: it ends before it is a runtime."""
-    command = (node, "--version")
+    command = (shutil.which("node", path=path) or "node", "--version")
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=_PATIENCE, check=True, env={}, text=True
         )
     except (OSError, subprocess.SubprocessError):
-        return (0, 0)
-    said = re.match(r"v(\d+)\.(\d+)", done.stdout)
-    return (int(said[1]), int(said[2])) if said else (0, 0)
+        return ""
+    return done.stdout

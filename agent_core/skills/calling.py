@@ -1,19 +1,17 @@
 """Calls of tools that no model wrote: what a skill does goes the way of the model's own calls, so
 policy, approvals, hooks and journal hold for it."""
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import ToolCall, ToolResult
+from agent_core.messages import ToolResult
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.made_calls import make_calls
 from agent_core.scope import Scope
-from agent_core.skills.contract import CALLS, Wanted
-
-COUNTED = "skill-call"
+from agent_core.skills.contract import Wanted
 
 
 async def call_tools(
@@ -21,16 +19,8 @@ async def call_tools(
 ) -> tuple[ToolResult, ...]:
     """What the calls gave, in their order; those that need a person stand on one card. `scope` is
     the batch's own."""
-    n = await scope.nth(COUNTED)
-    calls = tuple(
-        ToolCall(
-            id=f"{CALLS}{n}-{k}-{re.sub(r'[^A-Za-z0-9]', '', scope.turn_id)[-8:]}",
-            name=name,
-            arguments=msgspec.json.encode(arguments).decode(),
-        )
-        for k, (name, arguments) in enumerate(wanted, 1)
-    )
-    return await act(scope, brief, hands, calls)
+    written = ((name, msgspec.json.encode(arguments).decode()) for name, arguments in wanted)
+    return await act(scope, brief, hands, await make_calls(scope, written))
 
 
 def good(result: ToolResult) -> str:

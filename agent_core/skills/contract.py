@@ -23,9 +23,6 @@ Values: TypeAlias = dict[str, object]
 Wanted: TypeAlias = tuple[str, Values]
 """A tool's name and its arguments."""
 
-CALLS = "skill-"
-"""How the ids of calls begin that skills make."""
-
 
 class SkillMetadata(Struct, frozen=True, kw_only=True):
     """What a skill says of itself. What it is given has to fit `parameters`, what it gives

@@ -2,32 +2,70 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Generic, TypeAlias
+from typing import Generic, Protocol, TypeAlias
 
 from msgspec import Struct
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from agent_core.messages import Access, Repetition, ToolOutput
+from agent_core.errors import ToolFailed
+from agent_core.messages import Access, Repetition, ToolOutput, ToolResult
 from agent_core.phrases import Phrase
 from agent_core.questions import Question
+from agent_core.scope import CallHolder
 
 Args = TypeVar("Args", bound=BaseModel, covariant=True, default=BaseModel)
 """A tool's own arguments. Covariant although calls take them, so that tools of all kinds stand in
 one toolbox: whoever does not know a tool's arguments has them made by `Tool.arguments`."""
 
 
+class Caller(Protocol):
+    """What makes calls of its own while its call runs: a script."""
+
+    @property
+    def gone(self) -> bool:
+        """It has ended: nothing is run for it any more."""
+
+    def pause(self) -> None:
+        """A person is asked about a call of it."""
+
+    def resume(self) -> None:
+        """The person has answered."""
+
+
+class InnerCall(Struct, frozen=True, kw_only=True):
+    """A call that a running call wants: its number, which no other of them has, the tool's name,
+    and its arguments as JSON."""
+
+    n: int
+    name: str
+    arguments: str
+
+
+Invoke: TypeAlias = Callable[[InnerCall, Caller], Awaitable[ToolResult]]
+"""Runs a call as one of the model's: judged, asked about, journaled. Raises Parked where the turn
+waits for a person; asked again for the same call after that, it goes on where it was."""
+
+
+async def refuse_inner(call: InnerCall, caller: Caller) -> ToolResult:
+    """There is no turn that calls could be made in."""
+    raise ToolFailed("This tool belongs to a turn; it does not run alone.")
+
+
 class ToolContext(Struct, frozen=True, kw_only=True):
     """What a running tool may use.
 
     `key` is the same if an idempotent call is run again. `limit` is in seconds.
-    `output` shows live text to people.
+    `output` shows live text to people. `hosts`: what is open besides what the call names.
+    `invoke` makes a call within this one, for a tool with a `holder`.
     """
 
     workspace: Path
     key: str
     limit: float
     output: Callable[[str], None]
+    hosts: frozenset[str] = frozenset()
+    invoke: Invoke = refuse_inner
 
 
 ToolCallable: TypeAlias = Callable[[Args, ToolContext], Awaitable[str | ToolOutput]]
@@ -64,6 +102,9 @@ class Tool(Struct, Generic[Args], frozen=True, kw_only=True):
     """What 'always' would cover, in words, where that is more than this very call."""
     looks: Callable[[Args], bool] | None = None
     """True for calls of a tool that writes which only read."""
+    holder: CallHolder | None = None
+    """Set: the call makes calls of its own, and what it started is held while one of them waits
+    for a person. It keeps its own time."""
     schema: dict[str, object] | None = None
     """Set: somebody else's tool. The arguments are checked against this JSON schema, and paths in
     them are not the workspace's."""

@@ -1,6 +1,7 @@
 """Reads off a call what the policy has to know of it."""
 
 import re
+import shlex
 
 from pydantic import BaseModel
 
@@ -10,6 +11,7 @@ from agent_core.tools import paths
 from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.contract import Tool
 from agent_core.tools.shell_words import NotUnderstood, understand
+from agent_core.tools.web.addresses import Unreachable, read_url, why_closed
 
 _DANGER = re.compile(
     r"\b(rm|rmdir|shred|truncate|dd|mkfs\S*|wipefs|sudo|su|doas|chown|chmod|shutdown|reboot|halt"
@@ -17,6 +19,8 @@ _DANGER = re.compile(
     r"|git\s+(clean|reset|push)|(^|[\s=<>'\"])[~/](?!workspace\b|dev/null\b)|\.\.(/|\s|$)"
     r"|[^\x20-\x7e\w\s]|[\x00-\x08\x0e-\x1f]"
 )
+
+_GIT = re.compile(r"\bgit\b")
 
 
 def judge_call(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) -> Verdict:
@@ -32,6 +36,7 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
     unsure = _doubt(arguments, command) if is_shell else None
     asked = arguments.model_dump(include={"timeout"}, exclude_unset=True).get("timeout", 0)
     in_words = is_shell and not is_program
+    place, closed = _read_place(tool, arguments)
     return CallFacts(
         tool=tool.name,
         access=tool.access,
@@ -46,17 +51,52 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         seconds=asked if isinstance(asked, int) else 0,
         max_seconds=tool.limit,
         rule=tool.rule(arguments) if tool.rule is not None else None,
+        hosts=_read_hosts(arguments) if is_shell and tool.isolated else (),
+        names_secret=is_shell and paths.names_secret(_program_words(arguments)),
+        runs_git=is_shell and bool(_GIT.search(_program_words(arguments))),
         words=command if in_words else arguments.model_dump_json(),
+        place=place,
+        closed=closed,
+        paths=_read_paths(tool, arguments),
     )
 
 
 def _refusal(tool: Tool, arguments: BaseModel, *, write: bool) -> Phrase | None:
-    """Why the words of the call's paths forbid it; those of somebody else's tool are not ours."""
+    """Why the words of the call's paths forbid it; those of somebody else's tool are not ours. A
+    shell that stays never sees what a single command may be allowed to see."""
+    if tool.access == "shell" and tool.interactive and tool.isolated:
+        named = paths.names_secret(_program_words(arguments))
+        return phrase("why_secret_shell") if named else None
     if tool.access not in ("read", "write") or tool.schema is not None:
         return None
     fields = arguments.model_dump(include={"path", "pattern"})
     refusals = (paths.why_refused(str(path), write=write) for path in fields.values())
     return next(filter(None, refusals), None)
+
+
+def _read_paths(tool: Tool, arguments: BaseModel) -> tuple[str, ...]:
+    """The workspace's paths that the call names."""
+    if tool.schema is not None:
+        return ()
+    path = arguments.model_dump(include={"path"}).get("path", "")
+    return (str(path),) if path else ()
+
+
+def _read_place(tool: Tool, arguments: BaseModel) -> tuple[str, Phrase | None]:
+    """Where the call's URL leads, and why it is not read; somebody else's tool reads its own."""
+    url = arguments.model_dump(include={"url"}).get("url", "")
+    if tool.access != "network" or tool.schema is not None or not url:
+        return "", None
+    return judge_url(str(url))
+
+
+def judge_url(url: str) -> tuple[str, Phrase | None]:
+    """Where a URL leads, `host:port`, and why it is not read, None if it may be. Asks no DNS."""
+    try:
+        target = read_url(url)
+    except Unreachable:
+        return "", phrase("why_url")
+    return target.place, why_closed(target)
 
 
 def _doubt(arguments: BaseModel, command: str) -> Phrase | None:
@@ -72,13 +112,26 @@ def _doubt(arguments: BaseModel, command: str) -> Phrase | None:
 
 
 def _command(arguments: BaseModel) -> str:
-    return str(arguments.model_dump(include={"command"}).get("command", ""))
+    given = arguments.model_dump(include={"command", "cwd"})
+    command, cwd = str(given.get("command", "")), str(given.get("cwd", ""))
+    return f"cd {shlex.quote(cwd)}; {command}" if cwd else command
 
 
 def _shell_words(arguments: BaseModel) -> str:
     """The words that a shell is given: a command, or code in its language."""
     given = arguments.model_dump(include={"code", "language"})
     return str(given.get("code", "")) if given.get("language") == "bash" else _command(arguments)
+
+
+def _program_words(arguments: BaseModel) -> str:
+    """All that a shell or an interpreter is given."""
+    given = arguments.model_dump(include={"command", "code", "cwd"})
+    return "\n".join(map(str, given.values()))
+
+
+def _read_hosts(arguments: BaseModel) -> tuple[str, ...]:
+    given = arguments.model_dump(include={"hosts"}).get("hosts", ())
+    return tuple(map(str, given)) if isinstance(given, tuple | list) else ()
 
 
 def _runs_on(arguments: BaseModel) -> bool:

@@ -21,12 +21,11 @@ from typing import TypeAlias, cast
 from msgspec import Struct
 
 from agent_core import ambient
-from agent_core.settings import SettingsError
+from agent_core.tools.tool_settings import HOOKS
 from agent_core.tools.toolbox import Prepared
 
 log = logging.getLogger("turnkeeper.hooks")
 
-SETTING = "HOOKS"
 SECONDS = 5.0
 PRE, POST, VERIFY = "pre_tool_call", "post_tool_call", "verify_step"
 FAILED = (
@@ -125,7 +124,7 @@ def load(entries: Iterable[str]) -> ToolHooks:
             mend = (
                 f"write package.module:{PRE}, :{POST} or :{VERIFY} (more may follow in the name)."
             )
-            raise SettingsError(SETTING, entry, mend)
+            raise HOOKS.error(entry, mend)
         found[kind].append(_import_hook(entry, module, name))
     return ToolHooks(
         pre=cast(tuple[PreHook, ...], tuple(found[PRE])),
@@ -139,15 +138,15 @@ def _import_hook(entry: str, module: str, name: str) -> Callable[..., object]:
         hook = getattr(importlib.import_module(module), name, None)
     except Exception as error:  # the border: somebody else's code
         mend = f"cannot be imported ({type(error).__name__}: {error})."
-        raise SettingsError(SETTING, entry, mend) from error
+        raise HOOKS.error(entry, mend) from error
     if not callable(hook):
-        raise SettingsError(SETTING, entry, f"{module} has no function {name}.")
+        raise HOOKS.error(entry, f"{module} has no function {name}.")
     words = "the step" if name.startswith(VERIFY) else "the call"
     words, takes = (f"{words} and its result", 2) if name.startswith(POST) else (words, 1)
     try:
         inspect.signature(hook).bind(*range(takes))
     except TypeError:
-        raise SettingsError(SETTING, entry, f"must take {words}.") from None
+        raise HOOKS.error(entry, f"must take {words}.") from None
     return cast(Callable[..., object], hook)
 
 

@@ -18,6 +18,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -45,12 +46,21 @@ _PIECE = 1 << 20
 
 _SECRET = re.compile(
     r"\.env(\..+)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
-    r"|id_(rsa|dsa|ecdsa|ed25519)|.+\.(pem|p12|pfx|kdbx)|\.(ssh|aws|gnupg|kube|docker)"
+    r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?|.+\.(pem|p12|pfx|kdbx|jks|keystore|ppk)"
+    r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|[\w.]*-[\w.-]*)\.key"
+    r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
+    r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
+    r"|\.?credentials\.(json|ya?ml|toml|ini)|\.?secrets\.(json|ya?ml|toml|ini|env)"
+    r"|service[-_]?account.*\.json|client_secret.*\.json|terraform\.tfstate(\.backup)?"
 )
+_BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _TEMPORARY = re.compile(r"\.[0-9A-Za-z]{19}\.tmp")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]|[A-Za-z]:$|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%")
+"""What other programs take for a way out: a URL, a drive, a variable."""
 _HARMLESS = re.compile(r"\.env\.(example|sample|template|dist)")
 
 
+@lru_cache(maxsize=16_384)
 def is_secret(name: str) -> bool:
     """True if a file or folder of this name usually holds credentials. Spelling variants that
     some file systems take for the same name count: case, trailing dots and spaces."""
@@ -59,12 +69,19 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
 
 
+def names_secret(words: str) -> bool:
+    """True if a command or code names a file or folder that usually holds credentials."""
+    return any(map(is_secret, set(_BETWEEN_NAMES.split(words))))
+
+
 def why_refused(path: str, write: bool = False) -> Phrase | None:
     """Why the words of `path` forbid it, None if they do not. Reads no disk."""
     why = leaves(path)
     parts = [part for part in unescape_name(inside(path)).split("/") if part not in ("", ".")]
     if why:
         return why
+    if _SCHEME.match(path):
+        return phrase("why_outside")
     if any(map(is_secret, parts)):
         return phrase("why_secret_file")
     if write and parts and parts[0].casefold() == OWN:
@@ -77,12 +94,29 @@ def leaves(path: str) -> Phrase | None:
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in path):
         return phrase("why_hidden")
     inner = inside(path)
-    for form in (inner, unquote(inner), inner.replace("\\", "/")):
-        if form.startswith(("/", "~")) or ".." in form.split("/"):
+    for form in _read_forms(inner):
+        if any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in form):
+            return phrase("why_hidden")
+        if form.startswith(("/", "~")) or any(map(_climbs, form.split("/"))):
             return phrase("why_outside")
     if any(len(os.fsencode(part)) > 255 for part in inner.split("/")) or len(inner) > 1_000:
         return phrase("why_long_path")
     return None
+
+
+def _read_forms(path: str) -> tuple[str, ...]:
+    """`path` as programs may read it that decode, or take other signs for a separator."""
+    forms = [path]
+    for _ in range(3):
+        forms.append(unquote(forms[-1], errors="surrogateescape"))
+    forms += [unicodedata.normalize("NFKC", form) for form in forms if not form.isascii()]
+    forms += [form.replace("\\", "/") for form in forms]
+    return tuple(dict.fromkeys(forms))
+
+
+def _climbs(part: str) -> bool:
+    """The part leads upwards, here or on a system that drops its blanks and further dots."""
+    return part.strip(" ").startswith("..") and not part.strip(" .;")
 
 
 def inside(path: str) -> str:
@@ -175,6 +209,47 @@ def remove(workspace: Path, real: Path) -> None:
         os.fsync(parent)
 
 
+def remove_folder(workspace: Path, real: Path) -> None:
+    """Remove the empty folder at the resolved place. OSError, ToolFailed."""
+    with folder(workspace, real.parent) as parent:
+        os.rmdir(real.name, dir_fd=parent)
+
+
+def read_link(workspace: Path, real: Path) -> str:
+    """Where the link at the resolved place leads, "" if none stands there."""
+    try:
+        with folder(workspace, real.parent) as parent:
+            return os.readlink(real.name, dir_fd=parent)
+    except (OSError, ToolFailed):
+        return ""
+
+
+def put_link(workspace: Path, real: Path, target: str) -> None:
+    """Make the resolved place a link, in place of a file or link. OSError, ToolFailed."""
+    with folder(workspace, real.parent, create=True) as parent:
+        with suppress(FileNotFoundError):
+            os.unlink(real.name, dir_fd=parent)
+        os.symlink(target, real.name, dir_fd=parent)
+
+
+def put_file(workspace: Path, real: Path, data: bytes, mode: int) -> None:
+    """Write the resolved place anew, by a file beside it, so that there is never half of one; it
+    belongs to the workspace's owner. Nothing is forced to disk. OSError, ToolFailed."""
+    root, temporary = Path(os.path.realpath(workspace)), temporary_name()
+    with folder(workspace, real.parent, create=True) as parent:
+        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                os.fchmod(file.fileno(), mode & 0o777)
+                give(file.fileno(), os.stat(root), real.relative_to(root).parts[0])
+            os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=parent)
+            raise
+
+
 def list_names(workspace: Path, real: Path) -> list[str]:
     """Names in the resolved folder `real`, [] if there is none."""
     try:
@@ -191,9 +266,12 @@ class FolderEntry(Struct, frozen=True, kw_only=True):
     info: os.stat_result
 
 
-def walk(workspace: Path, start: Path, depth: int) -> Iterator[FolderEntry]:
-    """What is below the resolved folder `start`, by name, folder by folder; no link is followed.
-    Ends without a word where the budget of entries or seconds is used up."""
+def walk(
+    workspace: Path, start: Path, depth: int, avoid: frozenset[str] = frozenset()
+) -> Iterator[FolderEntry]:
+    """What is below the resolved folder `start`, by name, folder by folder; no link is followed,
+    and no folder entered whose name is one of `avoid`. Ends without a word where the budget of
+    entries or seconds is used up."""
     waiting = deque([("", 0)])
     left, until = MAX_ENTRIES, ambient.monotonic() + MAX_SECONDS
     top = Path(os.path.realpath(workspace)) == start
@@ -207,7 +285,7 @@ def walk(workspace: Path, start: Path, depth: int) -> Iterator[FolderEntry]:
         left -= len(found)
         for name, info in found:
             yield FolderEntry(path=prefix + name, info=info)
-            if stat.S_ISDIR(info.st_mode) and level < depth:
+            if stat.S_ISDIR(info.st_mode) and level < depth and name not in avoid:
                 waiting.append((f"{prefix}{name}/", level + 1))
         if left <= 0 or ambient.monotonic() > until:
             return
@@ -239,6 +317,19 @@ def digest(workspace: Path, path: str, most: int) -> str:
         if info.st_size > most:
             return f"{info.st_size} bytes, {info.st_mtime_ns}"
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_beginning(workspace: Path, path: str, most: int) -> bytes:
+    """The first bytes of the file at `path`, `most` of them, for the gateway's own eyes: secrets
+    too. b"" if there is no file; no link is followed."""
+    real = Path(os.path.realpath(workspace)) / path
+    try:
+        with folder(workspace, real.parent) as parent:
+            descriptor = os.open(real.name, _READ, dir_fd=parent)
+    except (OSError, ToolFailed):
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(most) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
 
 
 def temporary_name() -> str:
@@ -381,6 +472,17 @@ def open_read(workspace: Path, path: str) -> BufferedReader:
     except ToolFailed:
         os.close(descriptor)
         raise
+    return open(descriptor, "rb")
+
+
+def open_plain(workspace: Path, real: Path) -> BufferedReader:
+    """The file at the resolved place, whatever it is called; no link, pipe or device. OSError,
+    ToolFailed."""
+    with folder(workspace, real.parent) as parent:
+        descriptor = os.open(real.name, _READ, dir_fd=parent)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ToolFailed(f"{real.name} is no file.")
     return open(descriptor, "rb")
 
 

@@ -12,15 +12,16 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import NO_OUTPUT, CommandResult, ToolOutput
-from agent_core.sandboxes.background import DEATH, Background, BackgroundCommand
-from agent_core.sandboxes.port import ProcessResult, Sandbox
+from agent_core.sandboxes.commands.background import DEATH, Background, BackgroundCommand
+from agent_core.sandboxes.port import Permits, ProcessResult, Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.globs import Glob
+from agent_core.tools.tool_settings import MAX_SECONDS
+from agent_core.tools.web.host_field import HostNames
 
-MAX_LIMIT = 600
-"""Seconds that a command may take, unless COMMAND_MAX_SECONDS says another number."""
+MAX_LIMIT = MAX_SECONDS.default
 LIMIT = 30
 """Seconds that a command gets that says nothing."""
 MAX_TAIL = 6_000
@@ -40,6 +41,8 @@ class RunCommandArguments(BaseModel):
     command: str = Field(min_length=1, max_length=MAX_COMMAND)
     timeout: int = Field(default=LIMIT, ge=1, description="Seconds.")
     background: bool = Field(default=False, description="Return a handle at once.")
+    hosts: HostNames = ()
+    cwd: str = Field(default="", max_length=1_000, description="A folder to run it in.")
 
 
 class Check(BaseModel):
@@ -71,16 +74,20 @@ def shell_tool(
     async def call(wanted: RunCommandArguments, context: ToolContext) -> ToolOutput:
         said = "timeout" in wanted.model_fields_set
         env = (secrets or NoSecrets()).lend(context.workspace, wanted.command)
+        place, hosts = context.workspace, context.hosts.union(wanted.hosts)
+        reveals = paths.names_secret(wanted.command)  # or else it would not have been asked about
+        permits = Permits(env=env, hosts=hosts, reveals=reveals)
+        command = enter_folder(place, wanted.cwd, wanted.command)
         if wanted.background:
             most = min(wanted.timeout, limit) if said else limit
-            handle = await background.start(sandbox, wanted.command, context.workspace, most, env)
+            handle = await background.start(sandbox, command, place, most, permits)
             text = (
                 f"Started in the background as {handle}, for at most {most} s. "
                 "See to it by check_command; it ends with the gateway."
             )
             return ToolOutput(text=text, command=CommandResult(handle=handle))
         most = min(wanted.timeout, limit)
-        done = await sandbox.run(wanted.command, context.workspace, most, context.output, env)
+        done = await sandbox.run(command, place, most, context.output, permits)
         return report(done, most)
 
     return Tool(
@@ -95,6 +102,17 @@ def shell_tool(
         limit=float(limit),
         isolated=sandbox.isolated,
     )
+
+
+def enter_folder(workspace: Path, cwd: str, command: str) -> str:
+    """`command` in the folder `cwd` of the workspace. ToolFailed if it is none, or leads out."""
+    if not cwd:
+        return command
+    real = paths.resolve(workspace, cwd)
+    if not paths.is_folder(workspace, real):
+        raise ToolFailed(f"There is no folder {cwd} in the workspace.")
+    inner = os.path.relpath(real, os.path.realpath(workspace))
+    return f"cd -- {shlex.quote(inner)} || exit\n{command}"
 
 
 def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
@@ -132,7 +150,7 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
 def bind(wanted: RunCommandArguments, workspace: Path) -> str:
     """The working folder, the names in the environment, and the content of each file of the
     workspace that the command names, so that an approved script cannot be swapped."""
-    command = wanted.command
+    command = f"cd {shlex.quote(wanted.cwd)}; {wanted.command}" if wanted.cwd else wanted.command
     files = dict(islice(_digest_named_files(command, workspace), _MAX_FILES))
     lines = (f"{digest} {name}" for name, digest in sorted(files.items()))
     return "\n".join((os.path.realpath(workspace), "PATH HOME LANG", *lines))

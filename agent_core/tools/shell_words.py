@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
+from agent_core.tools.shell_reach import could_be_secret, is_plain_search
 
 MAX_LENGTH = 1_000
 """Characters; padding hides what is at a longer command's end."""
@@ -63,6 +64,8 @@ class _Verb(Struct, frozen=True):
     least: int = 0
     wild: bool = False
     """A file called like an option could do no harm, so a wildcard may stand first."""
+    shows: bool = True
+    """It prints what stands in the files that it is given, not only their names and sizes."""
 
 
 _DIGITS = "0123456789"
@@ -70,9 +73,12 @@ _ANY = 1_000
 _NAMES = ("--help", "--version")
 
 VERBS: dict[str, _Verb] = {
-    "basename": _Verb(flags="az", valued="s"),
+    "awk": _Verb(valued="F", free=1, least=1),
+    "base64": _Verb(flags="di", valued="w", most=1),
+    "basename": _Verb(flags="az", valued="s", shows=False),
     "cat": _Verb(flags="AbeEnstTuv", wild=True),
     "cd": _Verb(least=1, most=1),
+    "cksum": _Verb(wild=True, shows=False),
     "cmp": _Verb(flags="bls", most=2),
     "column": _Verb(flags="tx", valued="sc"),
     "comm": _Verb(flags="123", most=2),
@@ -85,11 +91,18 @@ VERBS: dict[str, _Verb] = {
         names=("--color", "--brief", "--unified", "--recursive"),
         wild=True,
     ),
-    "dirname": _Verb(flags="z"),
-    "du": _Verb(flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True),
+    "dirname": _Verb(flags="z", shows=False),
+    "du": _Verb(
+        flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True, shows=False
+    ),
     "echo": _Verb(flags="neE", free=_ANY),
+    "expand": _Verb(flags="i", valued="t", wild=True),
+    "expr": _Verb(free=_ANY),
     "false": _Verb(most=0),
-    "file": _Verb(flags="bihLkr", names=("--mime-type", "--brief"), wild=True),
+    "file": _Verb(flags="bihLkr", names=("--mime-type", "--brief"), wild=True, shows=False),
+    "fmt": _Verb(flags="su", valued="w", wild=True),
+    "fold": _Verb(flags="bs", valued="w", wild=True),
+    "free": _Verb(flags="bkmghtlw", most=0),
     "grep": _Verb(
         flags="abcEFGhHiIlLnoPqrRsTUvVwxyzZ" + _DIGITS,
         valued="mABC",
@@ -99,56 +112,68 @@ VERBS: dict[str, _Verb] = {
         ),
         free=1,
         wild=True,
+        shows=False,
     ),
+    "groups": _Verb(most=0),
     "head": _Verb(flags="qvz" + _DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
+    "hexdump": _Verb(flags="Cbcdovx", valued="ns", wild=True),
+    "hostname": _Verb(most=0),
     "id": _Verb(flags="ugnGr", most=0),
+    "join": _Verb(flags="iz", valued="12jt", most=2),
     "jq": _Verb(flags="cCeMnrsSjR", names=("--raw-output", "--compact-output"), free=1),
+    "locale": _Verb(flags="a", most=0),
     "ls": _Verb(
         flags="aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
         valued="w",
         names=("--all", "--color", "--color=", "--human-readable", "--recursive", "--sort="),
         wild=True,
+        shows=False,
     ),
-    "md5sum": _Verb(flags="bt", wild=True),
-    "mkdir": _Verb(flags="pv", names=("--parents",), least=1),
+    "lscpu": _Verb(most=0),
+    "md5sum": _Verb(flags="bt", wild=True, shows=False),
     "nl": _Verb(flags="p", valued="bwnsv", wild=True),
     "nproc": _Verb(most=0),
+    "od": _Verb(flags="bcdox", valued="AtNjw", wild=True),
+    "paste": _Verb(flags="sz", valued="d", wild=True),
     "printf": _Verb(free=_ANY),
     "pwd": _Verb(flags="LP", most=0),
-    "pytest": _Verb(
-        flags="qvxsl",
-        valued="km",
-        names=("--tb=", "--maxfail=", "--lf", "--last-failed", "--collect-only", "--durations="),
-    ),
-    "readlink": _Verb(flags="fem"),
-    "realpath": _Verb(flags="emsz"),
+    "readlink": _Verb(flags="fem", shows=False),
+    "realpath": _Verb(flags="emsz", shows=False),
     "rev": _Verb(wild=True),
-    "rg": _Verb(flags="cFhHiIlLnNoPqsSuUvwx", valued="gtTmABC", free=1),
+    "rg": _Verb(flags="cFhHiIlLnNoPqsSuUvwx", valued="gtTmABC", free=1, shows=False),
     "sed": _Verb(flags="nEr", free=1, least=1),
     "seq": _Verb(flags="w", valued="s", free=3, most=3),
-    "sha256sum": _Verb(flags="bt", wild=True),
+    "sha1sum": _Verb(flags="bt", wild=True, shows=False),
+    "sha256sum": _Verb(flags="bt", wild=True, shows=False),
+    "sha512sum": _Verb(flags="bt", wild=True, shows=False),
     "sort": _Verb(flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique")),
-    "stat": _Verb(flags="Lft", valued="c", names=("--format=",), wild=True),
+    "stat": _Verb(flags="Lft", valued="c", names=("--format=",), wild=True, shows=False),
+    "strings": _Verb(flags="a", valued="nt", wild=True),
+    "sum": _Verb(wild=True, shows=False),
     "tac": _Verb(wild=True),
     "tail": _Verb(flags="qvz" + _DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
-    "touch": _Verb(least=1),
     "tr": _Verb(flags="cCdst", free=2, most=2),
-    "tree": _Verb(flags="adfghilpsCFDQ", valued="LIP"),
+    "tree": _Verb(flags="adfghilpsCFDQ", valued="LIP", shows=False),
     "true": _Verb(most=0),
+    "tty": _Verb(flags="s", most=0),
     "uname": _Verb(flags="asnrvmpio", most=0),
+    "unexpand": _Verb(flags="a", valued="t", wild=True),
     "uniq": _Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
-    "wc": _Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True),
-    "which": _Verb(flags="a", free=_ANY),
+    "uptime": _Verb(flags="ps", most=0),
+    "wc": _Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, shows=False),
+    "which": _Verb(flags="a", free=_ANY, shows=False),
     "whoami": _Verb(most=0),
+    "xxd": _Verb(flags="bpu", valued="lsc", most=1),
+    "zcat": _Verb(wild=True),
 }
 
 _GIT = {
     "status": _Verb(flags="sbuv", names=("--short", "--branch", "--porcelain")),
     "log": _Verb(
-        flags="p" + _DIGITS,
+        flags=_DIGITS,
         valued="n",
         names=(
-            *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only", "--patch"),
+            *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only"),
             *("--since=", "--until=", "--author=", "--grep=", "--format=", "--pretty="),
             *("--no-merges", "--max-count=", "--name-status", "--reverse", "--date="),
         ),
@@ -166,6 +191,10 @@ _GIT = {
     "branch": _Verb(flags="avr", names=("--all", "--list", "--show-current"), most=0),
     "ls-files": _Verb(flags="comdst"),
     "rev-parse": _Verb(names=("--short", "--abbrev-ref", "--show-toplevel", "--verify")),
+    "describe": _Verb(names=("--tags", "--always", "--dirty", "--all", "--long")),
+    "remote": _Verb(flags="v", most=0),
+    "shortlog": _Verb(flags="sne"),
+    "tag": _Verb(flags="l", names=("--list",), most=0),
 }  # fmt: skip
 
 _VERSIONS = (
@@ -188,6 +217,11 @@ _FIND_VALUED = (
 )
 _FIND_PLAIN = ("-empty", "-print", "-print0", "-not", "-o", "-or", "-a", "-and", "-prune", "-ls")
 
+_SEARCHES = frozenset({"diff", "grep", "rg"})
+_END = _Word("--", True, False)
+_SED_LINES = re.compile(r"(\d{1,9}|\$)(,(\d{1,9}|\$))?[pd]|\d{1,9}q")
+_SED_SWAPS = re.compile(r"s(?:/[^/\\]*/[^/\\]*/|,[^,\\]*,[^,\\]*,|#[^#\\]*#[^#\\]*#)[gIip0-9]*")
+_AWK_ACTS = re.compile(r"[@|]|system|getline|close|fflush|ENVIRON|PROCINFO|ARG[VC]|include|load")
 _OPERATOR = re.compile(r"&&|\|\||\||;")
 _REDIRECTION = re.compile(r"(?:2>&1|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t;|&])")
 _WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
@@ -200,6 +234,18 @@ def understand(command: str) -> Understood | NotUnderstood:
     except _Strange as strange:
         return NotUnderstood(reason=strange.reason)
     return Understood(verbs=verbs)
+
+
+def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
+    """The words of each command of the line; () if it is more than plain words, or has
+    wildcards."""
+    try:
+        commands = _split(command)
+    except _Strange:
+        return ()
+    if any(word.glob for words in commands for word in words):
+        return ()
+    return tuple(tuple(word.text for word in words) for words in commands)
 
 
 def _split(command: str) -> list[tuple[_Word, ...]]:
@@ -254,7 +300,7 @@ def _word(line: str, at: int) -> tuple[_Word | None, int]:
         elif char in "\\`<>(){}[]!" or (char in "~#" and (at == start or line[at - 1] in "=:")):
             raise _Strange(phrase("odd_syntax"))
         else:
-            glob = glob or char in "*?"
+            glob = glob or char in "*?["
             text += char
             at += 1
     if not text and not quoted:
@@ -274,9 +320,12 @@ def _command(words: tuple[_Word, ...]) -> str:
     if name == "find":
         _find(arguments)
     elif name == "git" and arguments and arguments[0].plain and arguments[0].text in _GIT:
-        _arguments(_GIT[arguments[0].text], arguments[1:])
+        for word in _arguments(_GIT[arguments[0].text], arguments[1:]):
+            _check_revision(word)
     elif name in VERBS:
         operands = _arguments(VERBS[name], arguments)
+        if name in _SEARCHES:
+            _check_search(name, arguments, operands)
         check = _EXTRA.get(name)
         if check is not None and not check(operands):
             raise _Strange(phrase("odd_use", name=name))
@@ -297,12 +346,17 @@ def _arguments(verb: _Verb, words: tuple[_Word, ...]) -> tuple[_Word, ...]:
             if _option(verb, word):
                 if not waiting:
                     raise _Strange(phrase("odd_valued", option=word.text))
-                waiting.pop(0)
+                if waiting.pop(0).glob:  # the first file would be the value, the others options
+                    raise _Strange(phrase("odd_glob_in_option"))
         else:
-            if word.text[:1] in ("*", "?") and word.glob and options and not verb.wild:
+            if word.text[:1] in ("*", "?", "[") and word.glob and options and not verb.wild:
                 raise _Strange(phrase("odd_glob_option"))
             if len(operands) >= verb.free:
                 _inside(word)
+                if word.glob and verb.shows and could_be_secret(word.text):
+                    raise _Strange(phrase("odd_glob_secret"))
+            if word.glob and verb.most < _ANY:  # the shell may make more of it than one
+                raise _Strange(phrase("odd_count"))
             operands.append(word)
     if not verb.least <= len(operands) <= verb.most:
         raise _Strange(phrase("odd_count"))
@@ -335,10 +389,43 @@ def _inside(word: _Word) -> None:
     if paths.why_refused(text):
         raise _Strange(phrase("odd_place"))
     if word.glob and any(
-        part[:1] == "." and part not in (".", "..") and set("*?") & set(part)
+        part[:1] == "." and part not in (".", "..") and set("*?[") & set(part)
         for part in text.split("/")
     ):
         raise _Strange(phrase("odd_glob_dot"))
+
+
+def _check_revision(word: _Word) -> None:
+    """Refuse what git finds behind the colon of `revision:path`."""
+    path = word.text.partition(":")[2]
+    if path and paths.why_refused(path.removeprefix("./")):
+        raise _Strange(phrase("odd_place"))
+
+
+def _check_search(name: str, words: tuple[_Word, ...], operands: tuple[_Word, ...]) -> None:
+    """Refuse a search of what may be a file for secrets, but for words that are none."""
+    if not operands:
+        raise _Strange(phrase("odd_count"))
+    before = words[: words.index(_END)] if _END in words else words
+    options = [word.text for word in before if word.text.startswith("-") and word not in operands]
+    letters = {letter for text in options if text[:2] != "--" for letter in text[1:]}
+    if name == "diff":
+        if ("r" in letters or "--recursive" in options) and not letters & {"q"}:
+            raise _Strange(phrase("odd_search"))
+        return
+    deep = name == "rg" or bool(letters & set("rR")) or "--recursive" in options
+    wide = any(word.glob and could_be_secret(word.text) for word in operands[1:])
+    if not deep and not wide:
+        return
+    kinds = [text.partition("=")[2] for text in options if text.startswith("--include=")]
+    if any(map(could_be_secret, kinds)):
+        raise _Strange(phrase("odd_search"))
+    if kinds and not wide:
+        return
+    if letters & set("lLcq") or {"--count", "--files-with-matches"} & set(options):
+        return
+    if "v" in letters or not is_plain_search(operands[0].text):
+        raise _Strange(phrase("odd_search"))
 
 
 def _find(words: tuple[_Word, ...]) -> None:
@@ -356,7 +443,15 @@ def _find(words: tuple[_Word, ...]) -> None:
 
 
 def _sed_prints(operands: tuple[_Word, ...]) -> bool:
-    return bool(re.fullmatch(r"(\d+|\$)(,(\d+|\$))?p|\d+q", operands[0].text))
+    """Lines by their number, or one replacement; its flags e and w run and write."""
+    return bool(_SED_LINES.fullmatch(operands[0].text) or _SED_SWAPS.fullmatch(operands[0].text))
+
+
+def _awk_prints(operands: tuple[_Word, ...]) -> bool:
+    """A program without commands, files of its own, other files' names and the environment."""
+    text = operands[0].text
+    acts = _AWK_ACTS.search(text.replace("||", ""))
+    return not acts and ">" not in text.partition("{")[2]
 
 
 def _jq_filters(operands: tuple[_Word, ...]) -> bool:
@@ -365,15 +460,10 @@ def _jq_filters(operands: tuple[_Word, ...]) -> bool:
 
 
 _EXTRA: dict[str, Check] = {
+    "awk": _awk_prints,
     "sed": _sed_prints,
     "jq": _jq_filters,
     "date": lambda operands: all(word.text.startswith("+") for word in operands),
     "printf": lambda operands: bool(operands) and not operands[0].text.startswith("-"),
-    "mkdir": lambda operands: (
-        not any(paths.why_refused(word.text, write=True) for word in operands)
-    ),
-    "touch": lambda operands: (
-        not any(paths.why_refused(word.text, write=True) for word in operands)
-    ),
     "cd": lambda operands: operands[0].text != "-" and not operands[0].glob,
 }

@@ -160,7 +160,9 @@ def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
 
     The folder counts by its own name, so that an approval outlives a move of the data folder.
     `by_path`: by its whole path, as approvals of an older version have it."""
-    canonical = prepared.arguments.model_dump_json()
+    # what calls had no names for once, and do not name: an approval of then still holds
+    unnamed = {name for name in ("hosts", "cwd") if not getattr(prepared.arguments, name, True)}
+    canonical = prepared.arguments.model_dump_json(exclude=unnamed)
     extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
     folder = str(workspace) if by_path else workspace.name
     text = "\0".join((prepared.tool.name, canonical, folder, extra))

@@ -127,8 +127,10 @@ class ResponsesReader:
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._finish(event.response or event)
         elif kind == "error":
-            fault = FAULTS.get(event.code, "overloaded")
-            raise Broken(phrase("fault_error", detail=event.message), fault, 0.5)
+            told = event.error if isinstance(event.error, dict) else {}
+            fault = FAULTS.get(event.code or told.get("code"), "overloaded")
+            why = event.message or str(told.get("message") or "")
+            raise Broken(phrase("fault_error", detail=why), fault, 0.5)
         elif not kind:
             self._add_whole(event)
 
@@ -150,8 +152,8 @@ class ResponsesReader:
         self.ended = True
         self._end = response
         self._model = response.model or self._model
-        if not self._items:
-            self._items = dict(enumerate(response.output or ()))
+        for index, item in enumerate(response.output or ()):
+            self._items.setdefault(index, item)  # one that was cut is told of at the end alone
 
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""

@@ -1,5 +1,5 @@
 """The skill app_builder: planned on MAX, written file by file on PRO, installed and started where
-commands run. There is no live preview."""
+commands run. The person gets a link to see it."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from agent_core.messages import ToolResult
 from agent_core.skills.apps.frameworks import FRAMEWORKS, STACKS, Framework, starter_files
-from agent_core.skills.apps.tools import INSTALL, NO_PREVIEW, START, folder_of, resolve_path
+from agent_core.skills.apps.tools import INSTALL, START, folder_of, resolve_path
 from agent_core.skills.built_in.fences import code_in
 from agent_core.skills.calling import good
 from agent_core.skills.contract import (
@@ -64,6 +64,10 @@ _PLAN: Schema = fields(
 )
 
 
+NOT_SHOWN = "It is not shown, because it was not started."
+SHOWN = "The line of app_start_server shows the person a link to see the app."
+
+
 class _File(Struct, frozen=True):
     path: str
     purpose: str
@@ -84,7 +88,7 @@ def app_skill() -> ToolSkill:
         metadata=SkillMetadata(
             id="app_builder",
             description="Build a small web app in the workspace: React, Next.js, Vue, Express, "
-            "FastAPI, Flask, or plain HTML. Without a live preview.",
+            "FastAPI, Flask, or plain HTML. The person gets a link to see it.",
             category="automation",
             parameters=fields(
                 {"description": text("What the app is and does.")},
@@ -118,7 +122,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
     )
     for result in await context.tools(calls):
         good(result)
-    installed, started = await _install_and_start(context, project)
+    installed, started, shown = await _install_and_start(context, project)
     return {
         "project": project,
         "framework": plan.framework,
@@ -126,7 +130,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
         "files": list(files),
         "installed": installed,
         "started": started,
-        "preview": NO_PREVIEW,
+        "preview": shown,
     }
 
 
@@ -162,13 +166,13 @@ async def _write_files(
     return made
 
 
-async def _install_and_start(context: SkillContext, project: str) -> tuple[str, str]:
-    """How it went to install and to start it. Neither takes the files back that are there."""
+async def _install_and_start(context: SkillContext, project: str) -> tuple[str, str, str]:
+    """How it went to install, to start and to show it. None takes the files back that are there."""
     (installed,) = await context.tools(((INSTALL, {"project": project}),))
     if installed.error or _has_failed(installed):
-        return _tail(installed), "Not started, because its packages are not installed."
+        return _tail(installed), "Not started, because its packages are not installed.", NOT_SHOWN
     (started,) = await context.tools(((START, {"project": project}),))
-    return _tail(installed), _tail(started)
+    return _tail(installed), _tail(started), NOT_SHOWN if started.error else SHOWN
 
 
 def _has_failed(result: ToolResult) -> bool:

@@ -10,6 +10,7 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
+from typing import Literal, Protocol
 
 import msgspec
 from pydantic import BaseModel, Field
@@ -17,7 +18,7 @@ from pydantic import BaseModel, Field
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.sandboxes.port import Sandbox
+from agent_core.phrases import phrase
 from agent_core.scope import Scope
 from agent_core.skills.apps.frameworks import (
     MANIFEST,
@@ -38,14 +39,10 @@ CREATE, WRITE = "create_app_project", "app_write_file"
 INSTALL, START = "app_install_packages", "app_start_server"
 FOLDER = "apps"
 INSTALL_SECONDS, LOOK_SECONDS = 300, 3
-NO_NETWORK = (
-    "Not installed: the sandbox that commands run in has no network. Say so to the person; the "
-    "files are there, and the packages can be installed wherever they take the app."
-)
-NO_PREVIEW = (
-    "There is no live preview: the address is inside of the place where commands run, people "
-    "cannot open it from the chat."
-)
+LOG = ".server.log"
+"""The file of a project in which its server's words are."""
+_BEGIN = "cd {project} && (setsid sh -c {start} > {log} 2>&1 &); sleep {seconds}; cat {log}"
+"""Starts what stays: it ends with the sandbox, when nobody used that for half an hour."""
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
 
 
@@ -85,22 +82,33 @@ class ProjectManifest(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def app_tools(sandbox: Sandbox) -> tuple[Tool, ...]:
-    """The four tools; commands run in `sandbox`."""
+class Preview(Protocol):
+    """Shows people what a server in the sandbox serves."""
+
+    @property
+    def is_public(self) -> bool:
+        """People reach it from other machines."""
+
+    async def open(self, workspace: Path, port: int) -> str:
+        """A link that is good once. OSError."""
+
+
+def app_tools(preview: Preview) -> tuple[Tool, ...]:
+    """The four tools; commands run as those of run_command do, and `preview` shows the app."""
     return (
         _tool(CREATE, "Begin an app's project in the workspace.", Create, _create),
         _tool(WRITE, "Write a file of an app's project.", WriteFile, _write),
         _tool(
             INSTALL,
-            "Install an app's packages, and more of them; needs a network where commands run.",
+            "Install an app's packages, and more of them, from the usual indexes.",
             Install,
-            partial(_install, sandbox.isolated),
+            _install,
         ),
         _tool(
             START,
-            "Start an app's server in the background and look at what it says. No live preview.",
+            "Start an app's server, look at what it says, and give the person a link to see it.",
             StartServerArguments,
-            _start,
+            partial(_start, preview),
         ),
     )
 
@@ -137,35 +145,43 @@ async def _write(wanted: WriteFile, scope: Scope, brief: Brief, hands: Hands) ->
     return good(result)
 
 
-async def _install(
-    isolated: bool, wanted: Install, scope: Scope, brief: Brief, hands: Hands
-) -> str | ToolOutput:
+async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) -> str | ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
     for name in wanted.packages:
         if not _PACKAGE.fullmatch(name):
             raise ToolFailed(f"{name!r} is no name of a package.")
     if not stack.install:
         return "It needs no packages."
-    if await scope.once("isolated", lambda: isolated, kind=bool):
-        raise ToolFailed(NO_NETWORK)
     line = stack.install.format(packages=" ".join(map(shlex.quote, wanted.packages))).strip()
-    run = {"command": _inside(wanted.project, line), "timeout": INSTALL_SECONDS}
+    run: Values = {
+        "command": _inside(wanted.project, line),
+        "timeout": INSTALL_SECONDS,
+        "hosts": ["packages"],
+    }
     (result,) = await call_tools(scope.child("install"), brief, hands, (("run_command", run),))
     return ToolOutput(text=good(result), command=result.command)
 
 
-async def _start(wanted: StartServerArguments, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _start(
+    preview: Preview, wanted: StartServerArguments, scope: Scope, brief: Brief, hands: Hands
+) -> ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
     port = wanted.port or stack.port
-    command = _inside(wanted.project, stack.start.format(port=port))
-    run = {"command": command, "background": True}
+    command = _BEGIN.format(
+        project=shlex.quote(wanted.project),
+        start=shlex.quote(f"exec {stack.start.format(port=port)}"),
+        log=LOG,
+        seconds=LOOK_SECONDS,
+    )
+    run = {"command": command, "timeout": LOOK_SECONDS + 30}
     (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
-    good(began)
-    handle = began.command.handle if began.command is not None else ""
-    look = {"handle": handle, "action": "wait", "seconds": LOOK_SECONDS}
-    (seen,) = await call_tools(scope.child("look"), brief, hands, (("check_command", look),))
-    where = f"It should listen on 127.0.0.1:{port}. {NO_PREVIEW}"
-    return "\n".join((began.content, seen.content, where))
+    said = good(began)
+    open_link = partial(preview.open, Path(brief.workspace), port)
+    link = await scope.once("link", open_link, kind=str)
+    key: Literal["preview_public", "preview_here"]
+    key = "preview_public" if preview.is_public else "preview_here"
+    told = f"{said}\nThe person has a link to look at port {port}, which is good once."
+    return ToolOutput(text=told, shown=phrase(key, said=said, link=link), command=began.command)
 
 
 async def _stack(scope: Scope, brief: Brief, project: str) -> Stack:

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
 from agent_core.skills.apps.skill import app_skill
-from agent_core.skills.apps.tools import app_tools
+from agent_core.skills.apps.tools import Preview, app_tools
 from agent_core.skills.built_in.code_generation import code_skill
 from agent_core.skills.built_in.data_analysis import data_skill
 from agent_core.skills.built_in.task_planning import planning_skill
@@ -36,8 +35,8 @@ def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
 
 
 def tools_of(
-    skills: Skills, settings: ModelSettings, sandbox: Sandbox, kept: FileStore
+    skills: Skills, settings: ModelSettings, kept: FileStore, preview: Preview
 ) -> tuple[Tool, ...]:
     """The tools over `skills`, and those that the skills that come with the agent call."""
-    made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(sandbox))
+    made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(preview))
     return (*skill_tools(skills), *made)

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from agent_core.config.declaration import SettingsError
 from agent_core.errors import ModelFailed
-from agent_core.settings import Endpoint, ModelSettings, SettingsError
-from agent_core.skills.images.settings import MODELS, PROVIDERS, Provider
+from agent_core.settings import Endpoint, ModelSettings
+from agent_core.skills.images.settings import MODELS, PROVIDER, PROVIDERS, Provider
 
 Generate: TypeAlias = Callable[[Endpoint, dict[str, object]], Awaitable[bytes]]
 Shape = Literal["square", "wide", "tall"]
@@ -66,7 +67,7 @@ class Painter:
 
     def _endpoint(self, provider: str) -> Endpoint:
         try:
-            endpoint = self._settings.endpoint(provider, "IMAGE_PROVIDER")
+            endpoint = self._settings.endpoint(provider, PROVIDER.name)
         except SettingsError as error:
             raise ModelFailed(str(error), "rejected") from None
         return replace(endpoint, base_url=self._settings.base_urls[provider])

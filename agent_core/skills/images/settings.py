@@ -1,11 +1,11 @@
 """Settings of pictures: who makes them, and by which model."""
 
-from collections.abc import Mapping
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from msgspec import Struct
 
-from agent_core.models.providers import SettingsError
+from agent_core.config.declaration import Env, Setting, SettingTables
+from agent_core.config.kinds import Choice
 
 Provider = Literal["openai", "gemini"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -13,22 +13,32 @@ MODELS: dict[Provider, str] = {
     "openai": "gpt-image-2.5-flare",
     "gemini": "gemini-2.5-flash-image",
 }
+PROVIDER = Setting(
+    "IMAGE_PROVIDER",
+    None,
+    Choice(words=PROVIDERS, mend="use openai or gemini."),
+    "`openai` or `gemini`: who makes pictures ([skills](skills.md)). Reached at `OPENAI_BASE_URL` "
+    "or `GEMINI_BASE_URL`, which has to speak OpenAI's image generations, as the default addresses "
+    "do",
+    default_text="the first with a key",
+)
+MODEL = Setting(
+    "IMAGE_MODEL",
+    "",
+    str,
+    "by which model",
+    default_text=" or ".join(f"`{model}`" for model in MODELS.values()),
+)
+TABLES: SettingTables = {"pictures": (PROVIDER, MODEL)}
 
 
-class ImageSettings(BaseModel):
+class ImageSettings(Struct, frozen=True, kw_only=True):
     """`provider`: None for the first that has a key. `model`: "" for the provider's default."""
 
-    model_config = ConfigDict(frozen=True)
-
-    provider: Provider | None = None
-    model: str = ""
+    provider: Provider | None = PROVIDER.default
+    model: str = MODEL.default
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> "ImageSettings":
+    def read(cls, env: Env) -> "ImageSettings":
         """From `env`; raises SettingsError."""
-        setting, model = "IMAGE_PROVIDER", env.get("IMAGE_MODEL", "").strip()
-        name = env.get(setting, "").strip().lower()
-        known: dict[str, Provider] = {one: one for one in PROVIDERS}
-        if name and name not in known:
-            raise SettingsError(setting, name, f"use {' or '.join(PROVIDERS)}.")
-        return cls(provider=known.get(name), model=model)
+        return cls(provider=PROVIDER.read(env), model=MODEL.read(env))

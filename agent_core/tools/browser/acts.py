@@ -9,8 +9,8 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser.desk import BrowserSession
-from agent_core.tools.browser.proxy import GuardedProxy
 from agent_core.tools.web.addresses import Unreachable, read_url
+from agent_core.tools.web.proxy import GuardedProxy
 
 Action = Literal[
     "go_to_url", "click_element", "input_text", "scroll_down", "scroll_up", "scroll_to_text",

@@ -17,8 +17,8 @@ from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
 from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
 from agent_core.tools.browser.memory import RememberedPage
-from agent_core.tools.browser.proxy import GuardedProxy, Resolve
 from agent_core.tools.browser.stream import ScreenStream
+from agent_core.tools.web.proxy import GuardedProxy, Resolve
 
 log = logging.getLogger("turnkeeper.browser")
 

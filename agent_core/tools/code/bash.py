@@ -14,13 +14,14 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
+from agent_core.sandboxes.commands.shells import Shells, WorkspaceShell
 from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
-from agent_core.sandboxes.shells import Shells, WorkspaceShell
 from agent_core.tools import shell
 from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.code.shell_state import ShellPlace, recall, remember, within
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.web.host_field import HostNames
 
 IDLE = 1_800.0
 """Seconds without a command after which a shell is ended."""
@@ -42,6 +43,7 @@ class BashArguments(BaseModel):
     command: str = ""
     timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
     restart: bool = Field(default=False, description="Begin with a new shell.")
+    hosts: HostNames = ()
 
 
 class Bash:
@@ -120,11 +122,17 @@ class Bash:
         assert desk.session is not None
         env = self._secrets.lend(context.workspace, wanted.command)
         most = min(wanted.timeout, self.limit)
-        try:
-            ran = await desk.session.run(wanted.command, most, context.output, env)
-        except asyncio.CancelledError:
-            self.shells.note(context.workspace, "it was stopped")
-            raise
+        with self.sandbox.lend_network(context.hosts.union(wanted.hosts)) as loan:
+            try:
+                ran = await desk.session.run(
+                    wanted.command, most, context.output, {**loan.env, **env}
+                )
+            except asyncio.CancelledError:
+                self.shells.note(context.workspace, "it was stopped")
+                raise
+            if refused := loan.describe_refused(ran.done):
+                told = f"{ran.done.output.rstrip()}\n{refused}\n".lstrip()
+                ran = replace(ran, done=replace(ran.done, output=told))
         if not desk.alive:
             self.shells.note(context.workspace, f"it ended with: {wanted.command[:80]}")
             end = "" if ran.done.timed_out else f"\n[{_ENDED}]"

@@ -17,9 +17,10 @@ from pydantic import BaseModel, Field, create_model
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
-from agent_core.sandboxes.port import Language, Sandbox
+from agent_core.sandboxes.port import Language, Permits, Sandbox
 from agent_core.tools import backups, paths, shell
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.web.host_field import HostNames
 
 _FOLDER = f"{paths.OWN}/code"
 _SUFFIX: dict[Language, str] = {
@@ -39,6 +40,7 @@ class CodeArguments(BaseModel):
     code: str = Field(min_length=1)
     language: Language
     timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
+    hosts: HostNames = ()
 
 
 class Python(BaseModel):
@@ -46,6 +48,7 @@ class Python(BaseModel):
 
     code: str = Field(min_length=1, description="Only what is printed is seen.")
     timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
+    hosts: HostNames = ()
 
 
 class TypedPython(Python):
@@ -105,7 +108,14 @@ class _Runner:
         most = min(wanted.timeout, self._limit)
         try:
             done = await self._sandbox.run(
-                f"{around}exec {words}", context.workspace, most, context.output
+                f"{around}exec {words}",
+                context.workspace,
+                most,
+                context.output,
+                Permits(
+                    hosts=context.hosts.union(wanted.hosts),
+                    reveals=paths.names_secret(wanted.code),
+                ),
             )
         finally:
             with suppress(OSError, ToolFailed):
@@ -115,7 +125,7 @@ class _Runner:
 
 def read_code(arguments: BaseModel) -> CodeArguments:
     """The code of a call; without a language it is Python."""
-    given = arguments.model_dump(include={"code", "language", "timeout"})
+    given = arguments.model_dump(include={"code", "language", "timeout", "hosts"})
     return CodeArguments.model_validate({"language": "python", **given})
 
 

@@ -4,9 +4,11 @@ A turn must meet the same tool again after a restart, when its server may not be
 is known of a foreign tool that is called stands in the journal; only its call is live.
 """
 
+import hashlib
 from collections.abc import Iterable
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
@@ -32,6 +34,11 @@ class Definition(Struct, frozen=True, kw_only=True):
     parameters: dict[str, object]
 
     @property
+    def version(self) -> str:
+        """The digest of all that its server says of it: who approves a call approves this."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+
+    @property
     def spec(self) -> ToolSpec:
         """As the model sees it."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
@@ -40,8 +47,9 @@ class Definition(Struct, frozen=True, kw_only=True):
 class ToolRegistry(Protocol):
     """Where foreign tools are."""
 
-    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """Those of `names` that are known, without waiting."""
+    async def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """Those of `names` that there are; a server that is there is asked for one it never told
+        of."""
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
         """All within `reach`; waits a little for servers that were not met yet."""
@@ -56,7 +64,7 @@ class ToolRegistry(Protocol):
 class NoRegistry:
     """No servers are set up."""
 
-    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+    async def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """None."""
         return ()
 
@@ -87,6 +95,7 @@ def foreign_tool(definition: Definition, call: object) -> Tool:
         schema=definition.parameters,
         repetition="effect",
         access="network",
+        bind=lambda arguments, workspace: definition.version,
         call=call,  # type: ignore[arg-type]  # takes any arguments
     )
 

@@ -113,7 +113,8 @@ def _describe_tool(spec: ToolSpec) -> str:
     schema = msgspec.json.encode(spec.parameters).decode()
     if len(schema) > LONG:
         schema = f"{schema[:LONG]}… (cut; a call that does not fit shows what is wrong)"
-    return f"{spec.name}: {spec.description[:1_000]}\nArguments: {schema}"
+    said = " ".join(spec.description[:1_000].split())  # one line: it is no head of another tool
+    return f"{spec.name}: {said}\nArguments: {schema}"
 
 
 async def _never(arguments: BaseModel, context: ToolContext) -> str:

@@ -11,19 +11,33 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from agent_core.phrases import Phrase, phrase
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MAX_URL = 4_000
 
 _NETWORKS = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
     "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
-    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-    "::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
+    "::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32",
+    "3fff::/20", "5f00::/16",
     "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 )  # fmt: skip
 _CLOSED = tuple(map(ipaddress.ip_network, _NETWORKS))
-"""What `is_global` gets wrong, or right only in some Python versions, stands here as well."""
+"""What `is_global` gets wrong, or right only in some Python versions, stands here as well; so does
+the address at which a provider's machines ask for their own secrets."""
 
+_INSIDE_ENDS = (
+    *(".localhost", ".local", ".internal", ".localdomain", ".lan", ".intranet", ".corp"),
+    *(".private", ".home.arpa", ".in-addr.arpa", ".ip6.arpa", ".svc", ".consul"),
+)
+_SPELLED_ENDS = (
+    *(".localtest.me", ".lvh.me", ".vcap.me", ".lacolhost.com", ".local.gd"),
+    *(".nip.io", ".sslip.io", ".xip.io", ".traefik.me", ".local-ip.co"),
+    *(".rbndr.us", ".1u.ms", ".localho.st"),
+)
+"""Public names that lead to whatever address somebody spells in them, or to this machine."""
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
 _NUMBER = re.compile(r"(0[xo])?[0-9a-f]*")
 _ODD = re.compile(r"[\x00-\x20\x7f\\<>^`{|}\"]")
@@ -58,6 +72,19 @@ def public(text: str) -> bool:
     )
 
 
+def why_closed(target: Target) -> Phrase | None:
+    """Why the words of a URL's host say that it lies inside, None if they do not. Asks no DNS:
+    what other names lead to is found out when a connection is made."""
+    host = target.host
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        named = "." not in host or f".{host}".endswith((*_INSIDE_ENDS, *_SPELLED_ENDS))
+    else:
+        named = not public(host)
+    return phrase("why_inside", place=host) if named else None
+
+
 def _unwrap(address: Address) -> Address:
     """An IPv4 address written as an IPv6 one (mapped, or made by NAT64), as what it is."""
     if isinstance(address, ipaddress.IPv6Address):
@@ -69,10 +96,12 @@ def _unwrap(address: Address) -> Address:
 
 
 def _tunnel_targets(address: Address) -> tuple[Address, ...]:
-    """Addresses that a tunnel's address leads to (6to4, Teredo)."""
+    """Addresses that a tunnel's address leads to (6to4, Teredo, ISATAP)."""
     if not isinstance(address, ipaddress.IPv6Address):
         return ()
-    return (*filter(None, (address.sixtofour,)), *(address.teredo or ()))
+    last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    isatap = (last,) if int(address) >> 32 & 0xFDFFFFFF == 0x5EFE else ()
+    return (*filter(None, (address.sixtofour,)), *(address.teredo or ()), *isatap)
 
 
 def read_url(text: str) -> Target:

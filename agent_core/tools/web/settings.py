@@ -2,12 +2,13 @@
 own network may be read."""
 
 import re
-from collections.abc import Mapping
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Struct
 
-from agent_core.models.providers import SettingsError, is_http, is_key
+from agent_core.config.declaration import Env, Setting, SettingTables, WrongValue
+from agent_core.config.kinds import Choice, Url, parse_key, split_commas
+from agent_core.tools.web.hosts import read_hosts
 
 Provider = Literal["ddgs", "tavily", "brave", "exa", "searxng"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -21,69 +22,110 @@ KEYED: dict[Provider, str] = {
 _PLACE = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\]):(\d{1,5})")
 
 
-class WebSettings(BaseModel):
-    """`provider` is asked at `url` with `key`; `allowed`: places (`host:port`) that the guarded
-    fetch lets through wherever they are."""
-
-    model_config = ConfigDict(frozen=True)
-
-    provider: Provider = "ddgs"
-    url: str = ""
-    key: str = Field(default="", repr=False)
-    allowed: frozenset[str] = frozenset()
-
-    @classmethod
-    def read(cls, env: Mapping[str, str]) -> "WebSettings":
-        """The settings in `env`; raises SettingsError."""
-        provider = _provider(env)
-        key = _read(env, f"{provider}_api_key") if provider in KEYED else ""
-        if provider in KEYED and not key:
-            raise SettingsError("SEARCH_PROVIDER", provider, f"set {provider.upper()}_API_KEY too.")
-        if not is_key(key):
-            mend = "holds characters that no key has; copy it again."
-            raise SettingsError(f"{provider.upper()}_API_KEY", "", mend)
-        return cls(
-            provider=provider,
-            url=_url(env, provider),
-            key=key,
-            allowed=frozenset(
-                map(_place, filter(None, _read(env, "web_allowed_hosts").split(",")))
-            ),
-        )
+def parse_places(text: str) -> frozenset[str]:
+    """`host:port`, with commas between, each as the fetch compares it."""
+    return frozenset(map(_parse_place, split_commas(text)))
 
 
-def _provider(env: Mapping[str, str]) -> Provider:
-    """What was chosen, else the first one that has what it needs."""
-    chosen = _read(env, "search_provider").lower()
-    if chosen and chosen not in PROVIDERS:
-        raise SettingsError("SEARCH_PROVIDER", chosen, f"use one of: {', '.join(PROVIDERS)}.")
-    if chosen:
-        return chosen
-    keyed = (name for name in KEYED if _read(env, f"{name}_api_key"))
-    return next(keyed, "searxng" if _read(env, "searxng_url") else "ddgs")
-
-
-def _url(env: Mapping[str, str], provider: Provider) -> str:
-    if provider == "ddgs":
-        return ""
-    setting = "searxng_url" if provider == "searxng" else f"{provider}_base_url"
-    url = _read(env, setting) or KEYED.get(provider, "")
-    if not url:
-        raise SettingsError("SEARCH_PROVIDER", provider, "set SEARXNG_URL too.")
-    if not is_http(url):
-        raise SettingsError(setting.upper(), url, "must be an http or https URL.")
-    return url.rstrip("/")
-
-
-def _place(text: str) -> str:
-    """`host:port` as the fetch compares it."""
-    found = _PLACE.fullmatch(text.strip().lower())
+def _parse_place(text: str) -> str:
+    found = _PLACE.fullmatch(text.lower())
     if found is None or not 0 < int(found[2]) < 65_536:
-        raise SettingsError(
-            "WEB_ALLOWED_HOSTS", text.strip(), "write host:port, with commas between."
-        )
+        raise WrongValue("write host:port, with commas between.", text)
     return f"{found[1].strip('[]')}:{int(found[2])}"
 
 
-def _read(env: Mapping[str, str], name: str) -> str:
-    return env.get(name.upper(), "").strip()
+def parse_hosts(text: str) -> frozenset[str]:
+    """Hosts and words for several, with commas between."""
+    return frozenset(read_hosts(split_commas(text)))
+
+
+PROVIDER = Setting(
+    "SEARCH_PROVIDER",
+    None,
+    Choice(words=PROVIDERS),
+    "`tavily`, `brave`, `exa`, `searxng`, or `ddgs` (no key)",
+    default_text="the first with a key",
+)
+KEYS = {
+    name: Setting(
+        f"{name.upper()}_API_KEY", "", parse_key, "keys of search providers", secret="all"
+    )
+    for name in KEYED
+}
+URLS = {
+    name: Setting(
+        f"{name.upper()}_BASE_URL",
+        url,
+        Url(),
+        "where it is asked, for a proxy of yours",
+        secret="password",
+        default_text="the provider's own",
+    )
+    for name, url in KEYED.items()
+}
+SEARXNG = Setting(
+    "SEARXNG_URL",
+    "",
+    Url(),
+    "a SearXNG of your own; its JSON format has to be on",
+    secret="password",
+)
+ALLOWED = Setting(
+    "WEB_ALLOWED_HOSTS",
+    frozenset[str](),
+    parse_places,
+    "`host:port`, with commas between: pages of your own network that may be read. All other "
+    "addresses that are not public are refused",
+)
+OPEN = Setting(
+    "SANDBOX_HOSTS",
+    frozenset[str](),
+    parse_hosts,
+    "hosts that commands reach unasked, with commas between: names, `name:port`, or `packages` and "
+    "`git` for the usual indexes of packages and hosts of repositories",
+)
+TABLES: SettingTables = {
+    "running": (OPEN,),
+    "web": (PROVIDER, *KEYS.values(), *URLS.values(), SEARXNG, ALLOWED),
+}
+
+
+class WebSettings(Struct, frozen=True, kw_only=True):
+    """`provider` is asked at `url` with `key`; `allowed`: places (`host:port`) that the guarded
+    fetch lets through wherever they are; `open`: what commands reach unasked."""
+
+    provider: Provider = "ddgs"
+    url: str = ""
+    key: str = ""
+    allowed: frozenset[str] = ALLOWED.default
+    open: frozenset[str] = OPEN.default
+
+    def __repr__(self) -> str:
+        return f"WebSettings(provider={self.provider!r})"
+
+    @classmethod
+    def read(cls, env: Env) -> "WebSettings":
+        """The settings in `env`; raises SettingsError."""
+        provider = PROVIDER.read(env) or _pick_provider(env)
+        key, url = "", ""
+        if provider in KEYED:
+            key, url = KEYS[provider].read(env), URLS[provider].read(env)
+            if not key:
+                raise PROVIDER.error(provider, f"set {KEYS[provider].name} too.")
+        elif provider == "searxng":
+            url = SEARXNG.read(env)
+            if not url:
+                raise PROVIDER.error(provider, f"set {SEARXNG.name} too.")
+        return cls(
+            provider=provider,
+            url=url.rstrip("/"),
+            key=key,
+            allowed=ALLOWED.read(env),
+            open=OPEN.read(env),
+        )
+
+
+def _pick_provider(env: Env) -> Provider:
+    """The first one that has what it needs."""
+    keyed = (name for name in KEYED if KEYS[name].text(env))
+    return next(keyed, "searxng" if SEARXNG.text(env) else "ddgs")

@@ -1,36 +1,31 @@
 """One shell that stays: it is told commands one after the other, and keeps what they leave behind.
 
-The shell reads its commands from a pipe that this process holds the other end of. What it writes
+The shell reads its commands from its standard input. What it writes
 comes in one stream, parted by marks that no command knows before: the end of each is told by the
 shell itself, after it, through a copy of its output that commands do not inherit.
 """
 
 import asyncio
-import fcntl
-import os
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes import process
+from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
+from agent_core.sandboxes.link import RemoteProcess
 from agent_core.sandboxes.port import NOTHING, ProcessResult, Ran
-from agent_core.sandboxes.process import DRAIN, HALF, Child, OutputBuffer
 
 MAX_COMMAND_BYTES = 60_000
-"""Bytes of a command, quoted: less than a pipe takes at once, so that to write never waits."""
+"""Bytes of a command, quoted."""
 MAX_SAID = 16_000
 """Bytes after a mark; more of them were written by who found out the mark."""
 LIFE = 86_400.0
 """Seconds after which the oldest shell ends."""
-_CLEAR = 64
-"""Above all numbers of open files that shells use by themselves."""
-
-Opener = Callable[[str], Awaitable[process.ProcessSpec]]
-"""From the shell's command line to what is started."""
+COMMAND_LINE = "exec /bin/bash --noprofile --norc 9>&1"
+"""The shell, which reads what to run from its standard input."""
 
 
-class _Stream:
+class ShellOutput:
     """What a shell writes, parted by the mark of the command under way."""
 
     def __init__(self) -> None:
@@ -98,18 +93,19 @@ class _Stream:
 class ShellSession:
     """A shell under way. One command at a time: callers take turns."""
 
-    def __init__(self, child: Child, stream: _Stream, pipe: int) -> None:
-        self._child, self._stream, self._pipe = child, stream, pipe
+    def __init__(self, process: RemoteProcess, stream: ShellOutput) -> None:
+        self._process, self._stream = process, stream
+        self._closing = False
 
     @property
     def alive(self) -> bool:
         """It takes commands; not any more as soon as it is being ended."""
-        return self._pipe >= 0 and not self.gone
+        return not self._closing and not self.gone
 
     @property
     def gone(self) -> bool:
         """It is dead."""
-        return self._child.done is not None
+        return self._process.done is not None
 
     async def run(
         self,
@@ -126,14 +122,14 @@ class ShellSession:
             return await self._report_gone()
         over = self._stream.begin(b"\0%s " % mark.encode(), live)
         try:
-            os.write(self._pipe, words)
-        except OSError:
+            self._process.write(words)
+        except BrokenPipeError:
             self.close()  # it is dying; the stream says so
         try:
             async with ambient.limit(limit):
                 ran = await asyncio.shield(over)
         except TimeoutError:
-            self._child.timed_out = True
+            self._process.timed_out = True
             ran = None
         except BaseException:
             self.close()
@@ -141,40 +137,18 @@ class ShellSession:
         return await self._report_gone() if ran is None else ran
 
     async def _report_gone(self) -> Ran:
-        self._child.kill()
-        done = await self._child.wait(DRAIN) or self._child.read_end()
         self.close()
+        done = await self._process.wait(DRAIN) or self._process.read_end()
         return Ran(done=done, folder="")
 
     def close(self) -> None:
         """End it, with all that it started."""
-        if self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
-        self._child.kill()
+        self._closing = True
+        self._process.kill()
 
     async def wait(self, seconds: float) -> None:
         """Wait at most `seconds` until it is gone."""
-        await self._child.wait(seconds)
-
-
-async def begin(enter: Opener) -> ShellSession:
-    """Start a shell in what `enter` makes of its command line."""
-    reading, writing = os.pipe()
-    try:
-        high = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, _CLEAR)
-    finally:
-        os.close(reading)
-    try:
-        line = f"exec /bin/bash --noprofile --norc <&{high} {high}<&- 9>&1"
-        stream = _Stream()
-        child = await process.attach(await enter(line), LIFE, stream, high)
-    except BaseException:
-        os.close(writing)
-        raise
-    finally:
-        os.close(high)
-    return ShellSession(child, stream, writing)
+        await self._process.wait(seconds)
 
 
 def _words(command: str, mark: str, env: Mapping[str, str]) -> bytes:

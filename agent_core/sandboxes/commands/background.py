@@ -6,13 +6,13 @@ unknown. Handles are random, so that an old one never names a new command.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes.port import NOTHING, ProcessResult, Running, Sandbox
-from agent_core.sandboxes.shells import Shells
+from agent_core.sandboxes.commands.shells import Shells
+from agent_core.sandboxes.port import NO_PERMITS, Permits, ProcessResult, Running, Sandbox
 
 MAX_COMMANDS = 4
 """Commands that run at once in one workspace."""
@@ -27,9 +27,14 @@ KEEP = 3_600.0
 class BackgroundCommand:
     """One command that was started. `limit` in seconds."""
 
-    def __init__(self, words: str, limit: float, env: Mapping[str, str] = NOTHING) -> None:
+    def __init__(
+        self,
+        words: str,
+        limit: float,
+        permits: Permits = NO_PERMITS,
+    ) -> None:
         self.words = words
-        self._env = env
+        self._permits = permits
         self.limit = limit
         self.stopped = False
         self._began = ambient.monotonic()
@@ -37,7 +42,7 @@ class BackgroundCommand:
 
     async def begin(self, sandbox: Sandbox, workspace: Path) -> None:
         """Start it."""
-        running = await sandbox.start(self.words, workspace, self.limit, self._env)
+        running = await sandbox.start(self.words, workspace, self.limit, self._permits)
         self._running = running
         if self.stopped:
             running.kill()
@@ -87,7 +92,7 @@ class Background:
         words: str,
         workspace: Path,
         limit: float,
-        env: Mapping[str, str] = NOTHING,
+        permits: Permits = NO_PERMITS,
     ) -> str:
         """Start a command; its handle. ToolFailed if too many run already."""
         own = self._commands.setdefault(workspace, {})
@@ -100,7 +105,8 @@ class Background:
             )
         for ended in [name for name in own if name not in alive][: len(own) - MAX_KEPT + 1]:
             del own[ended]
-        handle, command = f"command-{ambient.token(5)}", BackgroundCommand(words, limit, env)
+        handle = f"command-{ambient.token(5)}"
+        command = BackgroundCommand(words, limit, permits)
         own[handle] = command
         try:
             await command.begin(sandbox, workspace)

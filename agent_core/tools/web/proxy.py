@@ -1,6 +1,6 @@
-"""The guarded proxy: the browser's only way out.
+"""The guarded proxy: the only way out of the browser, and of sandboxes.
 
-The browser resolves no name and opens no connection of its own; it asks here. A name is resolved
+Who uses it resolves no name and opens no connection of its own, but asks here. A name is resolved
 once, and the connection goes to that very address if it is a public one. So no redirect, frame,
 script, socket or answer that changes gets past the guard.
 """
@@ -24,10 +24,15 @@ MAX_CARRIED = 300_000_000
 SECONDS = 20.0
 """For a head, and for a connection."""
 MAX_NOTED = 64
+_ASKS = "Who asks? The environment of a command names the proxy with its pass."
 _HOP = (b"connection:", b"keep-alive:", b"proxy-", b"te:", b"trailer:")
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host."""
+
+
+Admit: TypeAlias = Callable[[str, Target], str]
+"""Why a request with these credentials (`Proxy-Authorization`) may not go there, "" if it may."""
 
 
 class Barred(Exception):
@@ -35,11 +40,15 @@ class Barred(Exception):
 
 
 class GuardedProxy:
-    """Listens on loopback between `open` and `close`. `allowed`: places (`host:port`) that may be
-    anywhere, as the operator said."""
+    """Listens on loopback between `open` and `close`, or serves what it is handed by `take`.
+    `allowed`: places (`host:port`) that may be anywhere, as the operator said. With `admit` a
+    request needs credentials, and its word."""
 
-    def __init__(self, allowed: frozenset[str], resolve: Resolve | None = None) -> None:
+    def __init__(
+        self, allowed: frozenset[str], resolve: Resolve | None = None, admit: Admit | None = None
+    ) -> None:
         self._allowed = allowed
+        self._admit = admit
         self._resolve = resolve or _resolve
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[object]] = set()
@@ -58,6 +67,11 @@ class GuardedProxy:
             task.cancel()
         if self._serving:
             await asyncio.wait(self._serving)
+
+    def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection that came another way."""
+        serving = asyncio.ensure_future(self._serve(reader, writer))  # noqa: TID251  # see `close`
+        self._serving.add(serving)
 
     def why_barred(self, url: str) -> str:
         """Why nothing was reached at `url`, "" if it was not barred."""
@@ -89,6 +103,12 @@ class GuardedProxy:
         tunnel = method == b"CONNECT"
         try:
             target = read_url(f"https://{text}" if tunnel else text)
+            if self._admit is not None:
+                credentials = _read_credentials(head)
+                if not credentials:  # some clients show theirs only when they are asked
+                    return await _refuse(writer, "407 Proxy Authentication Required", _ASKS)
+                if why := self._admit(credentials, target):
+                    raise Barred(why)
             up, out = await self._connect(target)
         except (Barred, Unreachable) as error:
             return await _refuse(writer, "403 Forbidden", str(error))
@@ -99,7 +119,7 @@ class GuardedProxy:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
             else:
                 out.write(_request(method, target, head))
-            await _join((reader, writer), (up, out), rewrite=not tunnel)
+            await join_streams((reader, writer), (up, out), None if tunnel else _close_answer)
         finally:
             out.close()
 
@@ -141,9 +161,19 @@ def _close_after(first: bytes, head: bytes) -> bytes:
     return b"\r\n".join((first, *kept, b"Connection: close", b"", b""))
 
 
+def _read_credentials(head: bytes) -> str:
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"proxy-authorization":
+            return value.strip().decode("latin-1")
+    return ""
+
+
 async def _refuse(writer: asyncio.StreamWriter, status: str, why: str) -> None:
     body = why.encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    if status.startswith("407"):
+        head += 'Proxy-Authenticate: Basic realm="sandbox"\r\n'
     writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
     await writer.drain()
 
@@ -151,12 +181,14 @@ async def _refuse(writer: asyncio.StreamWriter, status: str, why: str) -> None:
 Side: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def _join(near: Side, far: Side, rewrite: bool) -> None:
-    """Carry what both sides say until one of them ends."""
+async def join_streams(
+    near: Side, far: Side, rewrite: Callable[[bytes], bytes] | None = None
+) -> None:
+    """Carry what both sides say until one of them ends; `rewrite` changes the answer's head."""
 
     async def back() -> None:
-        if rewrite:
-            await _heads(far[0], near[1])
+        if rewrite is not None:
+            await _heads(far[0], near[1], rewrite)
         await _carry(far[0], near[1])
 
     async with asyncio.TaskGroup() as group:
@@ -169,15 +201,21 @@ async def _join(near: Side, far: Side, rewrite: bool) -> None:
             way.cancel()
 
 
-async def _heads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _heads(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rewrite: Callable[[bytes], bytes]
+) -> None:
     """The answer's head, and those before it that only say that it is coming."""
     while True:
         head = await reader.readuntil(b"\r\n\r\n")
         first = head.partition(b"\r\n")[0]
-        if first[9:10] != b"1":
-            writer.write(_close_after(first, head))
+        if first[9:10] != b"1" or first[9:12] == b"101":
+            writer.write(rewrite(head))
             return
         writer.write(head)
+
+
+def _close_answer(head: bytes) -> bytes:
+    return _close_after(head.partition(b"\r\n")[0], head)
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

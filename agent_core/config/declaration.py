@@ -1,0 +1,115 @@
+"""What a setting is: a name, a default, a kind and a help, declared once beside the code it is for.
+
+What may be set, how it is read and checked, what is secret, and the page of the documentation all
+follow from the declarations. Imports little: a gateway reads its settings before its first poll.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+T = TypeVar("T")
+V_co = TypeVar("V_co", covariant=True)
+
+Env: TypeAlias = Mapping[str, str]
+"""What is set, by name."""
+Secrecy = Literal["nothing", "all", "password", "api_keys"]
+"""What of a value is secret: all of it, the password of a URL, or each `"api_key"` in JSON."""
+
+_API_KEYS = re.compile(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])')
+
+
+class SettingsError(Exception):
+    """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
+
+    def __init__(self, setting: str, value: str, mend: str) -> None:
+        super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
+        self.setting = setting
+
+
+class WrongValue(ValueError):
+    """A kind refuses a value for its `part`, which the error shows; `place`: where in the value
+    that stands, as in `[0].name`."""
+
+    def __init__(self, mend: str, part: str = "", place: str = "") -> None:
+        super().__init__(mend)
+        self.part = part
+        self.place = place
+
+
+class Setting(Struct, Generic[V_co], frozen=True):
+    """One setting. `kind` makes the value of a text that is not empty, and refuses by a ValueError
+    that says how to mend it. `help` and `default_text` are Markdown for the documentation; the
+    second one where the default is not told by its value."""
+
+    name: str
+    default: V_co
+    kind: Callable[[str], V_co]
+    help: str
+    secret: Secrecy = "nothing"
+    default_text: str = ""
+
+    def read(self, env: Env) -> V_co:
+        """The value in `env`, else the default; raises SettingsError."""
+        text = self.text(env)
+        return self.parse(text, self.kind) if text else self.default
+
+    def text(self, env: Env) -> str:
+        """What is set, as it was written; "" if nothing is."""
+        return env.get(self.name, "").strip()
+
+    def parse(self, text: str, kind: Callable[[str], T]) -> T:
+        """The value that `kind` makes of a text of this setting; raises SettingsError."""
+        try:
+            return kind(text)
+        except WrongValue as error:
+            raise SettingsError(f"{self.name}{error.place}", error.part, str(error)) from None
+        except ValueError as error:
+            raise self.error(text, str(error)) from None
+
+    def error(self, value: str, mend: str) -> SettingsError:
+        """The error that shows of `value` what is no secret."""
+        shown = {"nothing": value, "password": value.rpartition("@")[2]}.get(self.secret, "")
+        return SettingsError(self.name, shown, mend)
+
+    def find_secrets(self, env: Env) -> frozenset[str]:
+        """What no log may show of the value in `env`."""
+        text = self.text(env)
+        found: Iterable[str] = ()
+        match self.secret:
+            case "all":
+                found = (text, *(piece.strip() for piece in text.split(",")))
+            case "password":
+                found = (_find_password(text),)
+            case "api_keys":
+                found = (
+                    key
+                    for keys in _API_KEYS.findall(text)
+                    for key in re.split(r'[\[\]",\s]+', keys)
+                )
+            case "nothing":
+                pass
+        return frozenset(filter(None, found))
+
+
+SettingTables: TypeAlias = Mapping[str, tuple[Setting[object], ...]]
+"""Settings by the table of the documentation that they stand in."""
+
+
+def merge_tables(*owners: SettingTables) -> SettingTables:
+    """The tables of several owners, in their order."""
+    names = dict.fromkeys(name for tables in owners for name in tables)
+    return {
+        name: tuple(setting for tables in owners for setting in tables.get(name, ()))
+        for name in names
+    }
+
+
+def _find_password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,96 @@
+"""Answers that a model did not finish: it met its output limit, or its provider refused."""
+
+import json
+from typing import Literal
+
+from msgspec.structs import replace
+
+from agent_core.events import ErrorMet
+from agent_core.messages import Message, Text, ToolCall, text_of, user
+from agent_core.models.port import ModelReply
+from agent_core.orchestration.brief import LoopResult
+from agent_core.phrases import phrase
+from agent_core.scope import Scope
+
+MAX_CONTINUED = 3
+"""Times that one answer is continued."""
+CONTINUE = (
+    "[Cut off at the output limit]\n"
+    "Go on exactly where you stopped. Repeat nothing, and do not say that you go on."
+)
+CALL_CUT = (
+    "[The call of {name} was cut off at the output limit and was not run]\n"
+    "Make it again with less in it: a long file in several parts, for example."
+)
+_NO_WORDS = "(cut off)"
+
+
+class GrowingAnswer:
+    """An answer without calls, over as many replies as it takes."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """What there is of it."""
+        return "".join(self._pieces)
+
+    def clear(self) -> None:
+        """Calls came: what was said before is no answer."""
+        self._pieces.clear()
+
+    def add(self, scope: Scope, reply: ModelReply, new: list[Message]) -> LoopResult | None:
+        """How the loop ends with `reply`, the last of `new`; None where the model is asked to go
+        on, by one more message."""
+        if reply.cut_call:
+            new.append(user(CALL_CUT.format(name=reply.cut_call)))
+            return None
+        if reply.finish == "refused":
+            return self._refuse(scope, reply, new)
+        self._pieces.append(text_of(new[-1]))
+        again = self._pieces[-2:-1] == self._pieces[-1:]
+        if reply.finish == "length" and not again and len(self._pieces) <= MAX_CONTINUED:
+            new.append(user(CONTINUE))
+            return None
+        finish: Literal["stop", "limit"] = "limit" if reply.finish == "length" else "stop"
+        return LoopResult(text=self.text, messages=tuple(new), finish=finish)
+
+    def _refuse(self, scope: Scope, reply: ModelReply, new: list[Message]) -> LoopResult:
+        """The provider refused to answer, or to go on: told beside what there is of it."""
+        refused = phrase("fault_declined", name=reply.provider)
+        scope.emit(ErrorMet(text=str(refused), phrases=(refused,)))
+        text = "".join((*self._pieces, text_of(new[-1])))
+        if text.strip():
+            return LoopResult(text=text, messages=tuple(new))
+        return LoopResult(text="", messages=tuple(new[:-1]), finish="error", why=str(refused))
+
+
+def drop_cut_call(reply: ModelReply) -> ModelReply:
+    """`reply` without a last call whose arguments end in the middle: it is neither mended nor run.
+    Servers say of such an answer that it was cut, or that it is a call like any other."""
+    last = reply.parts[-1] if reply.parts else None
+    if not isinstance(last, ToolCall) or not _ends_early(last.arguments):
+        return reply
+    parts = reply.parts[:-1] or (Text(text=_NO_WORDS),)  # a provider takes no empty answer back
+    more = any(isinstance(part, ToolCall) for part in parts)
+    finish = "tool_calls" if more else "length"
+    return replace(reply, parts=parts, finish=finish, cut_call=last.name)
+
+
+def _ends_early(arguments: str) -> bool:
+    try:
+        json.loads(arguments or "{}")
+    except json.JSONDecodeError as error:
+        opened = error.pos < len(arguments) and error.msg.startswith("Unterminated string")
+        return opened or error.pos >= len(arguments.rstrip())
+    except RecursionError:  # no tool's arguments are so deep: the call is refused for it
+        return False
+    return False
+
+
+def is_whole(reply: ModelReply) -> bool:
+    """True if the turn can end with it: no call, and nothing that has to follow."""
+    return reply.finish not in ("length", "tool_calls") and not any(
+        isinstance(part, ToolCall) for part in reply.parts
+    )

@@ -1,0 +1,193 @@
+"""The operator's own rules: what they say of a call. Values and pure functions.
+
+Deny is stronger than ask, ask stronger than allow. An allow holds only where all of a call is
+covered; a deny or an ask where any of it is.
+"""
+
+import re
+from datetime import datetime, time
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from agent_core.tools import paths
+from agent_core.tools.globs import Glob
+from agent_core.tools.shell_words import split_plainly
+
+Effect = Literal["allow", "ask", "deny"]
+PREFIX = "operator:"
+"""How a verdict's rule begins that an operator wrote."""
+_STRENGTH: tuple[Effect, ...] = ("deny", "ask", "allow")
+_APART = re.compile(r"[\s;|&<>()'\"`=$\\{}]+")
+
+
+class Hours(Struct, frozen=True, kw_only=True):
+    """A time of the day in a zone, over midnight where it ends before it begins; on `days` (0 is
+    Monday) of its beginning."""
+
+    begin: time
+    end: time
+    days: frozenset[int]
+    zone: str = "UTC"
+
+    def hold(self, now: float) -> bool:
+        """True at the moment `now`."""
+        there = datetime.fromtimestamp(now, ZoneInfo(self.zone))
+        at, today = there.time(), there.weekday()
+        if self.begin < self.end:
+            return today in self.days and self.begin <= at < self.end
+        if at >= self.begin:
+            return today in self.days
+        return at < self.end and (today - 1) % 7 in self.days
+
+
+class OperatorRule(Struct, frozen=True, kw_only=True):
+    """One rule. Each condition that is not () has to hold; within one, any of its patterns."""
+
+    name: str
+    effect: Effect
+    tools: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """Words that a command begins with."""
+    hosts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    conversations: tuple[str, ...] = ()
+    hours: Hours | None = None
+    reason: str = ""
+
+    @property
+    def rule(self) -> str:
+        """As a verdict names it."""
+        return PREFIX + self.name
+
+
+class RuledCall(Struct, frozen=True, kw_only=True):
+    """What rules look at. `now`: seconds since 1970."""
+
+    tool: str
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    role: str = ""
+    conversation: str = ""
+    now: float = 0.0
+
+
+def find_rule(rules: tuple[OperatorRule, ...], call: RuledCall) -> OperatorRule | None:
+    """The strongest rule that holds for the call, the first of them."""
+    holding = [rule for rule in rules if _holds(rule, call)]
+    return min(holding, key=lambda rule: _STRENGTH.index(rule.effect), default=None)
+
+
+def opens_host(rules: tuple[OperatorRule, ...], call: RuledCall, host: str) -> bool:
+    """An allow names the host, and holds for the call but for the rest of its hosts."""
+    alone = RuledCall(
+        tool=call.tool,
+        command=call.command,
+        paths=call.paths,
+        hosts=(host,),
+        role=call.role,
+        conversation=call.conversation,
+        now=call.now,
+    )
+    return any(
+        rule.effect == "allow" and bool(rule.hosts) and _holds(rule, alone) for rule in rules
+    )
+
+
+def match_stars(pattern: str, text: str) -> bool:
+    """All of `text` fits; `*` is any letters. Goes back to the last star at most, so it takes no
+    longer than both lengths multiplied."""
+    at = to = kept = 0
+    star = -1
+    while to < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, kept, at = at, to, at + 1
+        elif at < len(pattern) and pattern[at] == text[to]:
+            at, to = at + 1, to + 1
+        elif star >= 0:
+            kept += 1
+            at, to = star + 1, kept
+        else:
+            return False
+    return not pattern[at:].strip("*")
+
+
+def _holds(rule: OperatorRule, call: RuledCall) -> bool:
+    return (
+        _any_fits(rule.tools, call.tool)
+        and _any_fits(rule.roles, call.role)
+        and _any_fits(rule.conversations, call.conversation)
+        and (rule.hours is None or rule.hours.hold(call.now))
+        and _covers_hosts(rule, call)
+        and _covers_command(rule, call)
+        and _covers_paths(rule, call)
+    )
+
+
+def _any_fits(patterns: tuple[str, ...], text: str) -> bool:
+    return not patterns or any(match_stars(one, text) for one in patterns)
+
+
+def _covers_hosts(rule: OperatorRule, call: RuledCall) -> bool:
+    if not rule.hosts:
+        return True
+    found = [
+        any(match_stars(one, host.lower()) for one in rule.hosts)
+        for host in (_cut_port(host) for host in call.hosts)
+    ]
+    return bool(found) and (all(found) if rule.effect == "allow" else any(found))
+
+
+def _cut_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() and not name.endswith(":") else host
+
+
+def _covers_paths(rule: OperatorRule, call: RuledCall) -> bool:
+    if not rule.paths:
+        return True
+    globs = [Glob(one) for one in rule.paths]
+    named = call.paths
+    if rule.effect != "allow" and call.command:
+        named = (*named, *_APART.split(call.command))
+    found = [any(glob.fits(_plain_path(path)) for glob in globs) for path in named if path]
+    return bool(found) and (all(found) if rule.effect == "allow" else any(found))
+
+
+def _plain_path(path: str) -> str:
+    parts = [part for part in paths.inside(path).split("/") if part not in ("", ".")]
+    return "/".join(parts)
+
+
+def _covers_command(rule: OperatorRule, call: RuledCall) -> bool:
+    if not rule.commands:
+        return True
+    wanted = [tuple(one.split()) for one in rule.commands]
+    if rule.effect != "allow":
+        words = tuple(word for word in _APART.split(call.command) if word)
+        return any(_has_words(words, one) for one in wanted)
+    parts = split_plainly(call.command)
+    return bool(parts) and all(
+        any(_begins(part, one) for one in wanted) and not any(map(_leads_out, part))
+        for part in parts
+    )
+
+
+def _has_words(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """The wanted words stand somewhere, one after the other; the first may have a path before."""
+    return any(_begins(words[at:], wanted) for at in range(len(words)))
+
+
+def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    if len(words) < len(wanted):
+        return False
+    first = words[0].rpartition("/")[2] if "/" not in wanted[0] else words[0]
+    return all(map(match_stars, wanted, (first, *words[1:])))
+
+
+def _leads_out(word: str) -> bool:
+    """What an allow does not cover: a path outside, a file for secrets; `--option=path` too."""
+    return any(part and paths.why_refused(part) is not None for part in word.split("="))

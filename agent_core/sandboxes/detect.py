@@ -1,0 +1,132 @@
+"""Which tier works on this machine, found out by running a command in it; and the one where none
+works: nothing runs, and who tries is told what to install."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.docker.tier import find_docker
+from agent_core.sandboxes.landlock.tier import LandlockTier
+from agent_core.sandboxes.languages import find_languages
+from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
+from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.port import Language
+from agent_core.sandboxes.tier import Leak, Tier, TierUnusable
+from agent_core.sandboxes.unsafe import UnsafeTier
+
+PROBE_LIMIT = 5.0
+MEND = (
+    "Install bubblewrap (as root, setpriv too), or use Linux 6.2 or newer with Landlock; "
+    "SANDBOX_PROVIDER=unsafe-subprocess runs commands without isolation."
+)
+_REFUSAL = (
+    "Not run: no sandbox works on this machine, and no command runs outside of one. Tell the "
+    "person to ask the operator for this: {mend} Files can still be read and written by the tools "
+    "for files. (Tried: {tried}.)"
+)
+
+
+class MissingTier:
+    """No tier: it runs nothing. `faults`: why the others do not work, by their names."""
+
+    name = "none"
+    isolated = True
+    about = "No sandbox works on this machine: a call runs nothing, and says what to install."
+    cannot: frozenset[Leak] = frozenset()
+    max_processes = 0
+    masks = True
+    shell = ("/bin/sh",)
+    python = "python3"
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        self.faults = faults
+
+    @property
+    def missing(self) -> str:
+        """As the port says."""
+        return MEND
+
+    @property
+    def programs(self) -> Mapping[Language, str]:
+        """Those of this machine, so that the tools are there and say so."""
+        return find_languages("/usr/local/bin:/usr/bin:/bin")
+
+    def find_folder(self, workspace: Path) -> str:
+        """Where it is."""
+        return str(workspace)
+
+    def build_env(self, workspace: Path) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+    def advise(self, output: str) -> str:
+        """Nothing."""
+        return ""
+
+    async def open(
+        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+    ) -> NoReturn:
+        """Never."""
+        tried = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items())
+        raise ToolFailed(_REFUSAL.format(mend=MEND, tried=tried))
+
+
+async def detect(docker_host: str = "") -> Tier:
+    """The best tier that works here; where none does, one that runs nothing. Docker's only if its
+    image is there already, Landlock only where it is shown to contain: it consists of more parts
+    than others, which kernels have or not."""
+    faults: dict[str, str] = {}
+    for name in ("bwrap", "docker", "landlock"):
+        try:
+            tier = await find_tier(name, docker_host)
+        except TierUnusable as error:
+            faults[name] = str(error)
+            continue
+        if isinstance(tier, LandlockTier):
+            pool = SandboxPool(tier)
+            await pool.check()
+            if not pool.contains:
+                faults[name] = f"within reach are {', '.join(pool.leaks)}"
+                continue
+        return tier
+    return MissingTier(faults)
+
+
+async def find_tier(name: str, docker_host: str = "") -> Tier:
+    """The tier of this name, or the best one for `auto`; `docker_host`: where Docker's engine is.
+    TierUnusable."""
+    if name == "auto":
+        return await detect(docker_host)
+    if name in ("docker", "boxlite"):
+        return await find_docker(docker_host)
+    tiers: dict[str, Tier] = {one.name: one for one in (BwrapTier(), LandlockTier(), UnsafeTier())}
+    if fault := await find_fault(tiers[name]):
+        raise TierUnusable(fault)
+    return tiers[name]
+
+
+async def find_fault(tier: Tier) -> str:
+    """Why the tier does not work here, "" if it does."""
+    if not tier.isolated:
+        return ""
+    needed = {"bwrap": "bubblewrap"} if isinstance(tier, BwrapTier) else {}
+    if needed and os.geteuid() == 0:
+        needed["setpriv"] = "util-linux"
+    for program, package in needed.items():
+        if shutil.which(program) is None:
+            return f"{program} is not installed (package {package})"
+    pool = SandboxPool(tier)
+    with tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder:
+        try:
+            done = await pool.run("/usr/bin/true", Path(folder), PROBE_LIMIT, lambda _: None)
+        except (OSError, ToolFailed) as error:
+            return str(error).rstrip(".")
+        finally:
+            await pool.close()
+    return "" if done.exit_code == 0 else f"a command fails in it: {done.output.strip()[:200]}"

@@ -1,0 +1,87 @@
+"""The folders of a sandbox: the workspace, and HOME and the one for temporary files below it.
+
+Whatever ran there before may have planted anything, and the gateway may be root: all is done by
+descriptors, and no link is followed.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.tools.paths import OWN
+
+NOBODY = 65534
+KEPT = 86_400.0
+"""Seconds without use after which HOME and /tmp begin empty again."""
+STATE, HOME, TMP, ALIASES = "sandbox", "home", "tmp", "bin"
+"""Below the gateway's folder of the workspace; the last one: programs under other names."""
+MASK = "masked"
+"""A file beside them that nobody may read, to stand in the place of those that are hidden."""
+SNAPSHOTS = "snapshots"
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def prepare(workspace: Path, root: bool) -> None:
+    """Make the gateway's folder with HOME and TMP, empty ones if the last use is long ago, and
+    give the rest to `nobody` where `root` says so. ToolFailed if one is not a folder any more."""
+    with _open_folder(workspace, None) as top, _open_folder(OWN, top) as own:
+        with _open_folder(SNAPSHOTS, own):
+            pass
+        with _open_folder(STATE, own) as state:
+            old = os.fstat(state).st_mtime < ambient.now() - KEPT
+            if root:  # who is `nobody` passes through, whatever the gateway's mask is
+                os.fchmod(own, 0o755)
+                os.fchmod(state, 0o755)
+            for name in (HOME, TMP):
+                if old:
+                    shutil.rmtree(name, ignore_errors=True, dir_fd=state)
+                with _open_folder(name, state) as folder:
+                    if root:
+                        os.fchown(folder, NOBODY, NOBODY)
+            with _open_folder(ALIASES, state) as aliases, suppress(FileExistsError):
+                os.symlink("/usr/bin/python3", "python", dir_fd=aliases)
+            with suppress(FileExistsError):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(MASK, flags, 0, dir_fd=state))
+            os.utime(state)
+        if root and os.fstat(top).st_uid != NOBODY:
+            _hand_over(workspace, top)
+
+
+@contextmanager
+def _open_folder(name: str | Path, parent: int | None) -> Iterator[int]:
+    """The folder `name` of `parent`, made if it is not there."""
+    try:
+        try:
+            descriptor = os.open(name, _OPEN, dir_fd=parent)
+        except (FileNotFoundError, NotADirectoryError):
+            if name in (STATE, HOME, TMP, ALIASES):
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=parent)  # a link or a file that a command put there
+            os.mkdir(name, dir_fd=parent)
+            descriptor = os.open(name, _OPEN, dir_fd=parent)
+    except OSError as error:
+        shown = name if parent is not None else "The workspace"
+        raise ToolFailed(
+            f"{shown} is not a folder any more ({error.strerror}); nothing runs until it is one."
+        ) from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _hand_over(workspace: Path, top: int) -> None:
+    for here, folders, files, descriptor in os.fwalk(workspace, follow_symlinks=False):
+        if here == str(workspace):
+            folders.remove(OWN)
+        for name in (*folders, *files):
+            info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if stat.S_ISDIR(info.st_mode) or info.st_nlink == 1:
+                os.chown(name, NOBODY, NOBODY, dir_fd=descriptor, follow_symlinks=False)
+    os.fchown(top, NOBODY, NOBODY)

@@ -1,0 +1,456 @@
+"""The gateway's end of a sandbox: commands and connections over one socket to the supervisor."""
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias, cast
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.sandboxes import supervisor
+from agent_core.sandboxes.commands.output import DRAIN, FLOOD, HALF_BEHIND, OutputBuffer
+from agent_core.sandboxes.port import ProcessResult
+
+SECONDS_TO_OPEN = 10.0
+"""For a connection to a port inside."""
+Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_CREDIT = supervisor.WINDOW // 2
+"""Bytes taken after which the other side may send as many more."""
+REASONS = {
+    "memory": "[Stopped: over {memory} of memory in all.]",
+    "processes": "[Stopped: over {processes} processes in all.]",
+    "disk": "[Stopped: over {disk} of disk in all.]",
+    "gone": "[The sandbox ended.]",
+}
+"""Why the sandbox ended a command, by what the supervisor calls it."""
+
+
+class SandboxLimits(Struct, frozen=True, kw_only=True):
+    """What one sandbox may take in all: bytes, bytes, a number, a number."""
+
+    memory: int = 4 << 30
+    disk: int = 5 << 30
+    processes: int = 512
+    cpus: int = 2
+
+    def describe(self, reason: str) -> str:
+        """The sentence of a limit that was met."""
+        given = {"processes": str(self.processes)}
+        for name, size in (("memory", self.memory), ("disk", self.disk)):
+            given[name] = f"{size / (1 << 30):g} GB" if size >= 1 << 30 else f"{size >> 20} MB"
+        return REASONS.get(reason, "[Stopped by the sandbox.]").format(**given)
+
+
+class SupervisorSpec(Struct, frozen=True, kw_only=True):
+    """What the supervisor is told at its start. `folders`: what counts as disk, as it calls them.
+    `proxy_port`: where it listens for who wants to go out, 0 for nowhere."""
+
+    limits: SandboxLimits
+    folders: tuple[str, ...]
+    proxy_port: int = 0
+
+    def encode(self) -> str:
+        """As its one argument."""
+        limits = self.limits
+        said = {"memory": limits.memory, "disk": limits.disk, "processes": limits.processes}
+        given = {"limits": said, "proxy_port": self.proxy_port}
+        return json.dumps(given | {"folders": list(self.folders)})
+
+
+NO_LIMITS: Mapping[str, int] = {}
+
+
+class CommandSpec(Struct, frozen=True, kw_only=True):
+    """A command to start inside. `rlimits`: by name without `RLIMIT_`. `stdin`: it is written to,
+    else it reads nothing. `channel`: it has a socket to the gateway as its file 3. `errors`: what
+    it writes as errors comes apart from its output."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    rlimits: Mapping[str, int] = NO_LIMITS
+    stdin: bool = False
+    channel: bool = False
+    errors: bool = False
+
+
+class Sink(Protocol):
+    """Takes what a command writes."""
+
+    @property
+    def total(self) -> int:
+        """Bytes so far; beyond FLOOD the command is stopped."""
+
+    def add(self, data: bytes) -> None:
+        """More of it."""
+
+    def text(self) -> str:
+        """What was kept of it."""
+
+    def end(self) -> None:
+        """The command has ended; a little may still come."""
+
+
+class RemoteProcess:
+    """A command under way in the sandbox. Needs no task: its end is a frame, its limit a timer."""
+
+    def __init__(
+        self, link: "Link", stream: int, output: Sink, limit: float, errors: Sink | None = None
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self.timed_out = False
+        self._link, self._stream, self._output = link, stream, output
+        self._errors = errors or output
+        self.channel: Streams | None = None
+        self._code = 128 + signal.SIGKILL
+        self._reason = ""
+        self._exited: asyncio.Future[None] = loop.create_future()
+        self._timer = loop.call_later(limit, self._expire)
+        self._left: float | None = None
+        self._on_end: list[Callable[[], None]] = []
+
+    @property
+    def done(self) -> ProcessResult | None:
+        """How it ended, None while it runs."""
+        return self.read_end() if self._exited.done() else None
+
+    def read_end(self) -> ProcessResult:
+        """What there is to say of it now; one that cannot even be killed counts as dead."""
+        reason = f"\n{self._link.limits.describe(self._reason)}" if self._reason else ""
+        text = f"{self.output()}{reason}"
+        return ProcessResult(exit_code=self._code, output=text, timed_out=self.timed_out)
+
+    def on_end(self, act: Callable[[], None]) -> None:
+        """Call `act` when it has ended; at once if it has."""
+        if self._exited.done():
+            act()
+        else:
+            self._on_end.append(act)
+
+    def pause(self) -> None:
+        """Its time does not run out meanwhile."""
+        if self._left is None:
+            self._left = max(0.0, self._timer.when() - asyncio.get_running_loop().time())
+            self._timer.cancel()
+
+    def resume(self) -> None:
+        """Its time goes on."""
+        left, self._left = self._left, None
+        if left is not None and not self._exited.done():
+            self._timer = asyncio.get_running_loop().call_later(left, self._expire)
+
+    def output(self) -> str:
+        """What it wrote so far."""
+        return self._output.text()
+
+    def write(self, data: bytes) -> None:
+        """Give it input; BrokenPipeError if it has ended."""
+        if self._exited.done():
+            raise BrokenPipeError
+        self._link.send(supervisor.DATA, self._stream, data)
+
+    def close_input(self) -> None:
+        """There is no more input."""
+        self._link.send(supervisor.END, self._stream)
+
+    async def wait(self, seconds: float) -> ProcessResult | None:
+        """Wait at most `seconds` for its end, and for what it wrote last."""
+        try:
+            async with ambient.limit(seconds):
+                await asyncio.shield(self._exited)
+        except TimeoutError:
+            return None
+        return self.read_end()
+
+    def kill(self) -> None:
+        """End it, with what it started."""
+        if not self._exited.done():
+            self._link.send(supervisor.KILL, self._stream)
+
+    def leave(self) -> None:
+        """It is over for us: what it left behind stays, and is not listened to."""
+        self._timer.cancel()
+        self._link.send(supervisor.QUIET, self._stream)
+        self._link.forget(self._stream, self)
+
+    async def end(self) -> None:
+        """Leave it; kill it first if it has not ended, and see it gone."""
+        if not self._exited.done():
+            self.kill()
+            await self.wait(DRAIN)
+        self.leave()
+
+    def take(self, kind: int, data: bytes) -> None:
+        """A frame of the supervisor's."""
+        if kind == supervisor.DATA:
+            self._output.add(data)
+            if self._output.total > FLOOD:
+                self.kill()
+        elif kind == supervisor.ERRORS:
+            self._errors.add(data)
+            if self._errors.total > FLOOD:
+                self.kill()
+        elif kind == supervisor.EXIT:
+            told = json.loads(data)
+            self._settle(int(told["code"]), str(told["reason"]))
+
+    def lose(self) -> None:
+        """The sandbox has ended, and so has this."""
+        self._settle(self._code, "gone")
+
+    def _settle(self, code: int, reason: str) -> None:
+        self._timer.cancel()
+        if not self._exited.done():
+            self._code, self._reason = code, reason
+            self._exited.set_result(None)
+            self._output.end()
+            for act in self._on_end:
+                act()
+
+    def _expire(self) -> None:
+        self.timed_out = True
+        self.kill()
+
+
+class _Carrier(asyncio.Transport):
+    """One connection as a transport: what is written goes in frames, as far as there is credit."""
+
+    def __init__(self, link: "Link", stream: int) -> None:
+        super().__init__()
+        self._link, self.stream = link, stream
+        self.reader = asyncio.StreamReader(limit=supervisor.WINDOW // 2)
+        self._protocol = asyncio.StreamReaderProtocol(self.reader)
+        self._credit, self._taken = supervisor.WINDOW, 0
+        self._unsent = bytearray()
+        self._closing = self._ending = self._paused = self._full = False
+        self._protocol.connection_made(self)
+        self.writer = asyncio.StreamWriter(
+            self, self._protocol, self.reader, asyncio.get_running_loop()
+        )
+
+    def take(self, kind: int, data: bytes) -> None:
+        """A frame of the supervisor's."""
+        if kind == supervisor.DATA:
+            self._taken += len(data)
+            self.reader.feed_data(data)
+            self._give_credit()
+        elif kind == supervisor.END:
+            self.reader.feed_eof()
+        elif kind == supervisor.CREDIT:
+            self._credit += int.from_bytes(data[:4], "big")
+            self._pour()
+        elif kind == supervisor.KILL:
+            self.lose()
+
+    def lose(self) -> None:
+        """The connection is gone."""
+        if not self._closing:
+            self._closing = True
+            self._link.forget(self.stream, self)
+        self._protocol.connection_lost(None)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not self._closing:
+            self._unsent += data
+            self._pour()
+
+    def write_eof(self) -> None:
+        self._ending = True
+        self._pour()
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        """What was written is sent as far as the other side takes it now."""
+        self._pour()
+        self.abort()
+
+    def abort(self) -> None:
+        if not self._closing:
+            self._link.send(supervisor.KILL, self.stream)
+            self.lose()
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
+    def pause_reading(self) -> None:
+        """Nobody reads what came: no credit for more."""
+        self._full = True
+
+    def resume_reading(self) -> None:
+        self._full = False
+        self._give_credit()
+
+    def _give_credit(self) -> None:
+        if self._taken >= _CREDIT and not self._full:
+            self._link.send(supervisor.CREDIT, self.stream, self._taken.to_bytes(4, "big"))
+            self._taken = 0
+
+    def _pour(self) -> None:
+        while self._unsent and self._credit > 0:
+            piece = bytes(self._unsent[: min(supervisor.PIECE, self._credit)])
+            del self._unsent[: len(piece)]
+            self._credit -= len(piece)
+            self._link.send(supervisor.DATA, self.stream, piece)
+        if self._ending and not self._unsent:
+            self._ending = False
+            self._link.send(supervisor.END, self.stream)
+        full = len(self._unsent) > supervisor.PIECE
+        if full != self._paused:
+            self._paused = full
+            self._protocol.pause_writing() if full else self._protocol.resume_writing()
+
+
+class SandboxGone(Exception):
+    """The sandbox ended, or nothing could be reached in it; the text says what."""
+
+
+class Link(asyncio.Protocol):
+    """The socket to a supervisor. `on_accept` gets each connection that something inside makes to
+    the proxy's port; without it none is made."""
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        loop = asyncio.get_running_loop()
+        self.limits = limits
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.gone: asyncio.Future[None] = loop.create_future()
+        self.on_accept: Callable[[Streams], None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._incoming = bytearray()
+        self._streams: dict[int, RemoteProcess | _Carrier] = {}
+        self._opening: dict[int, asyncio.Future[str]] = {}
+        self._next = 1
+
+    # ---- for the sandbox ---------------------------------------------------------------------
+
+    def start(
+        self,
+        spec: CommandSpec,
+        limit: float,
+        output: Sink | None = None,
+        errors: Sink | None = None,
+    ) -> RemoteProcess:
+        """Start a command; it runs to its end or to `limit` seconds. SandboxGone."""
+        self._check()
+        stream = self._take_number()
+        channel = self._take_number() if spec.channel else 0
+        sink = output or OutputBuffer(HALF_BEHIND)
+        process = RemoteProcess(self, stream, sink, limit, errors)
+        self._streams[stream] = process
+        if channel:
+            carrier = self._carry(channel)
+            process.channel = carrier.reader, carrier.writer
+        given = {"argv": spec.argv, "env": dict(spec.env), "cwd": spec.cwd, "stdin": spec.stdin}
+        given["errors"] = spec.errors
+        words = json.dumps(given | {"rlimits": dict(spec.rlimits), "channel": channel})
+        self.send(supervisor.START, stream, words.encode())
+        return process
+
+    async def connect(self, port: int) -> Streams:
+        """A connection to a server that listens inside; SandboxGone if none does."""
+        self._check()
+        stream = self._take_number()
+        opened = self._opening[stream] = asyncio.get_running_loop().create_future()
+        self.send(supervisor.OPEN, stream, json.dumps({"port": port}).encode())
+        try:
+            async with ambient.limit(SECONDS_TO_OPEN):
+                refused = await opened
+        except TimeoutError:
+            refused = "no answer"
+        finally:
+            del self._opening[stream]
+        if refused:
+            raise SandboxGone(f"Nothing answers at port {port} of the sandbox ({refused}).")
+        carrier = self._streams[stream]
+        assert isinstance(carrier, _Carrier)
+        return carrier.reader, carrier.writer
+
+    def halt(self) -> None:
+        """End all that runs inside."""
+        self.send(supervisor.HALT, 0)
+
+    def close(self) -> None:
+        """End the sandbox."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def send(self, kind: int, stream: int, data: bytes = b"") -> None:
+        """Send a frame; nothing happens once the sandbox is gone."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(supervisor.HEAD.pack(kind, stream, len(data)) + data)
+
+    def forget(self, stream: int, one: "RemoteProcess | _Carrier") -> None:
+        """Frames of this stream are for nobody any more."""
+        if self._streams.get(stream) is one:
+            del self._streams[stream]
+
+    def _check(self) -> None:
+        if self._transport is None or self.gone.done():
+            raise SandboxGone("The sandbox is gone.")
+
+    def _take_number(self) -> int:
+        number, self._next = self._next, self._next + 2
+        return number
+
+    def _carry(self, stream: int) -> _Carrier:
+        self._streams[stream] = carrier = _Carrier(self, stream)
+        return carrier
+
+    # ---- for asyncio -------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._incoming += data
+        at = 0
+        while len(self._incoming) - at >= supervisor.HEAD.size:
+            kind, stream, length = supervisor.HEAD.unpack_from(self._incoming, at)
+            begin = at + supervisor.HEAD.size
+            if length > supervisor.PIECE:
+                self.close()  # no supervisor of ours sends that
+                return
+            if len(self._incoming) < begin + length:
+                break
+            at = begin + length
+            self._take(kind, stream, bytes(self._incoming[begin:at]))
+        del self._incoming[:at]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for one in list(self._streams.values()):
+            one.lose()
+        for opened in self._opening.values():
+            if not opened.done():
+                opened.set_result("the sandbox is gone")
+        if not self.gone.done():
+            self.gone.set_result(None)
+        if not self.ready.done():
+            self.ready.set_result(None)
+
+    def _take(self, kind: int, stream: int, data: bytes) -> None:
+        if kind == supervisor.READY:
+            if not self.ready.done():
+                self.ready.set_result(None)
+        elif kind == supervisor.OPEN:
+            if self.on_accept is None or stream in self._streams:
+                self.send(supervisor.KILL, stream)
+                return
+            carrier = self._carry(stream)
+            self.on_accept((carrier.reader, carrier.writer))
+        elif kind in (supervisor.OPENED, supervisor.REFUSED):
+            opened = self._opening.get(stream)
+            if opened is None or opened.done():
+                self.send(supervisor.KILL, stream)
+            elif kind == supervisor.OPENED:
+                self._carry(stream)
+                opened.set_result("")
+            else:
+                opened.set_result(data.decode("utf-8", "replace") or "refused")
+        elif (one := self._streams.get(stream)) is not None:
+            one.take(kind, data)

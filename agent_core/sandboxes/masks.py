@@ -1,0 +1,109 @@
+"""Files for secrets (`.env`, keys, tokens) cannot be read inside a sandbox: which ones there are.
+
+A command that names one is asked about, and what a person allows sees them all. Everything else,
+code, wildcards and other programs' children too, meets nothing to read. What a command writes
+itself is not hidden from the next one: it is no secret to what runs there.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.sandboxes.snapshots import CACHES
+from agent_core.tools import paths
+
+MAX_MASKS = 200
+"""Files and folders that one sandbox hides."""
+_MAX_LOOKED = 64 << 10
+_MAX_INDEX = 16 << 20
+_DEEPEST = 64
+
+
+class SecretFiles(Struct, frozen=True, kw_only=True):
+    """Files and folders for secrets in a workspace, each with the time of its last change in
+    seconds. `complete`: there are no more. `repositories`: the folders of git that are there."""
+
+    changed: dict[str, float] = {}
+    folders: frozenset[str] = frozenset()
+    complete: bool = True
+    repositories: tuple[str, ...] = ()
+
+    def find_new(self, known: "SecretFiles", since: float) -> tuple[str, ...]:
+        """Those that are not known, and came after `since`: no command made them."""
+        return tuple(
+            path
+            for path, changed in self.changed.items()
+            if path not in known.changed and changed > since
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their paths."""
+        return tuple(self.changed)
+
+
+NO_SECRETS = SecretFiles()
+
+
+def find_secret_files(workspace: Path) -> SecretFiles:
+    """Look for them; of what lies in a folder for secrets there is the folder. What programs
+    install (`node_modules`, `.venv`) holds nobody's secrets. Blocks."""
+    root, until = Path(os.path.realpath(workspace)), ambient.monotonic() + paths.MAX_SECONDS
+    changed, folders, repositories = dict[str, float](), set[str](), list[str]()
+    looked = 0
+    for entry in paths.walk(root, root, _DEEPEST, CACHES | {".git"}):
+        looked += 1
+        parent, _, name = entry.path.rpartition("/")
+        mode = entry.info.st_mode
+        if name == ".git" and stat.S_ISDIR(mode):
+            repositories.append(entry.path)
+        elif not paths.is_secret(name) or any(map(paths.is_secret, parent.split("/"))):
+            continue
+        elif stat.S_ISLNK(mode):
+            if target := _follow(root, entry.path):
+                changed[target] = entry.info.st_ctime
+        elif stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and _may_be_secret(root, entry.path)):
+            changed[entry.path] = entry.info.st_ctime
+            folders.update((entry.path,) if stat.S_ISDIR(mode) else ())
+        if len(changed) > MAX_MASKS:
+            break
+    whole = looked < paths.MAX_ENTRIES and ambient.monotonic() < until
+    return SecretFiles(
+        changed=dict(list(changed.items())[:MAX_MASKS]),
+        folders=frozenset(folders),
+        complete=whole and len(changed) <= MAX_MASKS,
+        repositories=tuple(repositories),
+    )
+
+
+def has_committed(workspace: Path, found: SecretFiles) -> bool:
+    """True if a repository's index names a file for secrets: git shows it, though it is hidden.
+    Blocks."""
+    return any(_names_secret(workspace, one) for one in found.repositories)
+
+
+def _follow(root: Path, path: str) -> str:
+    """The file of the workspace that the link leads to, "" if it leads to none."""
+    real = Path(os.path.realpath(root / path))
+    if not real.is_relative_to(root) or (root / paths.OWN) in real.parents:
+        return ""
+    return str(real.relative_to(root)) if paths.is_file(root, real) else ""
+
+
+def _may_be_secret(root: Path, path: str) -> bool:
+    """False for certificates, which are public."""
+    if not path.casefold().endswith(".pem"):
+        return True
+    data = paths.read_beginning(root, path, _MAX_LOOKED)
+    return b"PRIVATE KEY" in data or b"BEGIN CERTIFICATE" not in data
+
+
+def _names_secret(workspace: Path, repository: str) -> bool:
+    data = paths.read_beginning(workspace, f"{repository}/index", _MAX_INDEX)
+    named = {part for path in data.split(b"\0") for part in path.split(b"/")[-3:]}
+    sized = (name for name in named if 3 < len(name) < 80)
+    plain = {os.fsdecode(one) for name in sized for one in (name, name[1:])}
+    return any(map(paths.is_secret, plain))  # a path's first byte is its length

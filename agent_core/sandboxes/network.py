@@ -1,0 +1,122 @@
+"""The way out of a sandbox: single hosts, for single commands, by the guarded proxy.
+
+What runs inside has no network but a port of its own loopback, behind which the supervisor hands
+each connection to the gateway. There the proxy asks which command it comes from: each gets a
+pass, by which it is known, in the address of the proxy that its environment names.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agent_core import ambient
+from agent_core.sandboxes.link import Streams
+from agent_core.sandboxes.port import ProcessResult
+from agent_core.tools.web.addresses import Target
+from agent_core.tools.web.hosts import admits
+from agent_core.tools.web.proxy import GuardedProxy, Resolve
+
+PORT = 3128
+"""Where the way out begins, inside."""
+_NEVER = "localhost,127.0.0.1,::1"
+_OFFLINE = re.compile(
+    r"resolve host|Name or service not known|Temporary failure in name resolution|ENOTFOUND"
+    r"|EAI_AGAIN|Network is unreachable|no such host|getaddrinfo"
+)
+"""What programs say that go out by themselves."""
+_BY_ITSELF = (
+    "[The sandbox has no network and no names of its own. A program reaches the hosts that the "
+    "call names in `hosts`, by the proxy that its environment names (HTTPS_PROXY).]"
+)
+MAX_LOOKED = 4_000
+"""Characters of the end of an output that are looked at for that."""
+_NO_PASS = "Only the command that was given hosts can reach them, while it runs."
+_CLOSED = (
+    "{host} is not open for this command. Give the call `hosts` with what it needs; a person may "
+    "be asked."
+)
+
+
+class NetworkPass:
+    """What one command may reach, and what it tried besides."""
+
+    def __init__(self, hosts: frozenset[str]) -> None:
+        self.hosts = hosts
+        self.word = ambient.secret_id()
+        self.refused: dict[str, None] = {}
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What its environment says of the way out."""
+        url = f"http://sandbox:{self.word}@127.0.0.1:{PORT}"
+        names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "CARGO_HTTP_PROXY", "NPM_CONFIG_PROXY")
+        found = {name: url for name in (*names, "NPM_CONFIG_HTTPS_PROXY")}
+        found |= {name.lower(): url for name in names[:3]}
+        return found | {"NO_PROXY": _NEVER, "no_proxy": _NEVER, "NODE_USE_ENV_PROXY": "1"}
+
+    def describe_refused(self, done: ProcessResult) -> str:
+        """What it did not reach, and what to do; "" if it tried nothing else."""
+        if not self.refused:
+            lost = done.exit_code != 0 and _OFFLINE.search(done.output[-MAX_LOOKED:])
+            return _BY_ITSELF if lost else ""
+        named = ", ".join(self.refused)
+        return f"[Not reached: {_CLOSED.format(host=named)}]"
+
+
+class SandboxNetwork:
+    """The proxy of all sandboxes. `allowed`: places (`host:port`) that may be anywhere, as the
+    operator said; others have to be public addresses."""
+
+    def __init__(self, allowed: frozenset[str] = frozenset(), resolve: Resolve | None = None):
+        self._proxy = GuardedProxy(allowed, resolve, self._check)
+        self._passes: dict[str, NetworkPass] = {}
+
+    @contextmanager
+    def lend(self, hosts: frozenset[str]) -> Iterator[NetworkPass]:
+        """A pass that holds within the block."""
+        lent = self.issue(hosts)
+        try:
+            yield lent
+        finally:
+            self.revoke(lent)
+
+    def issue(self, hosts: frozenset[str]) -> NetworkPass:
+        """A pass that holds until it is revoked."""
+        lent = NetworkPass(hosts)
+        self._passes[lent.word] = lent
+        return lent
+
+    def revoke(self, lent: NetworkPass) -> None:
+        """It opens nothing any more; what it opened goes on to its end."""
+        self._passes.pop(lent.word, None)
+
+    def accept(self, streams: Streams) -> None:
+        """Serve a connection that something inside made."""
+        self._proxy.take(*streams)
+
+    async def close(self) -> None:
+        """End every connection."""
+        await self._proxy.close()
+
+    def _check(self, credentials: str, target: Target) -> str:
+        lent = self._passes.get(_read_word(credentials))
+        if lent is None:
+            return _NO_PASS
+        if admits(lent.hosts, target):
+            return ""
+        usual = target.port in (80, 443)
+        lent.refused[target.host if usual else target.place] = None
+        return _CLOSED.format(host=target.host if usual else target.place)
+
+
+def _read_word(credentials: str) -> str:
+    """The password of `Basic …`."""
+    scheme, _, words = credentials.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(words).decode("latin-1").partition(":")[2]
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,413 @@
+"""The sandboxes of a gateway, one a workspace: made when needed, and there until idle for long.
+
+What a command leaves running stays for the next one: a server, a file in /tmp. A sandbox that is
+lost is made anew at the next command; none outlives this process.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.channel import TalkingCommand
+from agent_core.sandboxes.commands import session
+from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
+from agent_core.sandboxes.link import (
+    CommandSpec,
+    Link,
+    RemoteProcess,
+    SandboxGone,
+    SandboxLimits,
+    Sink,
+    Streams,
+)
+from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles, find_secret_files
+from agent_core.sandboxes.network import MAX_LOOKED, SandboxNetwork
+from agent_core.sandboxes.port import (
+    NO_PERMITS,
+    NOTHING,
+    Language,
+    NetworkLoan,
+    Permits,
+    ProcessResult,
+)
+from agent_core.sandboxes.self_test import PROBE_LIMITS, find_leaks
+from agent_core.sandboxes.tier import Leak, OpenSandbox, Tier
+from agent_core.tools import paths
+
+log = logging.getLogger("turnkeeper.sandboxes")
+
+IDLE = 1_800.0
+"""Seconds after the last command until a sandbox is ended."""
+MAX_OPEN = 64
+"""Sandboxes at once; the one that was idle longest makes room."""
+REMEMBERED = 256
+"""Workspaces of which it is known why their last sandbox ended."""
+_LOST = "broke down"
+_ANEW = (
+    "[A new sandbox: the one before {why}. What ran in it is gone; files, HOME and /tmp are as "
+    "they were.]\n"
+)
+_HIDDEN = (
+    "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
+    "it is allowed.]"
+)
+MAX_FILE = 1 << 30
+"""Bytes of one file that a command writes."""
+
+
+class _Key(NamedTuple):
+    """`reveals`: the sandbox for commands that may read the workspace's files for secrets."""
+
+    path: Path
+    reveals: bool = False
+
+
+class _Place:
+    """A workspace's sandbox, while there is one or one is being made. `hidden`: what it hides.
+    `used`: the time of the last command's end, and the same by the calendar."""
+
+    def __init__(self) -> None:
+        self.making = asyncio.Lock()
+        self.sandbox: OpenSandbox | None = None
+        self.users = 0
+        self.used = self.used_at = 0.0
+        self.hidden = NO_SECRETS
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class _NothingClosed:
+    """Where nothing is closed, nothing has to be lent."""
+
+    env = NOTHING
+
+    def describe_refused(self, done: ProcessResult) -> str:
+        return ""
+
+
+_OPEN = _NothingClosed()
+
+
+class _AdvisedLoan:
+    """What is lent, with what the tier advises who failed for another reason."""
+
+    def __init__(self, loan: NetworkLoan, tier: Tier) -> None:
+        self.env = loan.env
+        self._loan, self._tier = loan, tier
+
+    def describe_refused(self, done: ProcessResult) -> str:
+        advice = "" if not done.exit_code else self._tier.advise(done.output[-MAX_LOOKED:])
+        return "\n".join(filter(None, (self._loan.describe_refused(done), advice)))
+
+
+class SandboxPool:
+    """All sandboxes of one tier. `idle` in seconds."""
+
+    def __init__(
+        self,
+        tier: Tier,
+        limits: SandboxLimits | None = None,
+        idle: float = IDLE,
+        network: SandboxNetwork | None = None,
+    ) -> None:
+        self._tier, self._idle = tier, idle
+        self._network = network or SandboxNetwork()
+        self.limits = limits or SandboxLimits()
+        self._places: dict[_Key, _Place] = {}
+        self._ended: dict[Path, str] = {}
+        self.contains = False
+        self.leaks: tuple[Leak, ...] = ()
+        """What the self-test reached, but for what the tier says itself that it cannot hide."""
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def name(self) -> str:
+        """The tier's."""
+        return self._tier.name
+
+    @property
+    def isolated(self) -> bool:
+        """The tier's."""
+        return self._tier.isolated
+
+    @property
+    def missing(self) -> str:
+        """The tier's."""
+        return self._tier.missing
+
+    @property
+    def masks(self) -> bool:
+        """The tier's."""
+        return self._tier.masks
+
+    @property
+    def cannot(self) -> frozenset[Leak]:
+        """The tier's."""
+        return self._tier.cannot
+
+    async def check(self) -> None:
+        """Find out whether the tier contains; one that does not claim it is not tried. Where
+        nothing runs, nothing gets out: a call is told so without asking anybody first."""
+        if self._tier.missing:
+            self.contains = True
+        elif self._tier.isolated:
+            trial = SandboxPool(self._tier, PROBE_LIMITS)
+            found = await find_leaks(trial, self._tier)
+            self.leaks = tuple(one for one in found if one not in self._tier.cannot)
+            self.contains = not self.leaks
+            level = logging.INFO if self.contains else logging.WARNING
+            log.log(level, "sandbox_checked", extra={"leaks": ", ".join(self.leaks) or "none"})
+
+    @property
+    def about(self) -> str:
+        """The tier's."""
+        return self._tier.about
+
+    @property
+    def programs(self) -> Mapping[Language, str]:
+        """The tier's."""
+        return self._tier.programs
+
+    async def run(
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        output: Callable[[str], None],
+        permits: Permits = NO_PERMITS,
+    ) -> ProcessResult:
+        """As the port says."""
+        async with self._enter(cwd, permits.reveals) as (place, link):
+            with self.lend_network(permits.hosts) as loan:
+                spec = self._spec(place.path, command, limit, {**loan.env, **permits.env})
+                process = _start(link, spec, limit, OutputBuffer(HALF, output))
+                try:
+                    done = await process.wait(limit + DRAIN) or process.read_end()
+                finally:
+                    await process.end()
+                known = self._places.get(place)
+                hidden = known.hidden if known is not None else NO_SECRETS
+                ended = "" if permits.reveals else self._ended.pop(place.path, "")
+                return _add_notes(done, loan, ended, hidden)
+
+    async def start(
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        permits: Permits = NO_PERMITS,
+    ) -> RemoteProcess:
+        """As the port says."""
+        return (await self._launch(command, cwd, limit, permits))[0]
+
+    @property
+    def channels(self) -> "SandboxPool":
+        """As the port says: each sandbox has a supervisor."""
+        return self
+
+    async def start_talking(
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        permits: Permits = NO_PERMITS,
+    ) -> TalkingCommand:
+        """As the port says."""
+        buffers = OutputBuffer(HALF), OutputBuffer(HALF)
+        process, loan = await self._launch(command, cwd, limit, permits, buffers)
+        return TalkingCommand(process, buffers, loan)
+
+    async def _launch(
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        permits: Permits,
+        apart: tuple[OutputBuffer, ...] = (),
+    ) -> tuple[RemoteProcess, NetworkLoan]:
+        """Start a command whose hosts are open to its end. `apart`: where its output and its
+        errors go; it has a channel then."""
+        async with self._enter(cwd, permits.reveals) as (place, link):
+            loan = self._network.issue(permits.hosts) if self._tier.isolated else None
+            given = {**(loan.env if loan is not None else NOTHING), **permits.env}
+            talks = bool(apart)
+            spec = self._spec(place.path, command, limit, given)
+            spec = replace(spec, channel=talks, errors=talks)
+            try:
+                process = _start(link, spec, limit, *apart)
+            except BaseException:
+                if loan is not None:
+                    self._network.revoke(loan)
+                raise
+            if loan is not None:
+                process.on_end(partial(self._network.revoke, loan))
+            return process, loan or _OPEN
+
+    @contextmanager
+    def lend_network(self, hosts: frozenset[str]) -> Iterator[NetworkLoan]:
+        """As the port says; where nothing is closed, nothing is lent."""
+        if not self._tier.isolated:
+            yield _OPEN
+            return
+        with self._network.lend(hosts) as loan:
+            yield _AdvisedLoan(loan, self._tier)
+
+    async def open_shell(self, cwd: Path, limit: float) -> session.ShellSession:
+        """As the port says."""
+        async with self._enter(cwd) as (place, link):
+            stream = session.ShellOutput()
+            spec = self._spec(place.path, session.COMMAND_LINE, limit, NOTHING, stdin=True)
+            return session.ShellSession(_start(link, spec, session.LIFE, stream), stream)
+
+    async def connect(self, workspace: Path, port: int) -> Streams:
+        """A connection to a server that a command started; ToolFailed if none answers there."""
+        async with self._enter(workspace, starts=False) as (_, link):
+            try:
+                return await link.connect(port)
+            except SandboxGone as error:
+                raise ToolFailed(str(error)) from None
+
+    def halt(self, workspace: Path | None = None) -> None:
+        """End all that runs in this workspace's sandbox, or in all; the sandboxes stay."""
+        chosen = None if workspace is None else Path(os.path.realpath(workspace))
+        for key, place in self._places.items():
+            if place.sandbox is not None and chosen in (None, key.path):
+                place.sandbox.link.halt()
+
+    async def close(self) -> None:
+        """End all sandboxes, and see them gone."""
+        for key in list(self._places):
+            self._retire(key)
+        while self._ending:
+            await asyncio.wait(self._ending)
+        await self._network.close()
+
+    # ---- one sandbox -------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _enter(
+        self, workspace: Path, reveals: bool = False, *, starts: bool = True
+    ) -> AsyncIterator[tuple[_Key, Link]]:
+        """The workspace's sandbox, made if there is none; it is in use meanwhile. `starts`: a
+        command is to be started, from which new files for secrets are hidden first."""
+        key = _Key(Path(os.path.realpath(workspace)), reveals and self._tier.masks)
+        place = self._places.setdefault(key, _Place())
+        place.users += 1
+        if place.timer is not None:
+            place.timer.cancel()
+        try:
+            async with place.making:
+                gone, found = place.sandbox is None or place.sandbox.link.gone.done(), NO_SECRETS
+                if (gone or starts) and self._tier.masks and not key.reveals:
+                    found = await asyncio.to_thread(find_secret_files, key.path)
+                if gone:
+                    await self._make(key, place, _LOST, found)
+                elif place.users == 1 and (new := found.find_new(place.hidden, place.used_at)):
+                    why = f"was ended because a file for secrets came: {_list_names(new)}"
+                    await self._make(key, place, why, found)
+                assert place.sandbox is not None
+                link = place.sandbox.link
+            yield key, link
+        finally:
+            place.users -= 1
+            place.used, place.used_at = ambient.monotonic(), ambient.now()
+            if not place.users:
+                loop = asyncio.get_running_loop()
+                why = f"was idle for {self._idle / 60:g} minutes"
+                place.timer = loop.call_later(self._idle, self._retire, key, why)
+
+    async def _make(self, key: _Key, place: _Place, why: str, hidden: SecretFiles) -> None:
+        """Make the sandbox anew; `why`: what became of the one before."""
+        if place.sandbox is not None:
+            await place.sandbox.close()
+            place.sandbox = None
+            self._note_end(key, why)
+        idle = sorted((one.used, key) for key, one in self._places.items() if not one.users)
+        for _, oldest in idle[: max(0, len(self._places) - MAX_OPEN)]:
+            self._retire(oldest, "made room for others")
+        place.hidden = hidden
+        place.sandbox = await self._tier.open(key.path, self.limits, hidden)
+        place.sandbox.link.on_accept = self._network.accept
+
+    def _note_end(self, key: _Key, why: str) -> None:
+        """Remember why the sandbox ended, for the next command."""
+        if not key.reveals:
+            self._ended[key.path] = why
+        while len(self._ended) > REMEMBERED:
+            del self._ended[next(iter(self._ended))]
+
+    def _retire(self, key: _Key, why: str = "") -> None:
+        """End the workspace's sandbox; the next command makes another, and says `why`."""
+        if why and key in self._places:
+            self._note_end(key, why)
+        place = self._places.pop(key, None)
+        if place is None:
+            return
+        if place.timer is not None:
+            place.timer.cancel()
+        ending = asyncio.ensure_future(_end(place))  # noqa: TID251  # `close` waits for it
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _spec(
+        self, place: Path, command: str, limit: float, env: Mapping[str, str], stdin: bool = False
+    ) -> CommandSpec:
+        return CommandSpec(
+            argv=(*self._tier.shell, "-c", command),
+            env={**self._tier.build_env(place), **env},
+            cwd=self._tier.find_folder(place),
+            rlimits={
+                "CORE": 0,
+                "CPU": int(limit) + 1,
+                "DATA": self.limits.memory,
+                "FSIZE": MAX_FILE,
+                "NPROC": self._tier.max_processes,
+            },
+            stdin=stdin,
+        )
+
+
+def _start(
+    link: Link,
+    spec: CommandSpec,
+    limit: float,
+    output: Sink | None = None,
+    errors: Sink | None = None,
+) -> RemoteProcess:
+    try:
+        return link.start(spec, limit, output, errors)
+    except SandboxGone as error:
+        raise ToolFailed(str(error)) from None
+
+
+def _add_notes(
+    done: ProcessResult, loan: NetworkLoan, ended: str, hidden: SecretFiles
+) -> ProcessResult:
+    """The result with what a model has to know besides."""
+    output = done.output
+    met = [one for one in hidden.names if os.path.basename(one) in output[-MAX_LOOKED:]]
+    if done.exit_code and met:
+        output = f"{output.rstrip()}\n{_HIDDEN.format(names=_list_names(met))}\n"
+    if refused := loan.describe_refused(done):
+        output = f"{output.rstrip()}\n{refused}\n".lstrip()
+    if ended:
+        output = _ANEW.format(why=ended) + output
+    return done if output is done.output else replace(done, output=output)
+
+
+def _list_names(found: Sequence[str]) -> str:
+    return ", ".join(map(paths.display_path, found[:3]))
+
+
+async def _end(place: _Place) -> None:
+    async with place.making:
+        if place.sandbox is not None:
+            await place.sandbox.close()

@@ -1,0 +1,237 @@
+"""People look at what a server in a sandbox serves, at an origin of its own.
+
+A link is good once, for ten minutes: it makes a cookie of this origin, by which requests are known
+from then on. It is taken by a form that the page at the link sends, since chats look at links by
+themselves. Requests go to the server in the sandbox; what is ours of cookies neither reaches
+it nor is set by it. Anyone else is told to open the link that the chat has.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.link import Streams
+from agent_core.tools.web.proxy import HEAD, join_streams
+
+LINK_LIFE, SESSION_LIFE = 600.0, 1_800.0
+"""Seconds that a link waits to be opened; seconds without a request until its cookie is no good."""
+SECONDS = 20.0
+"""For a request's head."""
+MAX_OPEN = 200
+COOKIE = "turnkeeper_preview"
+OURS = "turnkeeper"
+"""Cookies of this beginning are never the app's."""
+_HOP = ("connection", "keep-alive", "proxy-connection", "te", "trailer", "host", "upgrade")
+_PAGE = (
+    "<!doctype html><meta charset=utf-8><title>Preview</title><p>{text}</p>"
+    "<p>Open the newest link from the chat.</p>"
+)
+_OPENS = (
+    "<!doctype html><meta charset=utf-8><title>Preview</title><form method=post>"
+    "<button>Open the preview</button></form><script>document.forms[0].submit()</script>"
+)
+Connect = Callable[[Path, int], Awaitable[Streams]]
+
+
+class _Preview:
+    """A server in a sandbox that somebody may look at."""
+
+    def __init__(self, workspace: Path, port: int, life: float) -> None:
+        self.workspace, self.port = workspace, port
+        self.until = ambient.monotonic() + life
+
+
+class PreviewServer:
+    """Listens on loopback from the first link on. `port`: 0 for any; `public`: the address by
+    which people reach it from elsewhere, "" for this machine alone."""
+
+    def __init__(self, connect: Connect, port: int = 0, public: str = "") -> None:
+        self._connect, self._port, self._public = connect, port, public.rstrip("/")
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[object]] = set()
+        self._links: dict[str, _Preview] = {}
+        self._sessions: dict[str, _Preview] = {}
+
+    @property
+    def is_public(self) -> bool:
+        """People reach it from other machines."""
+        return bool(self._public)
+
+    async def open(self, workspace: Path, port: int) -> str:
+        """A link to the server at `port` of this workspace's sandbox. OSError if nothing can be
+        listened at."""
+        if self._server is None:
+            self._server = await asyncio.start_server(
+                self._serve, "127.0.0.1", self._port, limit=HEAD
+            )
+        word = ambient.secret_id()
+        _forget_old(self._links)
+        self._links[word] = _Preview(workspace, port, LINK_LIFE)
+        base = self._public or f"http://127.0.0.1:{self._find_port()}"
+        return f"{base}/open/{word}"
+
+    async def close(self) -> None:
+        """No link and no cookie is good any more."""
+        self._links.clear()
+        self._sessions.clear()
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
+
+    def _find_port(self) -> int:
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            await self._answer(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass  # either side went away
+        except asyncio.CancelledError:
+            pass  # `close` waits for this task, and nobody else does
+        finally:
+            self._serving.discard(task)
+            writer.transport.abort() if writer.transport.is_closing() else writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with ambient.limit(SECONDS):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
+        words, headers = first.split(" "), [_split_header(line) for line in lines]
+        if len(words) != 3 or not words[1].startswith("/"):
+            return await _say(writer, "400 Bad Request", "This is no request.")
+        if not self._is_ours(_find(headers, "host")):
+            return await _say(writer, "421 Misdirected Request", "This is not the preview's name.")
+        if words[1].startswith("/open/"):
+            word = words[1].removeprefix("/open/")
+            return await self._begin(writer, word, takes=words[0] == "POST")
+        preview = self._sessions.get(_read_cookie(headers))
+        if preview is None or preview.until < ambient.monotonic():
+            return await _say(writer, "403 Forbidden", "This preview is not open here any more.")
+        preview.until = ambient.monotonic() + SESSION_LIFE
+        try:
+            far = await self._connect(preview.workspace, preview.port)
+        except ToolFailed as error:
+            return await _say(writer, "502 Bad Gateway", str(error))
+        try:
+            upgrade = "upgrade" in _find(headers, "connection").lower()
+            far[1].write(_rewrite_request(first, headers, preview.port, upgrade=upgrade))
+            await join_streams((reader, writer), far, _rewrite_answer)
+        finally:
+            far[1].close()
+
+    async def _begin(self, writer: asyncio.StreamWriter, word: str, *, takes: bool) -> None:
+        """Show what takes a link, or take it: once."""
+        preview = self._links.get(word)
+        if preview is None or preview.until < ambient.monotonic():
+            await _say(writer, "403 Forbidden", "This link was opened before, or is old.")
+            return
+        if not takes:
+            await _send_page(writer, "200 OK", _OPENS)
+            return
+        del self._links[word]
+        _forget_old(self._sessions)
+        secret = ambient.secret_id()
+        self._sessions[secret] = preview
+        preview.until = ambient.monotonic() + SESSION_LIFE
+        secure = "; Secure" if self._public.startswith("https:") else ""
+        head = (
+            "HTTP/1.1 303 See Other\r\nLocation: /\r\nContent-Length: 0\r\n"
+            "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n"
+            f"Set-Cookie: {COOKIE}={secret}; HttpOnly; SameSite=Lax; Path=/{secure}\r\n\r\n"
+        )
+        writer.write(head.encode())
+        await writer.drain()
+
+    def _is_ours(self, host: str) -> bool:
+        """A name that only this server has: another's, which leads here, is a trick."""
+        names = {f"{name}:{self._find_port()}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        return host.lower() in names | {urlsplit(self._public).netloc.lower()} - {""}
+
+
+def _forget_old(known: dict[str, _Preview]) -> None:
+    now = ambient.monotonic()
+    for word in [word for word, one in known.items() if one.until < now]:
+        del known[word]
+    while len(known) >= MAX_OPEN:
+        del known[next(iter(known))]
+
+
+Header = tuple[str, str]
+
+
+def _split_header(line: str) -> Header:
+    name, _, value = line.partition(":")
+    return name.strip(), value.strip()
+
+
+def _find(headers: list[Header], name: str) -> str:
+    return next((value for known, value in headers if known.lower() == name), "")
+
+
+def _list_cookies(headers: list[Header]) -> list[tuple[str, str]]:
+    cookies = []
+    for name, value in headers:
+        if name.lower() == "cookie":
+            cookies += [one.strip().partition("=")[::2] for one in value.split(";")]
+    return cookies
+
+
+def _read_cookie(headers: list[Header]) -> str:
+    return next((value for name, value in _list_cookies(headers) if name == COOKIE), "")
+
+
+def _rewrite_request(first: str, headers: list[Header], port: int, *, upgrade: bool) -> bytes:
+    """As the app's server gets it: its own name, and no cookie of ours."""
+    kept = [one for one in headers if one[0].lower() not in (*_HOP, "cookie")]
+    kept.append(("Host", f"localhost:{port}"))
+    if cookies := [one for one in _list_cookies(headers) if not one[0].startswith(OURS)]:
+        kept.append(("Cookie", "; ".join(f"{name}={value}" for name, value in cookies)))
+    if upgrade:
+        kept += (("Connection", "Upgrade"), ("Upgrade", _find(headers, "upgrade")))
+    else:
+        kept.append(("Connection", "close"))
+    text = "".join(f"{name}: {value}\r\n" for name, value in kept)
+    return f"{first}\r\n{text}\r\n".encode("latin-1")
+
+
+def _rewrite_answer(head: bytes) -> bytes:
+    """As the browser gets it: no cookie in our name, one answer a connection."""
+    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    switches = first[9:12] == b"101"
+    kept = []
+    for line in lines:
+        name, _, value = line.partition(b":")
+        known = name.strip().lower()
+        if known == b"set-cookie" and value.strip().lower().startswith(OURS.encode()):
+            continue
+        if not switches and known in (b"connection", b"keep-alive"):
+            continue
+        kept.append(line)
+    if not switches:
+        kept.append(b"Connection: close")
+    return b"\r\n".join((first, *kept, b"", b""))
+
+
+async def _say(writer: asyncio.StreamWriter, status: str, text: str) -> None:
+    await _send_page(writer, status, _PAGE.format(text=text.replace("<", "&lt;")))
+
+
+async def _send_page(writer: asyncio.StreamWriter, status: str, page: str) -> None:
+    body = page.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n"
+    more = "Cache-Control: no-store\r\nConnection: close\r\n"
+    with contextlib.suppress(OSError):
+        writer.write(f"{head}{more}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()

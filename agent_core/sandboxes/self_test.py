@@ -1,0 +1,191 @@
+"""Does a tier contain? Tried out: what runs inside attempts what it must not be able to do.
+
+It attempts to read a file and to write one outside, to change a file's mode and times there, to
+reach a port and Unix sockets of this machine, to go out, to see another process, its environment
+and its memory, to end it, to make a namespace of its own, and to take more than it may. The other
+process is there for this alone, and is the user that commands are: only the tier is in the way.
+"""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from agent_core import ambient
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes.folders import NOBODY
+from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.port import NetworkLoan, ProcessResult
+from agent_core.sandboxes.tier import Leak, Tier
+
+_SECONDS = 20.0
+PROBE_LIMITS = SandboxLimits(memory=96 << 20, processes=24)
+_FORKS = "for n in $(seq 40); do sleep 5 & done; wait"
+_TAKES = "{python} -c 'import time; x = bytearray(64 << 20); time.sleep(5)'"
+_PROBE = """
+import errno, json, os, signal, socket, sys
+spec, leaks = json.loads(sys.argv[1]), []
+def tries(name, act):
+    try:
+        if act() is not False: leaks.append(name)
+    except OSError: pass
+def connect(family, address, kind=socket.SOCK_STREAM):
+    with socket.socket(family, kind) as s:
+        s.settimeout(2); s.connect(address)
+def is_there():
+    if not os.path.exists(f"/proc/{spec['pid']}"): return False
+    try:
+        with open(f"/proc/{spec['pid']}/stat") as f:
+            return f.read().rpartition(")")[2].split()[19] == spec["born"]
+    except PermissionError: return True
+def read_environment():
+    with open(f"/proc/{spec['pid']}/environ", "rb") as f:
+        return spec["word"].encode() in f.read()
+def limit():
+    import resource
+    return resource.prlimit(spec["pid"], resource.RLIMIT_STACK) is not None and is_there()
+def peek():
+    import ctypes
+    libc, there = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(16)
+    done = libc.process_vm_readv(spec["pid"], there, 1, there, 1, 0)
+    return (done >= 0 or ctypes.get_errno() == errno.EFAULT) and is_there()
+def take_own():
+    os.rename(".turnkeeper", "trial"); os.rename("trial", ".turnkeeper")
+tries("files", lambda: open(spec["file"]).close())
+tries("files", lambda: open(spec["file"] + "-new", "w").close())
+tries("files", lambda: os.chmod(spec["file"], 0o600))
+tries("files", lambda: os.utime(spec["file"]))
+tries("network", lambda: connect(socket.AF_INET, ("127.0.0.1", spec["port"])))
+tries("network", lambda: connect(socket.AF_INET, ("192.0.2.1", 9), socket.SOCK_DGRAM))
+tries("sockets", lambda: connect(socket.AF_UNIX, spec["unix"]))
+tries("sockets", lambda: connect(socket.AF_UNIX, chr(0) + spec["abstract"]))
+tries("processes", is_there)
+tries("environment", read_environment)
+tries("memory", lambda: open(f"/proc/{spec['pid']}/mem", "rb").close() if is_there() else False)
+tries("signals", limit)
+tries("signals", lambda: os.kill(spec["pid"], signal.SIGTERM) if is_there() else False)
+tries("copies", lambda: os.mkdir(".turnkeeper/trial"))
+tries("copies", take_own)
+if set(os.environ) - set(spec["env"]): leaks.append("environment")
+try:
+    tries("memory", peek)
+    import ctypes
+    if ctypes.CDLL(None).unshare(0x10000000) == 0: leaks.append("namespaces")
+except ImportError: pass
+print(json.dumps(sorted(set(leaks))))
+"""
+
+
+class ProbedPool(Protocol):
+    """Sandboxes that are made for the test alone, with `PROBE_LIMITS`."""
+
+    async def run(
+        self, command: str, cwd: Path, limit: float, output: Callable[[str], None]
+    ) -> ProcessResult: ...
+
+    def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]: ...
+
+    async def close(self) -> None: ...
+
+
+async def find_leaks(pool: ProbedPool, tier: Tier) -> tuple[Leak, ...]:
+    """What was within reach inside of `pool`, in a fixed order; empty: its tier contains."""
+    with tempfile.TemporaryDirectory(prefix="turnkeeper-") as inner, _bait() as bait:
+        workspace = Path(inner)
+        try:
+            found = {
+                *await _probe(pool, tier, workspace, bait),
+                *await _find_loose_limits(pool, tier, workspace),
+            }
+        except (ToolFailed, OSError, msgspec.DecodeError):
+            return ("start",)
+        finally:
+            await pool.close()
+    known: tuple[Leak, ...] = Leak.__args__  # type: ignore[attr-defined]
+    return tuple(one for one in known if one in found)
+
+
+@contextmanager
+def _bait() -> Iterator[dict[str, object]]:
+    """What must not be reached: a file, a port, two sockets, a process."""
+    abstract = f"turnkeeper-{ambient.secret_id()}"
+    with (
+        tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder,
+        socket.create_server(("127.0.0.1", 0)) as port,
+        socket.socket(socket.AF_UNIX) as unix,
+        socket.socket(socket.AF_UNIX) as nameless,
+    ):
+        os.chmod(folder, 0o777)  # noqa: S103  # so that only the tier is in the way
+        file = Path(folder) / "bait"
+        file.touch(0o666)
+        file.chmod(0o666)
+        unix.bind(f"{folder}/socket")
+        os.chmod(f"{folder}/socket", 0o777)  # noqa: S103
+        unix.listen()
+        nameless.bind(f"\0{abstract}")
+        nameless.listen()
+        with _spawn_prey(abstract) as pid:
+            born = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+            yield {
+                "file": str(file), "port": port.getsockname()[1], "unix": f"{folder}/socket",
+                "abstract": abstract, "pid": pid, "born": born, "word": abstract,
+            }  # fmt: skip
+
+
+@contextmanager
+def _spawn_prey(word: str) -> Iterator[int]:
+    """A process with `word` in its environment; of the user that commands are, where that is
+    another than ours and can be."""
+    user = NOBODY if os.geteuid() == 0 else None
+    try:
+        process = _start_prey(word, user)
+    except PermissionError:
+        process = _start_prey(word, None)
+    try:
+        yield process.pid
+    finally:
+        process.communicate()
+
+
+def _start_prey(word: str, user: int | None) -> "subprocess.Popen[bytes]":
+    """It reads until its input ends."""
+    groups: list[str | int] | None = [] if user is not None else None
+    return subprocess.Popen(
+        ("/bin/cat",),
+        stdin=subprocess.PIPE,
+        env={"WORD": word},
+        user=user,
+        group=user,
+        extra_groups=groups,
+        start_new_session=True,
+    )
+
+
+async def _probe(
+    pool: ProbedPool, tier: Tier, workspace: Path, bait: dict[str, object]
+) -> list[Leak]:
+    lent = ("PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE")  # what shell and interpreter add
+    with pool.lend_network(frozenset()) as loan:
+        names = (*tier.build_env(workspace), *loan.env, *lent)
+    spec = json.dumps(bait | {"env": names})
+    words = f"exec {tier.python} -I -S -c {shlex.quote(_PROBE)} {shlex.quote(spec)}"
+    done = await pool.run(words, workspace, _SECONDS, lambda _: None)
+    return msgspec.json.decode(done.output.encode(), type=list[Leak])
+
+
+async def _find_loose_limits(pool: ProbedPool, tier: Tier, workspace: Path) -> list[Leak]:
+    """Whether what takes too much is ended, and what says so."""
+    takes = " & ".join([_TAKES.format(python=tier.python)] * 2)  # none alone is too much
+    for command, reason in ((_FORKS, "processes"), (f"{takes} & wait", "memory")):
+        done = await pool.run(command, workspace, _SECONDS, lambda _: None)
+        if PROBE_LIMITS.describe(reason) not in done.output:
+            return ["limits"]
+    return []

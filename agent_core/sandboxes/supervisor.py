@@ -1,0 +1,613 @@
+"""The program inside a sandbox that runs commands for the gateway outside.
+
+Standard library only: it is started alone, by its file, with its configuration as the one argument
+(`SupervisorSpec` in link.py). It speaks frames over its link, a socket at standard input that both
+sides write, or else a pipe at standard input and one at standard output: one byte of kind, four of
+a stream's number, four of length, then that many bytes. The gateway gives odd numbers, the
+supervisor even ones. All that runs here ends with the link.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+HEAD = struct.Struct(">BII")
+PIECE = 1 << 16
+"""Bytes of a frame at most."""
+WINDOW = 4 * PIECE
+"""Bytes that a side may send over a connection before the other gives credit for more."""
+MAX_UNSENT = 1 << 20
+"""Bytes for a gateway that does not read; beyond them no output is read."""
+START, DATA, END, CREDIT, KILL, HALT, EXIT, OPEN, OPENED, REFUSED, READY, QUIET, ERRORS = range(
+    1, 14
+)
+_SECONDS_BETWEEN_LOOKS, _SECONDS_WHILE_NONE_RUNS, _SECONDS_BETWEEN_SIZES = 0.25, 1.0, 2.0
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+_MAX_PIPE = 1 << 20
+"""Bytes that a pipe holds at most."""
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class _Command:
+    """A command under way; its process leads a session. `pipes`: what it writes to and has not
+    closed, each with the kind of its frames. `shown`: the gateway takes its output."""
+
+    def __init__(self, pid: int, pipes: dict[int, int]) -> None:
+        self.pid, self.pipes = pid, pipes
+        self.ended, self.shown = False, True
+        self.reason = ""
+        self.input: _Input | None = None
+
+
+class _Input:
+    """What is still to be written to a command, or to a connection."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.data = bytearray()
+        self.closing = False
+
+
+class _Connection:
+    """A connection to a port inside, from one, or to a command's channel."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock, self.input = sock, _Input(sock.fileno())
+        self.credit = WINDOW
+        self.read_end = self.write_end = False
+
+
+class Ground:
+    """Where commands run: processes of this machine, or of this namespace."""
+
+    own = frozenset[int]()
+    """Processes that are no command's, though they are below this one."""
+    sources: tuple[tuple[int, Callable[[int], None]], ...] = ()
+    """Files to listen to besides, each with what to call when there is something to read."""
+
+    def spawn(self, spec: dict, files: tuple[int, int, int, int]) -> int:  # type: ignore[type-arg]
+        """Start a command with these open files: its input, output, errors (-1: with its output)
+        and channel, -1 for none; its process. OSError."""
+        pid = os.fork()
+        if not pid:
+            exec_command(spec, files)
+        return pid
+
+    def listen(self, port: int) -> socket.socket:
+        """A server at the port, as commands call it."""
+        return socket.create_server(("127.0.0.1", port), backlog=128)
+
+    def connect(self, port: int) -> socket.socket:
+        """A connection to a command's server; the kernel answers at once here. OSError."""
+        return socket.create_connection(("127.0.0.1", port), timeout=1.0)
+
+
+class Supervisor:
+    """Runs commands and carries bytes, in one thread."""
+
+    def __init__(self, reads: int, writes: int, spec: dict, ground: Ground) -> None:  # type: ignore[type-arg]
+        self._reads, self._writes, self._spec, self._ground = reads, writes, spec, ground
+        self._selector = selectors.DefaultSelector()
+        self._incoming, self._outgoing = bytearray(), bytearray()
+        self._commands: dict[int, _Command] = {}
+        self._connections: dict[int, _Connection] = {}
+        self._next = 2
+        self._paused = self._occupied = False
+        self._looked = self._sized = 0.0
+        self._free, self._starved = 0, _count_starved()
+
+    def run(self) -> None:
+        """Serve until the gateway is gone."""
+        wake, wakes = socket.socketpair()
+        for one in (wake.fileno(), wakes.fileno(), self._reads, self._writes):
+            os.set_blocking(one, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+        self._selector.register(wake, selectors.EVENT_READ, partial(self._reap, wake))
+        self._selector.register(self._reads, selectors.EVENT_READ, self._serve_link)
+        for file, act in self._ground.sources:
+            self._selector.register(file, selectors.EVENT_READ, act)
+        if port := self._spec.get("proxy_port"):
+            self._listen(port)
+        self._send(READY, 0, json.dumps({"pid": os.getpid()}).encode())
+        try:
+            while True:
+                alive = any(not one.ended for one in self._commands.values())
+                left = _SECONDS_WHILE_NONE_RUNS if self._occupied else None
+                pause = _SECONDS_BETWEEN_LOOKS if alive else left
+                for key, mask in self._selector.select(pause):
+                    if self._selector.get_map().get(key.fd) is key:  # as it was when it was asked
+                        key.data(mask)
+                if pause is not None:
+                    self._watch(pause)
+        except (BrokenPipeError, ConnectionResetError, EOFError):
+            pass  # the gateway is gone
+        finally:
+            self._kill_all(frozenset())
+
+    def _heed(self, file: int, events: int, act: Callable[[int], object] | None = None) -> None:
+        """Call `act` at these events of an open file from now on; without any, not any more."""
+        known = file in self._selector.get_map()
+        if events:
+            (self._selector.modify if known else self._selector.register)(file, events, act)
+        elif known:
+            self._selector.unregister(file)
+
+    # ---- frames ------------------------------------------------------------------------------
+
+    def _send(self, kind: int, stream: int, data: bytes = b"") -> None:
+        self._outgoing += HEAD.pack(kind, stream, len(data)) + data
+        self._flush()
+
+    def _flush(self, mask: int = 0) -> None:
+        while self._outgoing:
+            try:
+                sent = os.write(self._writes, memoryview(self._outgoing)[:WINDOW])
+            except BlockingIOError:
+                break
+            del self._outgoing[:sent]
+        self._heed(self._writes, selectors.EVENT_WRITE if self._outgoing else 0, self._flush)
+        full = len(self._outgoing) > MAX_UNSENT
+        if full != self._paused:
+            self._paused = full
+            for stream, command in self._commands.items():
+                for fd in command.pipes:
+                    self._listen_to(stream, command, fd, not full)
+
+    def _serve_link(self, mask: int) -> None:
+        try:
+            data = os.read(self._reads, WINDOW)
+        except BlockingIOError:
+            return
+        if not data:
+            raise EOFError
+        self._incoming += data
+        while len(self._incoming) >= HEAD.size:
+            kind, stream, length = HEAD.unpack_from(self._incoming)
+            if len(self._incoming) < HEAD.size + length:
+                break
+            payload = bytes(self._incoming[HEAD.size : HEAD.size + length])
+            del self._incoming[: HEAD.size + length]
+            self._take(kind, stream, payload)
+
+    def _take(self, kind: int, stream: int, payload: bytes) -> None:
+        command, connection = self._commands.get(stream), self._connections.get(stream)
+        if kind == START:
+            self._start(stream, json.loads(payload))
+        elif kind == KILL and command is not None:
+            self._kill(command)
+        elif kind == QUIET and command is not None:
+            command.shown = False  # what still holds its output open is read all the same
+        elif kind == HALT:
+            self._kill_all(self._ground.own)
+        elif kind == OPEN:
+            self._open(stream, json.loads(payload)["port"])
+        elif kind in (DATA, END) and (one := command or connection) and one.input is not None:
+            self._write(one.input, payload, kind == END)
+        elif kind == CREDIT and connection is not None:
+            connection.credit += int.from_bytes(payload, "big")
+            self._follow(stream, connection)
+        elif kind == KILL and connection is not None:
+            self._drop(stream, connection)
+
+    # ---- commands ----------------------------------------------------------------------------
+
+    def _start(self, stream: int, spec: dict) -> None:  # type: ignore[type-arg]
+        reads, writes = os.pipe2(os.O_CLOEXEC)
+        complains, errors = os.pipe2(os.O_CLOEXEC) if spec["errors"] else (-1, -1)
+        stdin, feeds = os.pipe2(os.O_CLOEXEC) if spec["stdin"] else (-1, -1)
+        near, far = socket.socketpair() if spec["channel"] else (None, None)
+        try:
+            channel = -1 if far is None else far.fileno()
+            pid = self._ground.spawn(spec, (stdin, writes, errors, channel))
+            self._occupied = True
+        except OSError as error:
+            pid = -1
+            self._send(DATA, stream, f"Not started: {os.strerror(error.errno or 0)}.\n".encode())
+        _close(writes, errors, stdin, -1 if far is None else far.detach())
+        pipes = {fd: kind for fd, kind in ((reads, DATA), (complains, ERRORS)) if fd >= 0}
+        if pid < 0:
+            _close(*pipes, feeds, -1 if near is None else near.detach())
+            self._send(END, stream)
+            self._send(EXIT, stream, json.dumps({"code": 126, "reason": ""}).encode())
+            return
+        self._commands[stream] = command = _Command(pid, pipes)
+        if feeds >= 0:
+            os.set_blocking(feeds, False)
+            command.input = _Input(feeds)
+        for fd in pipes:
+            os.set_blocking(fd, False)
+            self._listen_to(stream, command, fd, not self._paused)
+        if near is not None:
+            self._adopt(spec["channel"], near)
+
+    def _listen_to(self, stream: int, command: _Command, fd: int, listen: bool) -> None:
+        read = partial(self._read_output, stream, command, fd)
+        self._heed(fd, selectors.EVENT_READ if listen else 0, read)
+
+    def _read_output(self, stream: int, command: _Command, fd: int, mask: int = 0) -> bool:
+        """Pass on a piece of what it wrote; False if there is none now."""
+        try:
+            data = os.read(fd, PIECE)
+        except BlockingIOError:
+            return False
+        if data:
+            if command.shown:
+                self._send(command.pipes[fd], stream, data)
+            return True
+        self._listen_to(stream, command, fd, False)
+        os.close(fd)
+        del command.pipes[fd]
+        if not command.pipes:
+            self._send(END, stream)
+        if command.ended:
+            del self._commands[stream]
+        return False
+
+    def _reap(self, wake: socket.socket, mask: int) -> None:
+        wake.recv(PIECE)
+        by_pid = {one.pid: (stream, one) for stream, one in self._commands.items()}
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            if pid in self._ground.own:
+                raise EOFError  # nothing can be started any more
+            if pid not in by_pid:
+                continue  # an orphan that came to us
+            stream, command = by_pid[pid]
+            for fd in list(command.pipes):  # what it wrote before it ended comes first
+                for _ in range(_MAX_PIPE // PIECE):
+                    if not self._read_output(stream, command, fd):
+                        break
+            command.ended = True
+            code = os.waitstatus_to_exitcode(status)
+            if code and self._is_starved():
+                command.reason = command.reason or "memory"
+            told = {"code": code if code >= 0 else 128 - code, "reason": command.reason}
+            self._send(EXIT, stream, json.dumps(told).encode())
+            if command.input is not None:
+                self._close_input(command.input)
+            if not command.pipes:
+                del self._commands[stream]
+
+    def _kill(self, command: _Command) -> None:
+        """End it with all that it started, but for what made itself a session of its own and
+        lost its parent: that stays, as a server does, until all is ended."""
+        if command.ended:
+            return
+        tree = _list_tree(command.pid)
+        for pid in (-command.pid, *tree):  # its group first
+            _kill_one(pid)
+
+    def _kill_all(self, spared: frozenset[int]) -> None:
+        if os.getpid() == 1:
+            _kill_one(-1)
+        for _ in range(50 if os.getpid() != 1 else 0):  # what forks meanwhile
+            tree = [pid for pid in list_alive(os.getpid())[1:] if pid not in spared]
+            for pid in tree:
+                _kill_one(pid)
+            if not tree:
+                return
+
+    # ---- input -------------------------------------------------------------------------------
+
+    def _write(self, stream_input: _Input, data: bytes, end: bool) -> None:
+        if stream_input.fd < 0:
+            return
+        stream_input.data += data
+        stream_input.closing = stream_input.closing or end
+        self._pour(stream_input)
+
+    def _pour(self, stream_input: _Input, mask: int = 0) -> None:
+        """Write what can be written now."""
+        written = 0
+        try:
+            while stream_input.data:
+                count = os.write(stream_input.fd, memoryview(stream_input.data)[:PIECE])
+                del stream_input.data[:count]
+                written += count
+        except BlockingIOError:
+            pass
+        except OSError:
+            stream_input.data.clear()
+            stream_input.closing = True
+        every = self._connections.items()
+        connection = next((pair for pair in every if pair[1].input is stream_input), None)
+        if connection is None:  # a command's: a pipe of its own
+            events = selectors.EVENT_WRITE if stream_input.data else 0
+            self._heed(stream_input.fd, events, partial(self._pour, stream_input))
+            if stream_input.closing and not stream_input.data:
+                self._close_input(stream_input)
+            return
+        stream, one = connection
+        if written:
+            self._send(CREDIT, stream, written.to_bytes(4, "big"))
+        if stream_input.closing and not stream_input.data and not one.write_end:
+            one.write_end = True
+            try:
+                one.sock.shutdown(socket.SHUT_WR)
+            except OSError:
+                one.read_end = True
+        self._follow(stream, one)
+
+    def _close_input(self, stream_input: _Input) -> None:
+        if stream_input.fd < 0:
+            return
+        self._heed(stream_input.fd, 0)
+        os.close(stream_input.fd)
+        stream_input.fd = -1
+
+    # ---- connections -------------------------------------------------------------------------
+
+    def _listen(self, port: int) -> None:
+        """Whoever inside wants to go out asks the gateway's proxy, by this port."""
+        server = self._ground.listen(port)
+        server.setblocking(False)
+
+        def accept(mask: int) -> None:
+            try:
+                sock, _ = server.accept()
+            except OSError:
+                return
+            stream, self._next = self._next, self._next + 2
+            self._send(OPEN, stream, b"{}")
+            self._adopt(stream, sock)
+
+        self._selector.register(server, selectors.EVENT_READ, accept)
+
+    def _open(self, stream: int, port: int) -> None:
+        """A connection from the gateway to a server inside."""
+        try:
+            sock = self._ground.connect(port)
+        except OSError as error:
+            self._send(REFUSED, stream, os.strerror(error.errno or errno.ETIMEDOUT).encode())
+            return
+        self._send(OPENED, stream)
+        self._adopt(stream, sock)
+
+    def _adopt(self, stream: int, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._connections[stream] = connection = _Connection(sock)
+        self._follow(stream, connection)
+
+    def _follow(self, stream: int, one: _Connection) -> None:
+        """Listen to what can go on: reading with credit, writing with data."""
+        if one.read_end and one.write_end:
+            self._drop(stream, one)
+            return
+        events = selectors.EVENT_READ if one.credit > 0 and not one.read_end else 0
+        events |= selectors.EVENT_WRITE if one.input.data else 0
+        self._heed(one.sock.fileno(), events, partial(self._serve_connection, stream, one))
+
+    def _serve_connection(self, stream: int, one: _Connection, mask: int) -> None:
+        if mask & selectors.EVENT_WRITE:
+            self._pour(one.input)
+        if not mask & selectors.EVENT_READ or one.read_end or one.credit <= 0:
+            return
+        try:
+            data = one.sock.recv(min(PIECE, one.credit))
+        except BlockingIOError:
+            return
+        except OSError:
+            data, one.write_end = b"", True
+        one.credit -= len(data)
+        if data:
+            self._send(DATA, stream, data)
+        else:
+            one.read_end = True
+            self._send(END, stream)
+        self._follow(stream, one)
+
+    def _drop(self, stream: int, one: _Connection) -> None:
+        self._heed(one.sock.fileno(), 0)
+        one.sock.close()
+        self._connections.pop(stream, None)
+        self._send(KILL, stream)
+
+    # ---- limits ------------------------------------------------------------------------------
+
+    def _watch(self, pause: float) -> None:
+        """End what takes more than the sandbox may, all its processes together."""
+        now = time.monotonic()
+        if now - self._looked < pause:
+            return
+        self._looked = now
+        limits = self._spec["limits"]
+        pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
+        pids = [pid for pid in pids if pid != os.getpid() and pid not in self._ground.own]
+        self._occupied = bool(pids)
+        if len(pids) > limits["processes"]:
+            self._stop_largest(pids, dict.fromkeys(pids, 1), "processes")
+        taken = {pid: _measure_memory(pid) for pid in pids}
+        if sum(taken.values()) > limits["memory"] or self._is_starved():
+            self._stop_largest(pids, taken, "memory")
+        if self._spec["folders"] and self._is_size_due(now):
+            began = time.monotonic()
+            size = _measure_folders(self._spec["folders"], limits["disk"])
+            self._sized = time.monotonic() + 10 * (time.monotonic() - began)
+            if size > limits["disk"]:
+                for command in self._commands.values():
+                    command.reason = command.reason or "disk"
+                self._kill_all(self._ground.own)
+
+    def _is_size_due(self, now: float) -> bool:
+        """Sizes are slow to find out: now and then, and at once where the disk fills."""
+        free = sum(_measure_free(folder) for folder in self._spec["folders"])
+        fills = free < self._free - self._spec["limits"]["disk"] // 50
+        due = fills or now - self._sized >= _SECONDS_BETWEEN_SIZES
+        self._free = free if due else self._free
+        return due
+
+    def _is_starved(self) -> bool:
+        """The kernel ended something for its memory, which was not told yet."""
+        before, self._starved = self._starved, _count_starved()
+        return self._starved > before
+
+    def _stop_largest(self, pids: list[int], taken: dict[int, int], reason: str) -> None:
+        """End the command whose processes take most, and what belongs to no command if that
+        takes more."""
+        of_command: dict[int, set[int]] = {}
+        for stream, command in self._commands.items():
+            session = {pid for pid in pids if _read_stat(pid)[3:4] == [str(command.pid)]}
+            own = session.union(_list_tree(command.pid))
+            of_command[stream] = own & set(pids)
+        strays = set(pids).difference(*of_command.values())
+        sums = {one: sum(taken[pid] for pid in own) for one, own in of_command.items()}
+        largest = max(sums, key=lambda one: sums[one], default=None)
+        if largest is not None and sum(taken[pid] for pid in strays) <= sums[largest]:
+            command, strays = self._commands[largest], of_command[largest]
+            command.reason = command.reason or reason
+            self._kill(command)
+        for pid in strays:
+            _kill_one(pid)
+
+
+def exec_command(spec: dict, files: tuple[int, int, int, int]) -> None:  # type: ignore[type-arg]
+    """Be the command, with these open files as `spawn` says; never returns."""
+    try:
+        os.setsid()
+        for number in (*_IGNORED, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        stdin, output, errors, channel = files
+        reads = stdin if stdin >= 0 else os.open(os.devnull, os.O_RDONLY)
+        complains = errors if errors >= 0 else output
+        for at, one in enumerate((reads, output, complains, channel)[: 4 if channel >= 0 else 3]):
+            os.dup2(one, at)
+        for name, value in spec["rlimits"].items():
+            kind = getattr(resource, f"RLIMIT_{name}")
+            hard = resource.getrlimit(kind)[1]
+            most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (most, most))
+        os.chdir(spec["cwd"])
+        os.execve(spec["argv"][0], spec["argv"], spec["env"])
+    except Exception as error:  # noqa: BLE001  # the border: never a second supervisor
+        os.write(2, f"Not started: {error}\n".encode("utf-8", "replace"))
+    finally:
+        os._exit(126)
+
+
+def _close(*files: int) -> None:
+    for one in files:
+        if one >= 0:
+            os.close(one)
+
+
+def _kill_one(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _list_all() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _read_stat(pid: int) -> list[str]:
+    """State, parent, group, session, … of a process; nothing if it is gone."""
+    with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()
+    return []
+
+
+def _list_tree(root: int) -> list[int]:
+    """A process and all below it."""
+    children: dict[int, list[int]] = {}
+    for pid in _list_all():
+        stat = _read_stat(pid)
+        if stat:
+            children.setdefault(int(stat[1]), []).append(pid)
+    found = [root]
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+def list_alive(root: int) -> list[int]:
+    """A process and all below it, but for those that are dead already."""
+    return [pid for pid in _list_tree(root) if (stat := _read_stat(pid)) and stat[0] != "Z"]
+
+
+def _measure_memory(pid: int) -> int:
+    """Bytes that are this process's alone."""
+    with suppress(OSError), open(f"/proc/{pid}/statm") as file:
+        resident, shared = file.read().split()[1:3]
+        return (int(resident) - int(shared)) * _PAGE
+    return 0
+
+
+def _measure_free(folder: str) -> int:
+    with suppress(OSError):
+        found = os.statvfs(folder)
+        return found.f_bavail * found.f_frsize
+    return 0
+
+
+def _count_starved() -> int:
+    """Processes that the kernel ended for this control group's memory, where it can be seen."""
+    for name in ("memory.events", "memory/memory.oom_control"):
+        with suppress(OSError, ValueError), open(f"/sys/fs/cgroup/{name}") as file:
+            words = file.read().split()
+            return int(words[words.index("oom_kill") + 1])
+    return 0
+
+
+def _measure_folders(folders: list[str], enough: int) -> int:
+    """Bytes on disk below the folders; not further once it is enough."""
+    total, left = 0, list(folders)
+    while left and total <= enough:
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+    return total
+
+
+def set_up() -> None:
+    """Be out of reach of commands, and have what they leave behind come here."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # what runs here cannot read or trace this process
+    if os.getpid() != 1:
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that orphans stay below
+    for one in _IGNORED:
+        signal.signal(one, signal.SIG_IGN)
+
+
+def take_link() -> tuple[int, int]:
+    """Where to read and to write; standard input and output are nothing from here on. What else
+    is open was left so by who started us: no command may have it, the link's other copies least."""
+    os.closerange(3, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1 << 16))
+    one_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
+    reads, writes = os.dup(0), os.dup(0 if one_socket else 1)
+    for one in (0, 1):
+        os.dup2(os.open(os.devnull, os.O_RDWR), one)
+    return reads, writes
+
+
+def main() -> None:
+    """Serve the gateway."""
+    spec = json.loads(sys.argv[1])
+    reads, writes = take_link()
+    set_up()
+    Supervisor(reads, writes, spec, Ground()).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Decides whether a command that only reads could show a file for secrets that it does not name.
+
+A wildcard may stand for such a file, and a search of folders meets all that lie there. Where a tier
+contains, it masks these files; this is for what runs without one, and says nothing of the disk.
+"""
+
+import re
+from functools import cache
+
+from agent_core.tools import paths
+
+_SECRET_NAMES = (
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials.json"),
+    *("secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "service-account.json"),
+    *("kubeconfig", "*?.pem", "*?.p12", "*?.pfx", "*?.kdbx", "*?.key", "*?.jks", "*?.ppk"),
+    *("*?.keystore", "client_secret*.json", "_netrc"),
+)
+"""Names for secrets that do not begin with a dot: no shell's wildcard stands for one that does."""
+_TELLING = re.compile(
+    r"passw|passphrase|secret|token|api.?key|access.?key|\bkeys?\b|private|credential|akia|aws_"
+    r"|bearer|begin |ssh-|jwt|_url|\bdsn\b|export",
+    re.IGNORECASE,
+)
+"""Words for which somebody looks who wants a secret."""
+_PLAIN = re.compile(r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~-]|\\[.()bsw\[\]$^*+?|/])*")
+"""An expression in which each letter has to be there."""
+
+
+def could_be_secret(glob: str) -> bool:
+    """A path with wildcards may stand for a file for secrets, or for one below a hidden folder."""
+    return any(map(_part_could_be_secret, glob.split("/")))
+
+
+@cache
+def _part_could_be_secret(part: str) -> bool:
+    if not set("*?[") & set(part):
+        return paths.is_secret(part)
+    if part.startswith((".", "[")):
+        return True
+    loose = re.sub(r"\[[^\]]*\]?", "?", part)
+    return any(_can_meet(loose.casefold(), name) for name in _SECRET_NAMES)
+
+
+def _can_meet(one: str, other: str) -> bool:
+    """Some name fits both patterns. As long as both together, squared."""
+    known: dict[tuple[int, int], bool] = {}
+    waiting = [(0, 0)]
+    while waiting:
+        at, to = waiting.pop()
+        if (at, to) in known:
+            continue
+        known[at, to] = True
+        if at == len(one) and to == len(other):
+            return True
+        first, second = one[at : at + 1], other[to : to + 1]
+        if first == "*":
+            waiting.append((at + 1, to))
+        if second == "*":
+            waiting.append((at, to + 1))
+        if first and second:
+            if "*" not in (first, second):
+                if first == second or "?" in (first, second):
+                    waiting.append((at + 1, to + 1))
+            elif first == "*" and second != "*":
+                waiting.append((at, to + 1))
+            elif second == "*" and first != "*":
+                waiting.append((at + 1, to))
+    return False
+
+
+def is_plain_search(pattern: str) -> bool:
+    """What `pattern` finds is no secret by its words: each part of it has letters of its own, and
+    none is a word for which one looks who wants secrets."""
+    if _TELLING.search(pattern):
+        return False
+    if len(pattern) > 200:
+        return False
+    parts = re.split(r"(?<!\\)\|", pattern.replace(r"\|", "|"))
+    return all(map(_has_letters, parts))
+
+
+def _has_letters(part: str) -> bool:
+    bare = part.removeprefix("^").removesuffix("$")
+    letters = re.sub(r"\\.", "", bare)
+    return bool(_PLAIN.fullmatch(bare)) and sum(char.isalnum() for char in letters) >= 3

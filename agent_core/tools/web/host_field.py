@@ -1,0 +1,18 @@
+"""The field `hosts` of calls that run something."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from agent_core.tools.web.hosts import MAX_HOSTS, read_hosts
+
+HostNames = Annotated[
+    tuple[str, ...],
+    AfterValidator(read_hosts),
+    Field(
+        max_length=MAX_HOSTS,
+        description="Hosts that it needs, by name; 'packages' or 'git' for the usual "
+        "ones. A person may be asked.",
+    ),
+]
+"""What the call needs of the network, as `read_hosts` gives it."""
