@@ -9,11 +9,10 @@ from gateway.texts.runs import does, due, places, spends
 
 class JobDetails(Struct, frozen=True, kw_only=True):
     """What the card says besides. `fed`: the title of the job that it feeds on; `day`: what it may
-    spend a day, in words, "" for no limit; `zoned`: somebody chose the time zone."""
+    spend a day, in words, "" for no limit."""
 
     fed: str
     day: str
-    zoned: bool
     new: bool
 
 
@@ -22,8 +21,6 @@ def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) ->
     job = draft.job
     when = [times.when(time, job.zone).removesuffix(f" {job.zone}") for time in draft.times]
     following = f"\n{say('jobs_next', language, times=', '.join(when))}" if when else ""
-    if when and not about.zoned:
-        following += f".{say('jobs_zone_hint', language)}"
     return say(
         "jobs_card" if about.new else "jobs_card_change",
         language,

@@ -47,7 +47,7 @@ class Scheduler:
     """Claims and fires what is due. `accept` keeps an inbound value; `settle` looks what became
     of a run, and says whether its turn has begun; `before` is called ahead of each look, once a
     minute at least. `clock` says what is due: one clock for all replicas, else the fastest fires
-    first."""
+    first. `bell` is set when a due time may have changed, or a run may be over."""
 
     def __init__(
         self,
@@ -56,13 +56,15 @@ class Scheduler:
         settle: Callable[[JobRun], Awaitable[bool]],
         before: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], Awaitable[float]] = read_clock,
+        *,
+        bell: asyncio.Event | None = None,
     ) -> None:
         self._jobs = jobs
         self._clock = clock
         self._accept = accept
         self._settle = settle
         self._before = before
-        self._rung = asyncio.Event()
+        self._rung = bell or asyncio.Event()
         self._times = Times()
         self._first = True
 

@@ -12,13 +12,13 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.phrases import Phrase
 from agent_core.questions import Answer, Decision
 from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
 from cron.card import JobDetails, card_of, card_of_action
-from cron.timetable import Times
 from gateway.clock import new_id
-from gateway.jobs_port import Asker, Draft, Job, JobRefused, JobRequest
+from gateway.jobs_port import Asker, Draft, Job, JobPorts, JobRefused, JobRequest
 from gateway.texts import Key, say
 from gateway.texts.runs import does, due
 
@@ -89,22 +89,9 @@ class AskingScope(Protocol):
     async def ask(self, question: Decision, name: str = "ask") -> Answer: ...
 
 
-class JobTool(Protocol):
-    """What is needed of all jobs; see `gateway.services.jobs.book`."""
-
-    async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft: ...
-    async def make(self, draft: Draft, name: str) -> Job: ...
-    async def change(self, draft: Draft) -> bool: ...
-    async def pause(self, name: str) -> bool: ...
-    async def resume(self, name: str) -> Job | None: ...
-    async def remove(self, name: str) -> bool: ...
-    async def run_now(self, name: str, key: str) -> bool: ...
-    async def list_visible(self, asker: Asker) -> tuple[Job, ...]: ...
-    async def has_zone(self, asker: Asker) -> bool: ...
-
-
 class Proposed(Struct, frozen=True, kw_only=True):
-    """What a call would do, as it is recorded: under which id, or why it cannot be."""
+    """What a call would do, as it is recorded: under which id, or why it cannot be. `guessed`:
+    nobody chose the time zone."""
 
     name: str = ""
     draft: Draft | None = None
@@ -112,23 +99,28 @@ class Proposed(Struct, frozen=True, kw_only=True):
     language: str = ""
     said: str = ""
     why: str = ""
+    guessed: bool = False
 
 
 def schedule_tool(
-    book: Callable[[], JobTool],
+    jobs: JobPorts,
     asking: Callable[[str], Awaitable[Asker | None]],
     spend: Callable[[str], str],
 ) -> Tool:
-    """The tool. `book` is there when turns run; `asking`: for whom one works; `spend`: what a job
-    may spend a day, in words of a language."""
-    desk = _Desk(book, asking, spend)
+    """The tool. `asking`: for whom a turn works; `spend`: what a job may spend a day, in words of
+    a language."""
+    return make_schedule_tool(_Desk(jobs, asking, spend).over)
+
+
+def make_schedule_tool(over: Callable[..., Awaitable[str]]) -> Tool:
+    """The tool with `over` behind it."""
     return TurnTool(
         name=NAME,
         description=DESCRIPTION,
         arguments=Scheduling,
         repetition="idempotent",
         access="read",
-        over=desk.over,
+        over=over,
     )
 
 
@@ -137,14 +129,13 @@ class _Desk:
 
     def __init__(
         self,
-        book: Callable[[], JobTool],
+        jobs: JobPorts,
         asking: Callable[[str], Awaitable[Asker | None]],
         spend: Callable[[str], str],
     ) -> None:
-        self._book = book
+        self._jobs = jobs
         self._asking = asking
         self._spend = spend
-        self._times = Times()
 
     async def over(
         self, wanted: Scheduling, scope: AskingScope, brief: object, hands: object
@@ -159,7 +150,8 @@ class _Desk:
         if proposed.draft is None:
             return proposed.said
         labels = _labels(wanted.action, proposed.language)
-        answer = await scope.ask(Decision(text=proposed.card, options=labels))
+        hints = (Phrase(key="jobs_zone_hint"),) if proposed.guessed else ()
+        answer = await scope.ask(Decision(text=proposed.card, options=labels, hints=hints))
         if answer.choice != "once" or answer.text == labels[-1]:
             return "The person did not confirm it. Nothing was changed."
         if len(labels) > 2 and answer.text == labels[1]:
@@ -178,7 +170,7 @@ class _Desk:
         if asker is None or asker.role not in ("user", "admin"):
             return Proposed(why="Nobody is here for whom a job could be made.")
         language = asker.sender.language
-        known = await self._book().list_visible(asker)
+        known = await self._jobs.book.list_visible(asker)
         if wanted.action == "list":
             return Proposed(said=self._list_jobs(known))
         old = None
@@ -187,25 +179,26 @@ class _Desk:
             if old is None:
                 return Proposed(why=f"There is no such job. {self._list_jobs(known)}")
         if old is not None and wanted.action != "change":
-            card = card_of_action(self._times, old, _LABELS[wanted.action], language)
+            card = card_of_action(self._jobs.times, old, _LABELS[wanted.action], language)
             draft = Draft(job=old, times=())
             return Proposed(name=old.id, draft=draft, card=card, language=language)
         try:
             wish = _wish(wanted, old, known)
-            draft = await self._book().draft(wish, asker, old)
+            draft = await self._jobs.drafts.draft(wish, asker, old)
         except JobRefused as error:
             return Proposed(why=str(error))
         name = old.id if old is not None else new_id()
         fed = next((job.title for job in known if job.id == draft.job.feeds_on), "")
-        zoned = bool(wish.zone) or await self._book().has_zone(asker)
-        about = JobDetails(fed=fed, day=self._spend(language), zoned=zoned, new=old is None)
-        card = card_of(self._times, draft, about, language)
-        return Proposed(name=name, draft=draft, card=card, language=language)
+        zoned = bool(wish.zone) or await self._jobs.drafts.has_zone(asker)
+        about = JobDetails(fed=fed, day=self._spend(language), new=old is None)
+        card = card_of(self._jobs.times, draft, about, language)
+        guessed = bool(draft.times) and not zoned
+        return Proposed(name=name, draft=draft, card=card, language=language, guessed=guessed)
 
     def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
         """For the model."""
         lines = [
-            f"{n}. {job.title}: {due(self._times, job, '')} ({job.zone}), "
+            f"{n}. {job.title}: {due(self._jobs.times, job, '')} ({job.zone}), "
             f"{job.state}. schedule: {job.schedule}. {does(job, '', '')}"
             for n, job in enumerate(jobs, 1)
         ]
@@ -218,18 +211,18 @@ class _Desk:
         done: object = True
         match action:
             case "create":
-                made = await self._book().make(draft, name)
+                made = await self._jobs.drafts.make(draft, name)
                 return f"The job {made.title!r} stands. Next: {self._next(made)}."
             case "change":
-                done = await self._book().change(draft)
+                done = await self._jobs.drafts.change(draft)
             case "pause":
-                done = await self._book().pause(name)
+                done = await self._jobs.book.pause(name)
             case "resume":
-                done = await self._book().resume(name)
+                done = await self._jobs.book.resume(name)
             case "run":
-                done = await self._book().run_now(name, new_id())
+                done = await self._jobs.book.run_now(name, new_id())
             case "delete":
-                done = await self._book().remove(name)
+                done = await self._jobs.book.remove(name)
             case _:
                 return "Nothing was changed."
         return (
@@ -237,7 +230,7 @@ class _Desk:
         )
 
     def _next(self, job: Job) -> str:
-        return self._times.when(job.next_due, job.zone) if job.next_due else "never"
+        return self._jobs.times.when(job.next_due, job.zone) if job.next_due else "never"
 
 
 def _labels(action: Action, language: str) -> tuple[str, ...]:

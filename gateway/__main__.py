@@ -37,12 +37,21 @@ PATIENCE = 20.0
 """Seconds that running turns get to end when the process is told to stop."""
 
 
-async def serve(settings: Settings, announce: Callable[[str], None]) -> None:
+def ignore_link(link: str) -> None:
+    """Where nobody sits at a browser."""
+
+
+async def serve(
+    settings: Settings,
+    announce: Callable[[str], None],
+    visit: Callable[[str], None] = ignore_link,
+) -> None:
     """Run a gateway until a signal or `turnkeeper stop`. Raises SettingsError and StoreFailed,
-    in an ExceptionGroup once it has begun. `announce` gets lines for who started it."""
+    in an ExceptionGroup once it has begun. `announce` gets lines for who started it, `visit` the
+    link that signs them in at the page."""
     with lock.hold(settings.home), listen(settings.host, settings.port) as listening:
         while True:
-            gateway = Gateway(settings, announce)
+            gateway = Gateway(settings, announce, visit)
             with listening.dup() as own:
                 await gateway.run(own)
             if gateway.unpacked is None:
@@ -56,9 +65,14 @@ async def serve(settings: Settings, announce: Callable[[str], None]) -> None:
 class Gateway:
     """One process: its adapters, what is behind them, its way to an end."""
 
-    def __init__(self, settings: Settings, announce: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        announce: Callable[[str], None],
+        visit: Callable[[str], None] = ignore_link,
+    ) -> None:
         self._settings = settings
-        self._announce = announce
+        self._announce, self._visit = announce, visit
         self._adapters: dict[str, Adapter] = {}
         self._failed: dict[str, str] = {}
         self._parts: Parts | None = None
@@ -149,12 +163,13 @@ class Gateway:
         """The page's adapter, and who may come in by it."""
         from adapters.web.adapter import WebAdapter
         from adapters.web.gate import RequestGate
-        from gateway.wiring.assembly import claim_link, web_secret
+        from adapters.web.sessions import SessionBook
+        from gateway.wiring.assembly import web_secret
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
-        claim = partial(claim_link, parts.services.store)
-        gate = RequestGate(secret, settings.host, port, settings.web_names, token, claim)
+        book, names = SessionBook(parts.services.store), settings.web_names
+        gate = RequestGate(secret, book, settings.host, port, names, token, parts.services.count)
         page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate
@@ -163,6 +178,7 @@ class Gateway:
         self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket, gate: "RequestGate"
     ) -> None:
         """The HTTP server and the control socket; then say so."""
+        from adapters.web.api import guard_metrics
         from adapters.web.gate import OWNER
         from adapters.web.hooks import hook_routes
         from adapters.web.jobs import job_routes
@@ -181,9 +197,12 @@ class Gateway:
         )
         issue = partial(gate.issue, OWNER)
         asked = parts.operations(health, url, issue, self._stop.set, self._restore)
-        await stack.enter_async_context(serve_http(listening, health, routes))
+        guard, most = partial(guard_metrics, gate), self._settings.connections
+        await stack.enter_async_context(serve_http(listening, health, routes, guard, most))
         await stack.enter_async_context(control.serve(home, asked))
-        self._announce(parts.about(url))
+        link = f"{url}signin/{issue()}"
+        self._announce(f"{parts.about(url)}\nopen {link}")
+        self._visit(link)
 
     async def _receive(self, adapter: Adapter) -> None:
         """Run an adapter; one that gives up takes nothing along."""

@@ -12,7 +12,7 @@ Exception
     Unstorable       it will never keep this content: the same write fails each time
     Unreadable       a stored row is there that this version cannot read
   Fenced             another holder owns the conversation: nothing was written
-  SettingsError      (agent_core.settings) a setting cannot work
+  SettingsError      (gateway.declaration) a setting cannot work
 """
 
 

@@ -6,10 +6,12 @@ its `Context`, and never sees the session that runs it; it imports no other feat
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar, cast
+from typing import Never, Protocol, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from agent_core.events import AgentEvent
 from agent_core.journal import Stopped
 from agent_core.messages import Message
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
@@ -21,23 +23,30 @@ from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
 from gateway.conversation.turns import OpenTurn
-from gateway.delivery.fold import ViewFold
+from gateway.declaration import Setting
+from gateway.delivery.fold import OWN_EVENTS, EventFolds, FoldEvent, ViewFold
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
     FormSubmitted,
     Inbound,
+    PluginPress,
     Press,
     Sender,
 )
 from gateway.roles import Role, at_least
-from gateway.store.rows import InboxRow, Thread, TurnRow
+from gateway.store.rows import Changes, InboxRow, OutboxRow, Thread, TurnRow
 from gateway.texts import Key, say
+from gateway.texts.languages import Texts
+from gateway.views import View
 
 Change = Callable[[TurnRow], TurnRow]
 Pressed: TypeAlias = ButtonPressed | FormSubmitted
 P = TypeVar("P", bound=Press)
 In = TypeVar("In", bound=Inbound)
+E = TypeVar("E", bound=AgentEvent)
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Turns(Protocol):
@@ -76,6 +85,10 @@ class Turns(Protocol):
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns; how many."""
 
+    async def stop_waiting_scripts(self, sender: Sender) -> int:
+        """End the parked turns of which something still waits in this process, as far as they
+        are the sender's to end; how many."""
+
     def fold(self, row: TurnRow) -> ViewFold:
         """An empty fold for a turn's views."""
 
@@ -86,6 +99,24 @@ class Context(Struct, frozen=True, kw_only=True):
     state: ConversationState
     turns: Turns
     services: Services
+
+    def read(self, setting: Setting[V]) -> V:
+        """The value of a setting that a feature declares."""
+        return setting.read(self.services.feature_env)
+
+    def draw(self, seq: int, name: str, view: View) -> OutboxRow:
+        """A new view about the inbox row `seq`, to be committed at once; `name` tells it from
+        others about that row."""
+        return self.state.want(f"row-{seq}", name, view, 1, final=True)
+
+    async def redraw(self, seq: int, name: str, view: View) -> tuple[OutboxRow, ...]:
+        """That view as `view`, where it was drawn, to be committed at once; () if it is not there
+        or stays as it is."""
+        return await self.state.redraw(f"row-{seq}", name, lambda _: view)
+
+    def finish(self, seq: int, *views: OutboxRow) -> None:
+        """End the inbox row `seq` in one commit; people see these views when it stands."""
+        self.state.show(Changes(done=(seq,), views=views, row=self.state.row))
 
 
 # ---- commands ------------------------------------------------------------------------------
@@ -111,18 +142,24 @@ class Call(Struct, frozen=True, kw_only=True):
         return self.command.sender.language
 
 
+def no_help(language: str) -> str:
+    """Nothing is said of a command; its feature's texts do."""
+    return ""
+
+
 class Command(Struct, frozen=True, kw_only=True):
     """`run` returns the answer, "" if it has answered already. `least`: the role it needs.
-    `help` says in a language what it does, for menus."""
+    `help` says in a language what it does, for menus; else the text `command_<name>` of its
+    feature does."""
 
     name: str
     run: Callable[[Call], Awaitable[str]]
-    help: Callable[[str], str]
+    help: Callable[[str], str] = no_help
     least: Role = "user"
 
 
 def own_command(name: str, run: Callable[[Call], Awaitable[str]], least: Role = "user") -> Command:
-    """Make a command of ours: its help is the text `command_<name>`."""
+    """Make a command of ours: its help is the text `command_<name>` of the gateway's."""
     return Command(name=name, run=run, help=partial(say, cast(Key, f"command_{name}")), least=least)
 
 
@@ -135,10 +172,12 @@ def is_allowed(access: Access, role: Role | None, command: Command) -> bool:
 
 
 class PressHandler(Struct, frozen=True, kw_only=True):
-    """Carries out the presses of one type."""
+    """Carries out the presses of one type. `least`: the role it needs, None if `handle` decides
+    itself who may press."""
 
     kind: type[Struct]
     handle: Callable[[Context, InboxRow, Pressed, Press], Awaitable[None]]
+    least: Role | None = "user"
 
 
 class InboundHandler(Struct, frozen=True, kw_only=True):
@@ -157,15 +196,18 @@ class Beginner(Struct, frozen=True, kw_only=True):
 
 
 def on_press(
-    kind: type[P], handle: Callable[[Context, InboxRow, Pressed, P], Awaitable[None]]
+    kind: type[P],
+    handle: Callable[[Context, InboxRow, Pressed, P], Awaitable[None]],
+    least: Role | None = "user",
 ) -> PressHandler:
-    """Let `handle` carry out the presses of a type."""
+    """Let `handle` carry out the presses of a type; of `PluginPress` those that name its feature.
+    `least`: the role it needs, None if `handle` decides itself who may press."""
 
     async def handle_press(context: Context, row: InboxRow, pressed: Pressed, press: Press) -> None:
         assert isinstance(press, kind)
         await handle(context, row, pressed, press)
 
-    return PressHandler(kind=kind, handle=handle_press)
+    return PressHandler(kind=kind, handle=handle_press, least=least)
 
 
 def on_inbound(
@@ -200,20 +242,44 @@ OnBegin = Callable[[Context, TurnRow], Awaitable[AddToBrief | None]]
 """Reads what a new turn is to know."""
 TurnCode = Callable[[Scope, tuple[Message, ...], tuple[Message, ...]], Awaitable[TurnResult]]
 """A turn's code over its scope, the history and its own past messages."""
+OnEnd = Callable[[Context, TurnRow], None]
+"""Told that a turn is over, however it ended; its last commit is queued."""
 
 
 class FiredTurns(Struct, frozen=True, kw_only=True):
-    """The turns that a due time began: their views, their code, their end, and what becomes of a
-    report that its chat refuses. Turns of messages never come here."""
+    """The turns that a due time began: their views, their code, and what becomes of a report that
+    its chat refuses. Turns of messages never come here."""
 
-    fold: Callable[[TurnRow], ViewFold]
+    fold: Callable[[TurnRow, EventFolds], ViewFold]
     code: Callable[[TurnMaker, OpenTurn, Hands], TurnCode]
-    end: Callable[[Context, TurnRow], None]
     give_up_report: Callable[[Services, str], None]
 
 
+class EventHandler(Struct, frozen=True, kw_only=True):
+    """Shows the events of one type, each as a view of its own."""
+
+    kind: type[Struct]
+    fold: FoldEvent
+
+
+def on_event(kind: type[E], show: Callable[[E, str], View]) -> EventHandler:
+    """Let `show` make a view of each event of a type, in the turn's language. It is pure: the
+    same views come of the same records."""
+
+    def fold_event(event: AgentEvent, language: str) -> View:
+        assert isinstance(event, kind)
+        return show(event, language)
+
+    return EventHandler(kind=kind, fold=fold_event)
+
+
+# ---- features --------------------------------------------------------------------------------
+
+
 class Feature(Struct, frozen=True, kw_only=True):
-    """What one feature adds. `begins`: how a turn begins that no message began."""
+    """What one feature adds. `begins`: how a turn begins that no message began; `texts`: those of
+    its own, whatever their keys are; `settings`: what may be set about it, read by
+    `Context.read`."""
 
     name: str
     commands: tuple[Command, ...] = ()
@@ -221,6 +287,10 @@ class Feature(Struct, frozen=True, kw_only=True):
     inbounds: tuple[InboundHandler, ...] = ()
     begins: tuple[Beginner, ...] = ()
     on_begin: tuple[OnBegin, ...] = ()
+    on_end: tuple[OnEnd, ...] = ()
+    events: tuple[EventHandler, ...] = ()
+    texts: Texts[Never] = Texts()
+    settings: tuple[Setting[object], ...] = ()
     fired: FiredTurns | None = None
 
 
@@ -230,28 +300,73 @@ class Features:
 
     def __init__(self, features: Sequence[Feature], menu: Sequence[str] = ()) -> None:
         commands: dict[str, Command] = {}
-        self.presses: dict[type[Struct], PressHandler] = {}
+        names: dict[str, Feature] = {}
+        self.settings: dict[str, Setting[object]] = {}
+        self._presses: dict[tuple[type[Struct], str], PressHandler] = {}
         self.inbounds: dict[type[Struct], InboundHandler] = {}
         self.begins: dict[type[Struct], Beginner] = {}
         self.on_begin = tuple(hook for one in features for hook in one.on_begin)
-        fired = [one.fired for one in features if one.fired is not None]
-        self.fired = fired[0] if fired else None
+        self.on_end = tuple(hook for one in features for hook in one.on_end)
+        events: dict[type[Struct], tuple[str, FoldEvent]] = {}
+        self.events: EventFolds = events
+        self.fired: FiredTurns | None = None
         for one in features:
-            _add(one, commands, {command.name: command for command in one.commands})
-            _add(one, self.presses, {handler.kind: handler for handler in one.presses})
+            _add(one, names, {one.name: one})
+            _add(one, commands, {command.name: _add_help(one, command) for command in one.commands})
+            _add(one, self._presses, {_press_key(one, kind.kind): kind for kind in one.presses})
             _add(one, self.inbounds, {handler.kind: handler for handler in one.inbounds})
             _add(one, self.begins, {handler.kind: handler for handler in one.begins})
+            _add(one, self.settings, {setting.name: setting for setting in one.settings})
+            _check_events(one)
+            _check_texts(one)
+            if one.fired is not None and self.fired is not None:
+                raise ValueError(f"{one.name} adds what another feature has: fired")
+            self.fired = one.fired or self.fired
+            _add(one, events, {handler.kind: (one.name, handler.fold) for handler in one.events})
         first = [name for name in menu if name in commands]
         self.commands = {name: commands[name] for name in dict.fromkeys((*first, *commands))}
 
+    def find_press(self, press: Press) -> PressHandler | None:
+        """What carries it out, None if no feature does."""
+        name = press.feature if isinstance(press, PluginPress) else ""
+        return self._presses.get((type(press), name))
 
-K = TypeVar("K")
-V = TypeVar("V")
+
+def _press_key(feature: Feature, kind: type[Struct]) -> tuple[type[Struct], str]:
+    """What a press is found by: its type, and of those from outside their feature's name."""
+    return kind, feature.name if kind is PluginPress else ""
+
+
+def _add_help(feature: Feature, command: Command) -> Command:
+    """The command with its help, from the feature's texts where it brings none."""
+    if command.help is not no_help:
+        return command
+    key = f"command_{command.name}"
+    if feature.texts.find(key) is None:
+        raise ValueError(f"{feature.name} says nothing of its command: it has no text {key}")
+    return replace(command, help=lambda language: feature.texts.find(key, language) or "")
+
+
+def _check_events(feature: Feature) -> None:
+    if own := [handler.kind.__name__ for handler in feature.events if handler.kind in OWN_EVENTS]:
+        raise ValueError(f"{feature.name} adds what every turn shows already: {', '.join(own)}")
+
+
+def _check_texts(feature: Feature) -> None:
+    try:
+        feature.texts.check()
+    except ValueError as error:
+        raise ValueError(f"in {feature.name} {error}") from None
 
 
 def _add(feature: Feature, known: dict[K, V], new: dict[K, V]) -> None:
     twice = known.keys() & new.keys()
     if twice:
-        names = ", ".join(sorted(getattr(one, "__name__", str(one)) for one in twice))
+        names = ", ".join(sorted(_describe(one) for one in twice))
         raise ValueError(f"{feature.name} adds what another feature has: {names}")
     known.update(new)
+
+
+def _describe(key: object) -> str:
+    kind = key[0] if isinstance(key, tuple) else key
+    return kind.__name__ if isinstance(kind, type) else str(kind)

@@ -1,13 +1,18 @@
-"""Jobs and their runs as values, and what is asked of who keeps them and of who computes times.
+"""Jobs and their runs as values, and the ports of who keeps them, who computes times, who changes
+them (`Jobs`, `JobDrafts`) and who settles what became of a run (`RunEnds`).
 
 Vocabulary: imports nothing of ours but the gateway's. A run is one due time of a job;
 there is never more than one row for it, whoever tries to make one.
 """
 
+import asyncio
+import re
 from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from gateway.command_texts import drop_marks
 from gateway.messages import Conversation, Sender, digest
 from gateway.shown_jobs import Delivery, Reason, Try
 
@@ -20,6 +25,9 @@ RunState = Literal[
 OPEN: frozenset[RunState] = frozenset(("queued", "fired", "retrying"))
 MAX_RUNS = 200
 """Runs that are kept of a job."""
+MAX_TRIED, MAX_SAID = 10, 600
+"""Tries that a run's row keeps, and characters of each."""
+HOOK_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 OPERATOR = Sender(platform="machine", id="operator", name="operator")
 """Whose jobs those of the file are: whoever may write in the data folder."""
 HERE = "here"
@@ -103,6 +111,10 @@ class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The id of the turn that carries it out: known before, so there is never a second one."""
         return digest(f"{self.job} {self.slot} {self.tries}".encode())
 
+    def add_try(self, last: Try) -> tuple[Try, ...]:
+        """Its tries with one more that failed."""
+        return (*self.tried, replace(last, text=last.text[:MAX_SAID]))[-MAX_TRIED:]
+
 
 class Due(Struct, frozen=True, kw_only=True):
     """What is due, and the nearest moment after that."""
@@ -145,7 +157,7 @@ class JobRefused(ValueError):
     wish, "" if it is not one alone."""
 
     def __init__(self, text: str, about: str = "") -> None:
-        super().__init__(text)
+        super().__init__(drop_marks(text))
         self.about = about
 
 
@@ -201,3 +213,92 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     job: Job
     times: tuple[float, ...]
+
+
+class JobSettings(Struct, frozen=True, kw_only=True):
+    """`per_person`: jobs that one person may have; `interval`: least seconds between two due
+    times; `zone`: where a job names none; `spend`: dollars that one job may spend a day, 0 for
+    no limit."""
+
+    per_person: int = 20
+    interval: int = 60
+    zone: str = "UTC"
+    spend: float = 0.0
+
+
+class Jobs(Protocol):
+    """The book of jobs: who sees which, and what is done with one."""
+
+    async def list_visible(self, asker: Asker) -> tuple[Job, ...]:
+        """The jobs that `asker` may manage from here: own ones, for admins all of this
+        conversation. In a group nothing is shown of what belongs elsewhere."""
+
+    def next_times(self, job: Job) -> tuple[float, ...]:
+        """Its next three due times."""
+
+    async def pause(self, name: str, why: Reason = "") -> bool:
+        """No new runs until it is resumed; False if there is nothing to pause."""
+
+    async def resume(self, name: str) -> Job | None:
+        """Go on with the next due time; those that the pause took are on record as skipped."""
+
+    async def remove(self, name: str) -> bool:
+        """The job is gone; a run under way comes to its end."""
+
+    async def run_now(self, name: str, key: str) -> bool:
+        """One run besides the schedule; the same `key` makes one only."""
+
+    async def call(self, job: Job, slot: str, given: str) -> RunState:
+        """One run that a call from outside begins, in the slot of that call; what became of it,
+        or of the first call with that slot. Refused if too many wait already."""
+
+    async def retry(self, name: str, slot: str) -> bool:
+        """Try a run that failed once more, now."""
+
+
+class JobDrafts(Protocol):
+    """Makes and changes jobs, from wishes that were looked at."""
+
+    async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft:
+        """What `wish` would be; `old`: the job that it changes. Refused says why it cannot be."""
+
+    async def look(self, wish: JobRequest, known: Job) -> Draft:
+        """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
+
+    def apply_request(self, wish: JobRequest, known: Job) -> Job:
+        """`known` with what `wish` says, whenever that is due; Refused."""
+
+    async def make(self, draft: Draft, name: str) -> Job:
+        """The job of `draft` under the id `name`; a second time the one that is there."""
+
+    async def change(self, draft: Draft, *, moved: bool = False) -> bool:
+        """Put what the draft says in place of the job's. `moved`: its conversation too."""
+
+    async def has_zone(self, asker: Asker) -> bool:
+        """The person chose a time zone, or the gateway has one."""
+
+
+class RunEnds(Protocol):
+    """Puts down what became of runs."""
+
+    async def settle(self, run: JobRun) -> bool:
+        """Put down what became of a run that was fired; whether its turn has begun."""
+
+    async def settle_turn(self, name: str, slot: str) -> None:
+        """As `settle`, for a turn that has just ended."""
+
+    async def refuse(self, name: str, slot: str, why: Reason) -> None:
+        """A run that may not begin; its job is paused."""
+
+
+class JobPorts(Struct, frozen=True, kw_only=True):
+    """All that is asked of jobs, as wiring put it together. `bell` is set when a due time may
+    have changed, or a run may be over: the scheduler looks then."""
+
+    store: JobStore
+    times: Timetable
+    settings: JobSettings
+    book: Jobs
+    drafts: JobDrafts
+    ends: RunEnds
+    bell: asyncio.Event

@@ -337,6 +337,10 @@ def dedupe_keys(inbound: Inbound) -> tuple[str, str]:
     return first, second
 
 
+MAX_TOKEN = 64
+"""Bytes that every platform takes in a button."""
+
+
 class QuestionPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="question"):
     """An option of a question was chosen."""
 
@@ -366,11 +370,20 @@ class JobPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     slot: str = ""
 
 
+class PluginPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plugin"):
+    """A button of the feature named `feature`, which came from outside; what `action` and
+    `argument` mean is its own."""
+
+    feature: str
+    action: str
+    argument: str = ""
+
+
 class UnknownPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unknown"):
     """A token that this version has never given to a button."""
 
 
-Press: TypeAlias = QuestionPress | PlanPress | RulePress | JobPress | UnknownPress
+Press: TypeAlias = QuestionPress | PlanPress | RulePress | JobPress | PluginPress | UnknownPress
 """What a button's token says: read once, where the press enters."""
 
 
@@ -387,6 +400,8 @@ def read_press(token: str) -> Press:
         return PlanPress(turn=name, action=action, step=last)
     if kind == "j" and name and action and colon:
         return JobPress(job=name, action=action, slot=last)
+    if kind == "x" and name and action and colon:
+        return PluginPress(feature=name, action=action, argument=last)
     return UnknownPress()
 
 
@@ -408,6 +423,17 @@ def rule_token(rule: str) -> str:
 def job_token(job: str, action: str, slot: str = "") -> str:
     """What a button about a job carries (≤ 64 bytes)."""
     return f"j:{job}:{action}:{slot}"
+
+
+def plugin_token(feature: str, action: str, argument: str = "") -> str:
+    """What a button of a feature from outside carries. ValueError: it would not be read back, or
+    not every platform takes it."""
+    token = f"x:{feature}:{action}:{argument}"
+    if read_press(token) != PluginPress(feature=feature, action=action, argument=argument):
+        raise ValueError(f"feature and action must be there, without a colon: {token!r}")
+    if len(token.encode()) > MAX_TOKEN:
+        raise ValueError(f"a button carries {MAX_TOKEN} bytes; this has more: {token!r}")
+    return token
 
 
 def digest(data: bytes) -> str:

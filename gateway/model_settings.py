@@ -3,18 +3,14 @@ poll went out."""
 
 from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings
-from agent_core.settings import SettingsError as ModelSettingsError
 from agent_core.tools import hooks
-from gateway.settings import ConfigurationError, Settings
+from gateway.settings import Settings
 
 
 def read_models(settings: Settings) -> ModelSettings:
     """Read and check what is set of models; SettingsError for what a tier cannot work with."""
-    try:
-        found = ModelSettings.read(settings.env)
-        Models(found).check()
-        found.listener()
-        hooks.load(found.tools.hooks)
-    except ModelSettingsError as error:
-        raise ConfigurationError(error.setting, error.value, error.mend) from None
+    found = ModelSettings.read(settings.env)
+    Models(found).check()
+    found.listener()
+    hooks.load(found.tools.hooks)
     return found

@@ -5,7 +5,7 @@ Vocabulary: imports nothing of ours but messages, views and shown jobs.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from gateway.messages import Attachment, Conversation, Inbound, Sender
 from gateway.shown_jobs import ShownJob, ShownRun
 from gateway.views import Abilities, Button, View
-
-T = TypeVar("T")
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -281,9 +279,3 @@ class WebBackend(Protocol):
 
     def person(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
         """The sender's role, None for a stranger."""
-
-
-class SettingReader(Protocol):
-    """Reads one setting; what `parse` refuses is told by the setting's name."""
-
-    def __call__(self, name: str, parse: Callable[[str], T], /) -> T: ...

@@ -9,65 +9,225 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar, cast, get_args
-from urllib.parse import urlsplit
+from typing import Literal, TypeAlias, get_args
 
-from agent_core.config.switch import read_switch
+from agent_core.config import tables as agent
+from gateway.access import people, policy
+from gateway.access.people import AllowLists, read_people
 from gateway.access.policy import Policy, read_policy
+from gateway.accounts import discord, slack, telegram
 from gateway.accounts.discord import Discord, read_discord
 from gateway.accounts.slack import Slack, read_slack
-from gateway.known import PLATFORMS, SETTING_NAMES
-from gateway.ports import SettingReader
-from gateway.services.jobs.settings import JobSettings, read_jobs
+from gateway.accounts.telegram import Telegram, read_telegram
+from gateway.declaration import (
+    NO_WORDS,
+    Choice,
+    Env,
+    Matching,
+    Number,
+    OrNever,
+    Setting,
+    SettingsError,
+    SharedSecret,
+    WholeNumber,
+    merge_tables,
+    parse_switch,
+    split_words,
+)
+from gateway.features.jobs import settings as jobs
+from gateway.features.jobs.settings import read_jobs
+from gateway.jobs_port import JobSettings
+from gateway.store.removal import periods
 from gateway.store.removal.periods import RetentionSettings, read_retention
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
-Sandbox = Literal["auto", "bwrap", "unsafe-subprocess"]
-Env: TypeAlias = Mapping[str, str]
-T = TypeVar("T")
+Sandbox = Literal["auto", "bwrap", "docker", "boxlite", "landlock", "unsafe-subprocess"]
+DeclaredBy: TypeAlias = Callable[[tuple[str, ...]], tuple[Setting[object], ...]]
+"""The settings that installed features declare, by the names of the features."""
 
 VERSION = "0.2.0"
 FILE = "turnkeeper.toml"
-QUESTION_EXPIRES = 7 * 86_400.0
-QUESTION_REMINDER = 4 * 3_600.0
-TURNS_AT_ONCE = 100
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
-REPLICA = re.compile(r"[A-Za-z0-9._-]{1,64}")
-TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
-SECRET = re.compile(r"TOKEN$|SECRET$|_API_KEY$|PROVIDERS$")
+SHORTEST_SECRET = 6
+"""Characters; what is shorter stands in logs by chance."""
 
 
-class ConfigurationError(Exception):
-    """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
-
-    def __init__(self, setting: str, value: str, mend: str) -> None:
-        super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
-        self.setting = setting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telegram:
-    """One bot. With `webhook_url` it receives by webhook, else by long poll."""
-
-    token: str = field(repr=False)
-    api_base_url: str = "https://api.telegram.org"
-    webhook_url: str = ""
-    webhook_secret: str = field(default="", repr=False)
+def parse_redis(text: str) -> str:
+    """The address of a single Redis."""
+    if text.startswith(("redis://", "rediss://", "unix://")):
+        return text
+    if "sentinel" in text.partition("://")[0]:
+        mend = "sentinels are not asked; give an address that follows the master, redis://…"
+        raise ValueError(mend)
+    raise ValueError("must begin with redis://, rediss:// or unix://.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlatformPeople:
-    """A platform's people: ids, `*` for everybody; its groups: none means all."""
+SECONDS = OrNever(
+    kind=Number(least=1, most=1e9, mend="write seconds, at least 1, or 'never'."), never=0.0
+)
+HOME = Setting(
+    "TURNKEEPER_HOME",
+    Path("~/.turnkeeper"),
+    Path,
+    "the data folder: store, workspaces, uploads, control socket. One process at a time",
+)
+HOST = Setting(
+    "TURNKEEPER_HOST",
+    "127.0.0.1",
+    str,
+    "where the page and the API listen; anything but loopback needs `TURNKEEPER_TOKEN`",
+)
+PORT = Setting(
+    "TURNKEEPER_PORT",
+    8787,
+    WholeNumber(most=65_535, mend="write a number from 0 (any free) to 65535."),
+    "0 takes any free port",
+)
+TOKEN = Setting(
+    "TURNKEEPER_TOKEN",
+    "",
+    SharedSecret(),
+    "the owner's token for the API, at least 16 characters",
+    secret="all",
+)
+CONNECTIONS = Setting(
+    "CONNECTIONS_PER_ADDRESS",
+    0,
+    WholeNumber(least=1, most=100_000, mend="write a whole number from 1 on."),
+    "HTTP connections that one address may hold; of those that have no request the oldest makes "
+    "room for the next. An open page holds one or two",
+    default_text="half of all; this machine all",
+)
+WEB_NAMES = Setting(
+    "WEB_NAMES",
+    NO_WORDS,
+    split_words,
+    "names by which a proxy in front makes the page known; others are refused",
+)
+REDIS_URL = Setting(
+    "REDIS_URL",
+    "",
+    parse_redis,
+    "`redis://`, `rediss://` or `unix://`: the store is there, replicas may share it; else SQLite. "
+    "A single Redis 7 with `appendonly yes`; after a failover the address must lead to the new "
+    "master; no Cluster, no sentinel addresses",
+    secret="password",
+)
+REDIS_WITHOUT_LOG = Setting(
+    "REDIS_WITHOUT_LOG",
+    False,
+    parse_switch,
+    "`on`: a Redis without `appendonly` will do; its restart loses all that was acknowledged",
+)
+REPLICA_ID = Setting(
+    "REPLICA_ID",
+    "",
+    Matching(pattern="[A-Za-z0-9._-]{1,64}", mend="use 1 to 64 letters, digits and ._-."),
+    "this replica's stable name; it takes back its own conversations at once after a restart. One "
+    "living process for each: a second one is refused",
+    default_text="made once",
+)
+TURNS_AT_ONCE = Setting(
+    "TURNS_AT_ONCE",
+    100,
+    WholeNumber(least=1, most=999_999, mend="write a whole number from 1 on."),
+    "turns that run at once in this process; the others begin as places are free, in the order in "
+    "which they came. A turn that waits for a person takes no place",
+)
+PLUGINS = Setting(
+    "PLUGINS",
+    NO_WORDS,
+    split_words,
+    "names of features that are installed beside the gateway, separated by commas; one that is not "
+    "installed is an error",
+)
+LOG_LEVEL: Setting[LogLevel] = Setting(
+    "LOG_LEVEL", "info", Choice(words=get_args(LogLevel)), "`debug`, `info`, `warning`, `error`"
+)
+LOG_FORMAT: Setting[LogFormat] = Setting(
+    "LOG_FORMAT",
+    "text",
+    Choice(words=get_args(LogFormat)),
+    "`text` or `json`, to standard error; secrets are taken out",
+)
+SANDBOX: Setting[Sandbox] = Setting(
+    "SANDBOX_PROVIDER",
+    "auto",
+    Choice(words=get_args(Sandbox)),
+    "`auto`: bubblewrap where it works, else Docker if the sandboxes' image is there, else "
+    "Landlock, else no command runs. `bwrap`, `docker` (or `boxlite`), `landlock`: that or no "
+    "start. `unsafe-subprocess`: no isolation",
+)
+DOCKER_HOST = Setting(
+    "DOCKER_HOST",
+    "unix:///var/run/docker.sock",
+    str,
+    "the engine's own variable, for sandboxes by Docker: the Unix socket of an engine on this "
+    "machine. Who can use it is root there: never give it to a container",
+)
+ASK_ALL = Setting(
+    "PERMISSION_ASK_ALL",
+    False,
+    parse_switch,
+    "`on`: a person is asked about every call, whatever was allowed before",
+)
+QUESTION_EXPIRES = Setting(
+    "QUESTION_EXPIRES",
+    7 * 86_400.0,
+    SECONDS,
+    "seconds until an open question counts as denied (7 days), or `never`",
+)
+QUESTION_REMINDER = Setting(
+    "QUESTION_REMINDER",
+    4 * 3_600.0,
+    SECONDS,
+    "seconds after which an open question is brought up once more (4 hours), or `never`",
+)
+DISCOVERY = Setting(
+    "LOCAL_MODEL_DISCOVERY",
+    True,
+    parse_switch,
+    "look for a model server on this machine's usual ports, while no model and no bot is set",
+)
+TABLES = merge_tables(
+    {
+        "gateway": (
+            *(
+                HOME,
+                HOST,
+                PORT,
+                TOKEN,
+                CONNECTIONS,
+                WEB_NAMES,
+                REDIS_URL,
+                REDIS_WITHOUT_LOG,
+                REPLICA_ID,
+            ),
+            *(TURNS_AT_ONCE, PLUGINS, LOG_LEVEL, LOG_FORMAT),
+        )
+    },
+    periods.TABLES,
+    jobs.TABLES,
+    {"running": (SANDBOX, DOCKER_HOST, ASK_ALL, QUESTION_EXPIRES, QUESTION_REMINDER)},
+    agent.TABLES,
+    people.TABLES,
+    policy.TABLES,
+    telegram.TABLES,
+    discord.TABLES,
+    slack.TABLES,
+    {"models": (DISCOVERY,)},
+)
+"""All that may be set, by the tables of docs/settings.md."""
 
-    allowed: frozenset[str]
-    admins: frozenset[str]
-    viewers: frozenset[str] = frozenset()
-    chats: frozenset[str] = frozenset()
+
+def find_nothing(_plugins: tuple[str, ...]) -> tuple[Setting[object], ...]:
+    """The settings of features from outside, where none declares any."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +239,16 @@ class Settings:
     host: str
     port: int
     token: str = field(repr=False)
+    connections: int
     web_names: tuple[str, ...]
     telegram: Telegram | None
     discord: Discord | None
     slack: Slack | None
-    people: dict[str, PlatformPeople]
+    people: dict[str, AllowLists]
     redis_url: str = field(repr=False)
     redis_without_log: bool
     sandbox: Sandbox
+    docker_host: str
     replica: str
     turns_at_once: int
     plugins: tuple[str, ...]
@@ -103,9 +265,20 @@ class Settings:
     env: Env = field(repr=False)
 
     @classmethod
-    def read(cls, env: Env | None = None, folder: Path | None = None) -> "Settings":
-        """The settings of this process; raises SettingsError. `folder`: the working folder."""
-        return _read(_merge_env(os.environ if env is None else env, folder or Path.cwd()))
+    def read(
+        cls, env: Env | None = None, folder: Path | None = None, declared: DeclaredBy = find_nothing
+    ) -> "Settings":
+        """The settings of this process; raises SettingsError. `folder`: the working folder;
+        `declared`: what the features that `PLUGINS` names declare."""
+        found, files = _merge_env(os.environ if env is None else env, folder or Path.cwd())
+        plugins = PLUGINS.read(found)
+        theirs = declared(plugins) if plugins else ()
+        known = (*chain(*TABLES.values()), *theirs)
+        for path, names in files:
+            _check_names(path, names, tuple(setting.name for setting in known))
+        for setting in theirs:
+            setting.read(found)
+        return _read(found, _find_secrets(known, found))
 
     @property
     def outputs(self) -> Path:
@@ -128,48 +301,73 @@ class Settings:
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _read(env: Env) -> Settings:
+def _read(env: Env, secrets: tuple[str, ...]) -> Settings:
     settings = Settings(
         home=_home(env),
-        host=env.get("TURNKEEPER_HOST") or "127.0.0.1",
-        port=_port(env),
-        token=env.get("TURNKEEPER_TOKEN", ""),
-        web_names=_list(env, "WEB_NAMES"),
-        telegram=_telegram(env),
-        discord=read_discord(_reader(env)),
-        slack=read_slack(_reader(env)),
+        host=HOST.read(env),
+        port=PORT.read(env),
+        token=TOKEN.read(env),
+        connections=CONNECTIONS.read(env),
+        web_names=WEB_NAMES.read(env),
+        telegram=read_telegram(env),
+        discord=read_discord(env),
+        slack=read_slack(env),
         people=read_people(env),
-        redis_url=_redis(env),
-        redis_without_log=read_switch(env, "REDIS_WITHOUT_LOG", False, ConfigurationError),
-        sandbox=cast(Sandbox, _choice(env, "SANDBOX_PROVIDER", get_args(Sandbox), "auto")),
-        replica=_replica(env),
-        turns_at_once=_positive(env, "TURNS_AT_ONCE", TURNS_AT_ONCE),
-        plugins=tuple(dict.fromkeys(_list(env, "PLUGINS"))),
-        question_expires=_seconds(env, "QUESTION_EXPIRES", QUESTION_EXPIRES),
-        question_reminder=_seconds(env, "QUESTION_REMINDER", QUESTION_REMINDER),
-        policy=_policy(env),
-        jobs=read_jobs(_reader(env)),
-        retention=read_retention(_reader(env)),
-        ask_all=read_switch(env, "PERMISSION_ASK_ALL", False, ConfigurationError),
-        discovery=read_switch(env, "LOCAL_MODEL_DISCOVERY", True, ConfigurationError),
-        log_level=cast(LogLevel, _choice(env, "LOG_LEVEL", get_args(LogLevel), "info")),
-        log_format=cast(LogFormat, _choice(env, "LOG_FORMAT", get_args(LogFormat), "text")),
-        secrets=_secrets(env),
+        redis_url=REDIS_URL.read(env),
+        redis_without_log=REDIS_WITHOUT_LOG.read(env),
+        sandbox=SANDBOX.read(env),
+        docker_host=DOCKER_HOST.read(env),
+        replica=REPLICA_ID.read(env),
+        turns_at_once=TURNS_AT_ONCE.read(env),
+        plugins=tuple(dict.fromkeys(PLUGINS.read(env))),
+        question_expires=QUESTION_EXPIRES.read(env),
+        question_reminder=QUESTION_REMINDER.read(env),
+        policy=read_policy(env),
+        jobs=read_jobs(env),
+        retention=read_retention(env),
+        ask_all=ASK_ALL.read(env),
+        discovery=DISCOVERY.read(env),
+        log_level=LOG_LEVEL.read(env),
+        log_format=LOG_FORMAT.read(env),
+        secrets=secrets,
         env=env,
     )
     if not settings.loopback and not settings.token:
-        mend = "others can reach this address; set TURNKEEPER_TOKEN, or listen on 127.0.0.1."
-        raise ConfigurationError("TURNKEEPER_HOST", settings.host, mend)
+        mend = f"others can reach this address; set {TOKEN.name}, or listen on 127.0.0.1."
+        raise HOST.error(settings.host, mend)
     return settings
+
+
+def _home(env: Env) -> Path:
+    return HOME.read(env).expanduser()
+
+
+def _find_secrets(known: tuple[Setting[object], ...], env: Env) -> tuple[str, ...]:
+    """Values that no log may show, the longest first."""
+    found = frozenset[str]().union(*(setting.find_secrets(env) for setting in known))
+    long = (one for one in found if len(one) >= SHORTEST_SECRET)
+    return tuple(sorted(long, key=len, reverse=True))
 
 
 # ---- sources -----------------------------------------------------------------------------
 
 
-def _merge_env(env: Env, folder: Path) -> Env:
-    near = _toml(folder / FILE) | _dotenv(folder / ".env") | _drop_empty(env)
+def _merge_env(env: Env, folder: Path) -> tuple[Env, tuple[tuple[Path, Env], ...]]:
+    """What is set, and what each file in TOML says."""
+    here = _toml(folder / FILE)
+    near = _drop_empty(here) | _dotenv(folder / ".env") | _drop_empty(env)
     home = _home(near)
-    return (_toml(home / FILE) if home.resolve() != folder.resolve() else {}) | near
+    at_home = _toml(home / FILE) if home.resolve() != folder.resolve() else {}
+    return _drop_empty(at_home) | near, ((folder / FILE, here), (home / FILE, at_home))
+
+
+def _check_names(path: Path, names: Iterable[str], known: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.4)
+            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(known)}."
+            mend = f"{path} sets it, and there is no such setting; {hint}"
+            raise SettingsError(name, "", mend)
 
 
 def _drop_empty(env: Env) -> dict[str, str]:
@@ -200,17 +398,9 @@ def _toml(path: Path) -> dict[str, str]:
     import tomllib
 
     try:
-        flat = dict(_flat(tomllib.loads(text)))
+        return dict(_flat(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(str(path), "", f"is not valid TOML ({error}).") from None
-    for name in flat:
-        if name not in SETTING_NAMES:
-            near = difflib.get_close_matches(name, SETTING_NAMES, 1, 0.4)
-            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(SETTING_NAMES)}."
-            raise ConfigurationError(
-                name, "", f"{path} sets it, and there is no such setting; {hint}"
-            )
-    return _drop_empty(flat)
+        raise SettingsError(str(path), "", f"is not valid TOML ({error}).") from None
 
 
 def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
@@ -235,157 +425,4 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(str(path), "", f"cannot be read ({error}).") from None
-
-
-# ---- single settings ---------------------------------------------------------------------
-
-
-def _home(env: Env) -> Path:
-    return Path(env.get("TURNKEEPER_HOME") or "~/.turnkeeper").expanduser()
-
-
-def _port(env: Env) -> int:
-    text = env.get("TURNKEEPER_PORT", "8787")
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise ConfigurationError(
-            "TURNKEEPER_PORT", text, "write a number from 0 (any free) to 65535."
-        )
-    return int(text)
-
-
-def _telegram(env: Env) -> Telegram | None:
-    token = env.get("TELEGRAM_BOT_TOKEN", "")
-    if not token:
-        return None
-    if not TOKEN.fullmatch(token):
-        raise ConfigurationError(
-            "TELEGRAM_BOT_TOKEN", "", "it looks like 123456:ABC; copy it again."
-        )
-    base, url = env.get("TELEGRAM_API_BASE_URL", ""), env.get("TELEGRAM_WEBHOOK_URL", "")
-    secret = env.get("TELEGRAM_WEBHOOK_SECRET", "")
-    for name, value in (("TELEGRAM_API_BASE_URL", base), ("TELEGRAM_WEBHOOK_URL", url)):
-        if value:
-            _http(name, value)
-    if url and not secret:
-        raise ConfigurationError("TELEGRAM_WEBHOOK_SECRET", "", "a webhook needs one; set it.")
-    if secret and not WEBHOOK_SECRET.fullmatch(secret):
-        mend = "use 1 to 256 letters, digits, _ and -."
-        raise ConfigurationError("TELEGRAM_WEBHOOK_SECRET", "", mend)
-    chosen = secret if url else ""
-    if base:
-        return Telegram(token=token, api_base_url=base, webhook_url=url, webhook_secret=chosen)
-    return Telegram(token=token, webhook_url=url, webhook_secret=chosen)
-
-
-def _http(name: str, value: str) -> None:
-    try:
-        parts = urlsplit(value)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        raise ConfigurationError(name, value, "must be an http or https URL.")
-
-
-def read_people(env: Env) -> dict[str, PlatformPeople]:
-    """Allowed people and admins by platform. The page's owner is an admin."""
-    found = {}
-    for platform in PLATFORMS:
-        own = {"owner"} if platform == "web" else set()
-        found[platform] = PlatformPeople(
-            allowed=frozenset(_list(env, f"{platform.upper()}_ALLOWED_USERS")),
-            admins=frozenset(own | set(_list(env, f"{platform.upper()}_ADMIN_USERS"))),
-            viewers=frozenset(_list(env, f"{platform.upper()}_VIEWER_USERS")),
-            chats=frozenset(_list(env, f"{platform.upper()}_ALLOWED_CHATS")),
-        )
-    return found
-
-
-def _policy(env: Env) -> Policy:
-    bot = env.get("TELEGRAM_BOT_TOKEN", "").partition(":")[0]
-    return read_policy(_reader(env), PLATFORMS, bot)
-
-
-def _reader(env: Env) -> SettingReader:
-    def read(name: str, parse: Callable[[str], T]) -> T:
-        return _parse(env, name, parse)
-
-    return read
-
-
-def _parse(env: Env, name: str, read: Callable[[str], T]) -> T:
-    try:
-        return read(env.get(name, ""))
-    except ValueError as error:
-        shown = "" if SECRET.search(name) else env[name]
-        raise ConfigurationError(name, shown, str(error)) from None
-
-
-def _redis(env: Env) -> str:
-    url = env.get("REDIS_URL", "")
-    if url and not url.startswith(("redis://", "rediss://", "unix://")):
-        mend = "must begin with redis://, rediss:// or unix://."
-        if "sentinel" in url.partition("://")[0]:
-            mend = "sentinels are not asked; give an address that follows the master, redis://…"
-        raise ConfigurationError("REDIS_URL", url.split("@")[-1], mend)
-    return url
-
-
-def _replica(env: Env) -> str:
-    name = env.get("REPLICA_ID", "")
-    if name and not REPLICA.fullmatch(name):
-        raise ConfigurationError("REPLICA_ID", name, "use 1 to 64 letters, digits and ._-.")
-    return name
-
-
-def _positive(env: Env, name: str, default: int) -> int:
-    text = env.get(name, "") or str(default)
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1_000_000):
-        raise ConfigurationError(name, text, "write a whole number from 1 on.")
-    return int(text)
-
-
-def _seconds(env: Env, name: str, default: float) -> float:
-    text = env.get(name, "")
-    if text.lower() == "never":
-        return 0.0
-    try:
-        seconds = float(text) if text else default
-    except ValueError:
-        seconds = 0.0
-    if not 1.0 <= seconds <= 1e9:
-        raise ConfigurationError(name, text, "write seconds, at least 1, or 'never'.")
-    return seconds
-
-
-def _choice(env: Env, name: str, known: tuple[str, ...], default: str) -> str:
-    text = env.get(name, default).lower()
-    if text not in known:
-        raise ConfigurationError(name, env[name], f"use one of: {', '.join(known)}.")
-    return text
-
-
-def _list(env: Env, name: str) -> tuple[str, ...]:
-    return tuple(item for item in re.split(r"[,\s]+", env.get(name, "")) if item)
-
-
-def _secrets(env: Env) -> tuple[str, ...]:
-    """Values that no log may show, the longest first."""
-    found = set()
-    for name in SETTING_NAMES:
-        value = env.get(name, "")
-        if name.endswith("PROVIDERS") and value:
-            for keys in re.findall(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])', value):
-                found |= set(re.split(r'[\[\]",\s]+', keys))
-        elif SECRET.search(name):
-            found |= {value, *(piece.strip() for piece in value.split(","))}
-    found.add(_password(env.get("REDIS_URL", "")))
-    return tuple(sorted((one for one in found if len(one) >= 6), key=len, reverse=True))
-
-
-def _password(url: str) -> str:
-    try:
-        return urlsplit(url).password or ""
-    except ValueError:
-        return ""
+        raise SettingsError(str(path), "", f"cannot be read ({error}).") from None

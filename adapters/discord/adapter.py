@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ import msgspec
 from discord.http import Route
 
 from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, DiscordUpload
+from adapters.discord.markdown import write_command
 from adapters.discord.memory import DiscordMemory
 from adapters.discord.menu import DiscordCommands
 from adapters.discord.parse import files_of
@@ -22,6 +24,7 @@ from adapters.discord.threads import UNKNOWN, UNKNOWN_MESSAGE, Threads
 from adapters.discord.transport import DiscordRefused, DiscordWire, UploadPart
 from adapters.outputs import find_copy
 from gateway import clock
+from gateway.command_texts import write_commands
 from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
 from gateway.messages import Attachment, Conversation
 from gateway.ports import Accept
@@ -73,7 +76,8 @@ class DiscordAdapter:
         self._wire = DiscordWire(token, api_base_url, self._lose_contact)
         self._own_host = urlsplit(api_base_url).netloc
         self._threads = Threads(self._wire)
-        session = DiscordSession(self._wire, gateway_url, DiscordMemory(memory), reads=reads)
+        self._memory = DiscordMemory(memory)
+        session = DiscordSession(self._wire, gateway_url, self._memory, reads=reads)
         self._receiver = DiscordReceiver(self._wire, session, self._threads, self._touch, commands)
         self._outputs = outputs
 
@@ -90,7 +94,7 @@ class DiscordAdapter:
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """Messages in Components V2, the same in every chat."""
-        return render(view)
+        return render(view, self._memory.commands)
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
         """The new message's id."""
@@ -150,6 +154,7 @@ class DiscordAdapter:
         application, _, token = press.partition("/")
         if not text or not token:
             return
+        text = write_commands(text, partial(write_command, ids=self._memory.commands))
         shown = text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
         data = {"content": shown, "flags": EPHEMERAL, "allowed_mentions": NO_PINGS}
         path = "/webhooks/{webhook_id}/{webhook_token}"

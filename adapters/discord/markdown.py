@@ -4,13 +4,14 @@ Discord has neither tables nor pictures by link, and its fences are of three bac
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
 from adapters.calls import visible
 from adapters.text import RULE, split, utf16
+from gateway.command_texts import NamedCommand
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -72,6 +73,13 @@ def code(text: str) -> str:
     """`text` in a line, as code; "" without any."""
     line = " ".join(text.replace("`", "ˋ").split())
     return f"`{line}`" if is_visible(line) else ""
+
+
+def write_command(command: NamedCommand, ids: Mapping[str, str]) -> str:
+    """The command as a mention that opens it, by the ids that Discord gave; as code where there is
+    none, or where it has arguments, which no mention carries."""
+    number = "" if command.arguments else ids.get(command.name, "")
+    return f"</{command.name}:{number}>" if number else code(f"/{command.words}")
 
 
 def fence(text: str, language: str = "") -> str:

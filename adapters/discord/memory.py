@@ -1,8 +1,8 @@
 """What a restart still knows of Discord: a small file, written in one piece.
 
 The place in the gateway's session; how far each channel that was active lately has been read, for
-the case that the session is over; whose the latest messages are; and the languages of people,
-which only interactions tell.
+the case that the session is over; whose the latest messages are; the languages of people, which
+only interactions tell; and the ids of the bot's commands.
 """
 
 import asyncio
@@ -53,6 +53,7 @@ class DiscordState(Struct, frozen=True, kw_only=True):
     channels: dict[str, LastSeen] = {}
     languages: dict[str, str] = {}
     said: dict[str, MessageOrigin] = {}
+    commands: dict[str, str] = {}
 
 
 class DiscordMemory:
@@ -64,6 +65,8 @@ class DiscordMemory:
         self._languages: dict[str, str] = {}
         self.said: dict[str, MessageOrigin] = {}
         """The latest messages of people, by id."""
+        self.commands: dict[str, str] = {}
+        """The ids of the bot's commands by name; empty until Discord has taken the menu."""
         self._saved = 0.0
 
     async def load(self, bot: str) -> GatewayPosition | None:
@@ -72,7 +75,7 @@ class DiscordMemory:
         if known is None or known.place.bot.id != bot:
             return None
         self._channels, self._languages = known.channels, known.languages
-        self.said = known.said
+        self.said, self.commands = known.said, known.commands
         return known.place
 
     def saw(self, event: Json) -> None:
@@ -113,7 +116,11 @@ class DiscordMemory:
             return
         self._saved = clock.monotonic()
         known = DiscordState(
-            place=place, channels=self._channels, languages=self._languages, said=self.said
+            place=place,
+            channels=self._channels,
+            languages=self._languages,
+            said=self.said,
+            commands=self.commands,
         )
         try:
             await asyncio.to_thread(_save, self._path, msgspec.json.encode(known))

@@ -390,6 +390,16 @@ def number_of(event: Json, name: str) -> str:
     return _id(event.get(name))
 
 
+def read_command_ids(taken: object) -> dict[str, str]:
+    """The ids of the bot's commands by name, from Discord's answer to its menu."""
+    found = [one for one in taken if isinstance(one, dict)] if isinstance(taken, list) else []
+    return {
+        str(one["name"]): number
+        for one in found
+        if (number := number_of(one, "id")) and isinstance(one.get("name"), str)
+    }
+
+
 # ---- odd payloads --------------------------------------------------------------------------
 
 

@@ -249,9 +249,14 @@ class DiscordReceiver:
         path = "/applications/{application_id}/commands"
         route = Route("PUT", path, application_id=me.application)
         try:
-            await self._wire.request(route, json=menu.rows(commands))
+            taken = await self._wire.request(route, json=menu.rows(commands))
         except DeliveryError as error:
             log.warning("discord_no_menu", extra={"error": str(error)})
+            return
+        known = parse.read_command_ids(taken)
+        if known != self._memory.commands:
+            self._memory.commands = known
+            await self._session.save(now=True)
 
 
 def read_deletions(event: parse.Json, known: Mapping[str, MessageOrigin]) -> Sequence[Inbound]:

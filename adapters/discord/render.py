@@ -5,7 +5,8 @@ more messages than people like to scroll through comes as a file after its begin
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import assert_never
 
 from adapters.calls import format_arguments
@@ -23,10 +24,11 @@ from adapters.discord.components import (
     word,
     writer,
 )
-from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain
+from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain, write_command
 from adapters.discord.progress import activity, plan
 from adapters.text import split, utf16
 from adapters.words import RISKS
+from gateway.command_texts import write_in_view
 from gateway.texts import say
 from gateway.views import (
     CARD_MARKS,
@@ -56,6 +58,8 @@ MAX_FILE = 10 << 20
 MAX_FILES = 10
 NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
+NO_COMMANDS: Mapping[str, str] = {}
+
 COLOURS: dict[CardState, int] = {
     "open": 0x5865F2,
     "approved": 0x248046,
@@ -66,9 +70,10 @@ COLOURS: dict[CardState, int] = {
 }
 
 
-def render(view: View) -> tuple[bytes, ...]:
-    """`view` as native payloads in order; none if there is nothing to show."""
-    view = show_doubt(view)
+def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes, ...]:
+    """`view` as native payloads in order; none if there is nothing to show. `commands`: the ids
+    of the bot's commands."""
+    view = write_in_view(show_doubt(view), partial(write_command, ids=commands))
     match view:
         case ReplyView():
             return _reply(view)

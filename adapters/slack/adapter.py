@@ -22,13 +22,14 @@ from adapters.slack.live.chunks import StreamChunks
 from adapters.slack.live.missed import Backfill
 from adapters.slack.live.sessions import Sessions, Status
 from adapters.slack.live.streams import SlackStreams
-from adapters.slack.markup import escape_markup
+from adapters.slack.markup import escape_markup, write_command
 from adapters.slack.people import SlackPeople
 from adapters.slack.receive import SlackReceiver
 from adapters.slack.render import render
 from adapters.slack.transport import Json, SlackWire, write
 from gateway import clock
 from gateway.accounts.slack import Slack
+from gateway.command_texts import write_commands
 from gateway.errors import Ambiguous, DeliveryError, Rejected, Unsent
 from gateway.messages import Attachment, Conversation, Inbound, MessageReceived, digest
 from gateway.ports import Accept, Look, Recent
@@ -115,11 +116,12 @@ class SlackAdapter:
         self._homes.stir()
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
-        """What chat.postMessage takes, the same in every channel."""
-        payloads = render(view)
+        """What chat.postMessage takes; commands are written otherwise in a thread."""
+        thread = bool(conversation.thread)
+        payloads = render(view, thread=thread)
         if isinstance(view, SaidView | Media) or not view.doubt:  # files have no twin to look for
             return payloads
-        return with_twins(payloads, render(replace(view, doubt="")))
+        return with_twins(payloads, render(replace(view, doubt=""), thread=thread))
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
         """The new message's `ts`; of files the first one's id."""
@@ -212,7 +214,8 @@ class SlackAdapter:
         thread, _, user = rest.partition("|")
         if not text or not channel or not user:
             return
-        said: dict[str, object] = {"channel": channel, "user": user, "text": escape_markup(text)}
+        text = escape_markup(write_commands(text, partial(write_command, thread=bool(thread))))
+        said: dict[str, object] = {"channel": channel, "user": user, "text": text}
         try:
             await self._wire.call(
                 "chat.postEphemeral", said | ({"thread_ts": thread} if thread else {})

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from adapters.calls import visible
+from gateway.command_texts import NamedCommand
 
 SPECIAL = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
 CODE = re.compile(
@@ -20,6 +21,16 @@ PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
 PICTURE = re.compile(r"(?<!\\)!\[(\]?)")
 JOINER = "\u2060"
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
+
+
+SLASH, MENTION = "/turnkeeper", "@turnkeeper"
+"""The app's one slash command, of which all others are words; its name, where Slack takes none."""
+
+
+def write_command(command: NamedCommand, *, thread: bool) -> str:
+    """How a person gives the command. In a thread Slack takes no slash command: there the bot is
+    spoken to."""
+    return f"{MENTION} /{command.words}" if thread else f"{SLASH} {command.words}"
 
 
 def readable(text: str, me: str = "") -> str:

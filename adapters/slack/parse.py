@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from adapters.slack.markup import mentions, readable
+from adapters.slack.markup import MENTION, mentions, readable
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -113,7 +113,8 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
     raw = string(event.get("text"))
     text, attachments = readable(raw, me.user), tuple(_attachments(event))
     addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
-    if addressed and not attachments and (given := COMMAND.match(text)):
+    bare = text.removeprefix(MENTION).lstrip()  # a hint that was copied names nobody
+    if addressed and not attachments and (given := COMMAND.match(bare)):
         return CommandGiven(
             conversation=where,
             sender=sender,

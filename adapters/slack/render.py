@@ -5,6 +5,7 @@ out of it.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import assert_never
 
 import msgspec
@@ -34,10 +35,11 @@ from adapters.slack.blocks import (
 )
 from adapters.slack.live.chunks import StreamChunks, make_text_chunk
 from adapters.slack.live.sessions import Status
-from adapters.slack.markup import bare, clip, harmless
+from adapters.slack.markup import bare, clip, harmless, write_command
 from adapters.slack.progress import activity, plan
 from adapters.text import split
 from adapters.words import RISKS
+from gateway.command_texts import write_in_view
 from gateway.texts import say
 from gateway.views import (
     CARD_MARKS,
@@ -65,10 +67,11 @@ FILES = 10
 CAPTION = 3_000
 
 
-def render(view: View) -> tuple[bytes, ...]:
+def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show. With the last one goes
-    what the thread's session then is, if it changes."""
-    view = show_doubt(view)
+    what the thread's session then is, if it changes. `thread`: it is shown in one."""
+    plain = partial(write_command, thread=thread)
+    view = write_in_view(show_doubt(view), lambda command: f"`{plain(command)}`", plain)
     payloads, status = _payloads(view), _session(view)
     if not payloads or status is None:
         return payloads

@@ -4,6 +4,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
@@ -24,9 +25,10 @@ from adapters.telegram.files import (
 )
 from adapters.telegram.payloads import TelegramUpload
 from adapters.telegram.receive import TelegramCommands, TelegramReceiver
-from adapters.telegram.render import render, render_draft
+from adapters.telegram.render import render, render_draft, write_command
 from adapters.telegram.transport import AiohttpRequest, Flood, NotSent, RawBot
 from gateway import clock
+from gateway.command_texts import write_commands
 from gateway.errors import (
     Ambiguous,
     DeliveryError,
@@ -121,11 +123,16 @@ class TelegramAdapter:
         self._receiver.rehook(url, secret)
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
-        """Bot API payloads, the same in every chat."""
-        payloads = render(view, rich=self.rich)
+        """Bot API payloads; in groups commands name the bot."""
+        bot = self._name_bot(conversation)
+        payloads = render(view, rich=self.rich, bot=bot)
         if self._refused and any(digest(payload) in self._refused for payload in payloads):
-            return render(view, rich=False)
+            return render(view, rich=False, bot=bot)
         return payloads
+
+    def _name_bot(self, conversation: Conversation) -> str:
+        """The bot's name where there may be others, "" in a private chat."""
+        return "" if conversation.private else self._receiver.username
 
     async def send(self, conversation: Conversation, payload: bytes) -> str:
         """The new message's id, an album's first one's."""
@@ -189,6 +196,8 @@ class TelegramAdapter:
         """A press too old to be answered is let go."""
         data: dict[str, object] = {"callback_query_id": press}
         if text:
+            bot = self._name_bot(conversation)
+            text = write_commands(text, partial(write_command, bot=bot))
             shown = text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
             data |= {"text": shown, "show_alert": True}
         try:

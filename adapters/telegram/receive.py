@@ -86,6 +86,11 @@ class TelegramReceiver:
             except TimeoutError:
                 continue
 
+    @property
+    def username(self) -> str:
+        """The bot's name, "" before it is known."""
+        return self._me.username if self._me is not None else ""
+
     def rehook(self, url: str, secret: str) -> None:
         """Another webhook; calls with the old secret may be under way."""
         if self._webhook is not None and self._webhook[1] != secret:

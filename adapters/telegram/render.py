@@ -4,6 +4,7 @@ A payload is what its method takes besides the chat; the adapter makes an edit o
 says whether the server has rich messages; both forms show the same.
 """
 
+from functools import partial
 from typing import assert_never
 
 import msgspec
@@ -20,6 +21,7 @@ from adapters.telegram.entities import (
 )
 from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
 from adapters.words import RISKS
+from gateway.command_texts import NamedCommand, write_in_view
 from gateway.texts import say
 from gateway.views import (
     CARD_MARKS,
@@ -45,9 +47,17 @@ FOLDED, PREVIEW = 240, 1_000
 """Arguments, and a preview, that are longer than this are shown folded."""
 
 
-def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
-    """`view` as native payloads in order; none if there is nothing to show."""
-    view = show_doubt(view)
+def write_command(command: NamedCommand, bot: str = "") -> str:
+    """The command as it is given to the bot of that name, "" where there is only one."""
+    arguments = f" {command.arguments}" if command.arguments else ""
+    return f"/{command.name}{f'@{bot}' if bot else ''}{arguments}"
+
+
+def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...]:
+    """`view` as native payloads in order; none if there is nothing to show. `bot`: the bot's name
+    in a group, where other bots may have the same commands."""
+    plain = partial(write_command, bot=bot)
+    view = write_in_view(show_doubt(view), partial(_write_command, bot=bot), plain)
     match view:
         case ReplyView():
             return answers.reply(view, rich=rich)
@@ -75,6 +85,12 @@ def render(view: View, *, rich: bool = False) -> tuple[bytes, ...]:
         case SaidView():
             return ()
     assert_never(view)
+
+
+def _write_command(command: NamedCommand, bot: str) -> str:
+    """Telegram makes a bare command one that is sent by a tap; code can be copied by one."""
+    written = write_command(command, bot)
+    return f"`{written}`" if command.arguments else written
 
 
 def render_draft(text: str) -> dict[str, object]:

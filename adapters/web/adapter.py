@@ -1,6 +1,7 @@
 """The web platform: the page, sign-in, and the API. Views are read from the store, never sent."""
 
 import contextlib
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -8,16 +9,21 @@ from typing import BinaryIO
 from aiohttp import web
 
 from adapters.web import words
-from adapters.web.api import STATIC, Api, guard
+from adapters.web.api import STATIC, Api, guard, identify
 from adapters.web.gate import SESSION_SECONDS, RequestGate, RequestRefused
 from adapters.web.outputs import Outputs
+from adapters.web.sessions import name_device
+from adapters.web.sign_out import session_routes
 from adapters.web.stream import EventStreams, PrivateWord
 from adapters.web.uploads import Uploads
 from gateway import clock
-from gateway.errors import Rejected
+from gateway.command_texts import write_commands
+from gateway.errors import Rejected, StoreFailed
 from gateway.messages import Attachment, Conversation
 from gateway.ports import Accept, WebBackend
 from gateway.views import Abilities, View
+
+log = logging.getLogger("turnkeeper.web")
 
 CONTACT = 30.0
 
@@ -49,6 +55,7 @@ class WebAdapter:
             # A link is used up by a visit: link checkers that send HEAD must not do so.
             web.get("/signin/{token}", guard(self._gate, self._sign_in), allow_head=False),
             *self._api.routes,
+            *session_routes(self._gate, self._streams),
         ]
 
     async def run(self, accept: Accept) -> None:
@@ -86,7 +93,7 @@ class WebAdapter:
         the press did is shown by its view."""
         if not text:
             return
-        self._streams.put(conversation.id, PrivateWord(press=press, text=text))
+        self._streams.put(conversation.id, PrivateWord(press=press, text=write_commands(text)))
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
         """The page shows waiting messages; tell it that they changed."""
@@ -102,14 +109,12 @@ class WebAdapter:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         page = web.Response(text=words.page(language), content_type="text/html")
-        page.headers["Vary"] = "Accept-Language"
         try:
-            self._gate.person(request.headers, request.cookies.get(self._gate.cookie))
-        except RequestRefused:
-            person = self._gate.welcome(request.headers, request.remote or "")
-            if person is None:
-                return _note("sign_in", language, 401)
-            self._remember(request, page, person)
+            with contextlib.suppress(StoreFailed):  # the page itself says so
+                await identify(self._gate, request)
+        except RequestRefused as refused:
+            page = _note_wait(refused, language) or _note("sign_in", language, 200)
+        page.headers["Vary"] = "Accept-Language"
         return page
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
@@ -119,26 +124,33 @@ class WebAdapter:
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         try:
-            person = await self._gate.redeem(request.match_info["token"])
-        except RequestRefused:
-            return _note("link_over", language, 401)
+            person = await self._gate.redeem(request.match_info["token"], request.remote or "")
+        except RequestRefused as refused:
+            return _note_wait(refused, language) or _note("link_over", language, refused.status)
         # Not a redirect: a strict cookie is not sent along when the link was on another site.
         note = _note("signed_in", language, 200, '<meta http-equiv="refresh" content="0; url=/">')
-        self._remember(request, note, person)
-        return note
-
-    def _remember(self, request: web.Request, response: web.StreamResponse, person: str) -> None:
-        response.set_cookie(
+        note.set_cookie(
             self._gate.cookie,
-            self._gate.session(person),
+            await self._gate.begin_session(person, name_device(request.headers)),
             max_age=SESSION_SECONDS,
             path="/",
             httponly=True,
             samesite="Strict",
             secure=request.secure or request.headers.get("X-Forwarded-Proto") == "https",
         )
+        log.info("signed_in", extra={"person": person})
+        return note
 
 
 def _note(name: str, language: str, status: int, head: str = "") -> web.Response:
     text = words.note(name, language, head)
     return web.Response(text=text, status=status, content_type="text/html")
+
+
+def _note_wait(refused: RequestRefused, language: str) -> web.Response | None:
+    """For who has to wait; None if it was refused for something else."""
+    if not refused.wait:
+        return None
+    note = _note("slow_down", language, refused.status)
+    note.headers["Retry-After"] = str(refused.wait)
+    return note

@@ -14,10 +14,10 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.web.gate import HEADERS, UPLOAD_BYTES, RequestGate, RequestRefused
+from adapters.web.gate import HEADERS, UPLOAD_BYTES, RequestGate, RequestRefused, Visitor
 from adapters.web.outputs import Outputs, make_file_response
 from adapters.web.render import draw
-from adapters.web.stream import EventStream, EventStreams
+from adapters.web.stream import HEARTBEAT, EventStream, EventStreams, Inbox, close_inbox
 from adapters.web.uploads import LIMIT, Uploads
 from adapters.web.wire import (
     KEY,
@@ -35,6 +35,7 @@ from adapters.web.wire import (
     chunks,
     error,
     number,
+    refuse,
 )
 from adapters.web.words import choose_language
 from gateway import clock
@@ -86,7 +87,7 @@ def guard(gate: RequestGate, handler: Handler) -> Handler:
             gate.check(request.method, request.headers)
             response = await handler(request)
         except RequestRefused as refused:
-            response = error(refused.status, refused.reason)
+            response = refuse(refused)
         except StoreFailed:
             response = error(
                 503,
@@ -96,6 +97,25 @@ def guard(gate: RequestGate, handler: Handler) -> Handler:
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response
+
+    return call
+
+
+async def identify(gate: RequestGate, request: web.Request) -> Visitor:
+    """Who asks."""
+    cookie = request.cookies.get(gate.cookie, "")
+    return await gate.identify(request.headers, cookie, request.remote or "")
+
+
+def guard_metrics(gate: RequestGate, handler: Handler) -> Handler:
+    """`handler` for who may see the counters of this process."""
+
+    async def call(request: web.Request) -> web.StreamResponse:
+        try:
+            gate.check_metrics(request.headers, request.remote or "")
+        except RequestRefused as refused:
+            return refuse(refused)
+        return await handler(request)
 
     return call
 
@@ -142,7 +162,7 @@ class Api:
         return web.FileResponse(STATIC / "openapi.json")
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
-        sender = self._enter(request)
+        sender = await self._enter(request)
         if (request.content_length or 0) > UPLOAD_BYTES:
             raise RequestRefused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
         name = request.query.get("name", "file")
@@ -150,17 +170,18 @@ class Api:
         return answer(kept, 201)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        sender = self._enter(request)
+        sender = await self._enter(request)
         words = request.query.get("q", "")[:MAX_SOUGHT]
         found = await self._desk.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
         return answer(ConversationList(person=sender.id, conversations=own))
 
     async def _commands(self, request: web.Request) -> web.StreamResponse:
-        return answer(CommandList(commands=self._desk.commands(self._enter(request))))
+        sender = await self._enter(request)
+        return answer(CommandList(commands=self._desk.commands(sender)))
 
     async def _open(self, request: web.Request) -> web.StreamResponse:
-        seat = self._seat(request)
+        seat = await self._seat(request)
         limit = min(max(number(request.query.get("limit"), VIEWS), 1), MAX_VIEWS)
         shown = await self._desk.latest(seat.conversation.id, limit)
         now = await self._desk.read_standing(seat.conversation.id)
@@ -178,23 +199,33 @@ class Api:
         )
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        seat = self._seat(request)
+        visitor, seat = await identify(self._gate, request), await self._seat(request)
         after = request.headers.get("Last-Event-ID") or request.query.get("after")
         response = web.StreamResponse(headers={**HEADERS, "X-Accel-Buffering": "no"})
         response.content_type = "text/event-stream"
         address = seat.conversation.id
-        with self._streams.join(address) as inbox:
+        with self._streams.join(address, visitor.session) as inbox:
             await response.prepare(request)
             stream = EventStream(self._desk, address, number(after, 0), response.write)
             try:
-                await stream.run(inbox)
+                async with asyncio.TaskGroup() as group:
+                    watching = group.create_task(self._watch(visitor, inbox))
+                    await stream.run(inbox)
+                    watching.cancel()
             except* (ConnectionResetError, StoreFailed):
                 pass  # the reader comes back with the id of its last event
         return response
 
+    async def _watch(self, visitor: Visitor, inbox: Inbox) -> None:
+        """Close the stream of a session that was ended, at whatever replica."""
+        book, session = self._gate.book, visitor.session
+        while not session or await book.is_open(visitor.person, session):
+            await clock.wait(HEARTBEAT)
+        close_inbox(inbox)
+
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """A file that the agent gave out in this conversation: some view of it must hold it."""
-        seat, ref = self._seat(request), request.match_info["ref"]
+        seat, ref = await self._seat(request), request.match_info["ref"]
         shown = await self._desk.latest(seat.conversation.id, MAX_VIEWS)
         given = (file for one in shown if isinstance(one.view, Media) for file in one.view.files)
         for file in given:
@@ -203,7 +234,7 @@ class Api:
         raise RequestRefused(404, "There is no such file in this conversation. Ask for it again.")
 
     async def _message(self, request: web.Request) -> web.StreamResponse:
-        seat = self._seat(request)
+        seat = await self._seat(request)
         body, key = await body_of(request, NewMessage)
         if not body.text.strip() and not body.attachments:
             raise RequestRefused(400, "The message is empty. Write something.")
@@ -220,7 +251,7 @@ class Api:
         return await self._accept(said, key)
 
     async def _edit(self, request: web.Request) -> web.StreamResponse:
-        seat, message = self._seat(request), self._read_message(request)
+        seat, message = await self._seat(request), self._read_message(request)
         body, key = await body_of(request, MessageEdit)
         if not body.text.strip():
             raise RequestRefused(400, "The message is empty. Write something, or withdraw it.")
@@ -234,7 +265,7 @@ class Api:
         return await self._accept(edit, key)
 
     async def _withdraw(self, request: web.Request) -> web.StreamResponse:
-        seat, message = self._seat(request), self._read_message(request)
+        seat, message = await self._seat(request), self._read_message(request)
         deleted = MessageDeleted(
             conversation=seat.conversation,
             sender=seat.sender,
@@ -244,7 +275,7 @@ class Api:
         return await self._accept(deleted, message)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        seat = self._seat(request)
+        seat = await self._seat(request)
         body, key = await body_of(request, NewAnswer)
         recent = await self._desk.latest(seat.conversation.id, CARDS)
         cards = (shown.view for shown in recent)
@@ -272,7 +303,7 @@ class Api:
         return await self._accept(given, key)
 
     async def _command(self, request: web.Request) -> web.StreamResponse:
-        seat = self._seat(request)
+        seat = await self._seat(request)
         body, key = await body_of(request, NewCommand)
         name = body.name.lower()
         if not COMMAND.fullmatch(name):
@@ -288,7 +319,7 @@ class Api:
         return await self._accept(given, key)
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:
-        seat = self._seat(request)
+        seat = await self._seat(request)
         _, key = await body_of(request, Keyed)
         stop = StopPressed(
             conversation=seat.conversation, sender=seat.sender, event=seat.event(key), press=key
@@ -300,8 +331,8 @@ class Api:
         self._streams.put(inbound.conversation.id, "look")
         return answer(AcceptedAnswer(accepted=True, key=key), 202)
 
-    def _enter(self, request: web.Request) -> Sender:
-        person = self._gate.person(request.headers, request.cookies.get(self._gate.cookie))
+    async def _enter(self, request: web.Request) -> Sender:
+        person = (await identify(self._gate, request)).person
         language = choose_language(request.headers.get("Accept-Language", ""))
         sender = Sender(platform="web", id=person, name=person, language=language)
         role = self._desk.person(sender)
@@ -319,8 +350,8 @@ class Api:
             raise RequestRefused(404, "There is no such message. Look at the conversation again.")
         return message
 
-    def _seat(self, request: web.Request) -> Seat:
-        sender, chat = self._enter(request), request.match_info["id"]
+    async def _seat(self, request: web.Request) -> Seat:
+        sender, chat = await self._enter(request), request.match_info["id"]
         if not CHAT.fullmatch(chat):
             raise RequestRefused(404, "There is no such conversation. Open one from the list.")
         return Seat(sender=sender, conversation=_address(sender.id, chat))

@@ -9,10 +9,14 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
+from adapters.web.attempts import FailedAttempts, is_loopback
+from adapters.web.sessions import SessionBook
 from gateway import clock
 
 OWNER = "owner"
@@ -37,16 +41,29 @@ HEADERS: Mapping[str, str] = {
 
 
 class RequestRefused(Exception):
-    """A request that is not served: HTTP `status`, and what happened and what to do."""
+    """A request that is not served: HTTP `status`, and what happened and what to do; `wait`:
+    seconds until it may be sent again."""
 
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, status: int, reason: str, wait: int = 0) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
+        self.wait = wait
 
 
-Claim: TypeAlias = Callable[[str, int], Awaitable[bool]]
-"""Notes that the link with this nonce is used, which matters until then; False if it was before."""
+class Visitor(Struct, frozen=True, kw_only=True):
+    """Who asks, and by which session; "" with the API token."""
+
+    person: str
+    session: str = ""
+
+
+Count: TypeAlias = Callable[[str], None]
+"""Adds one to a counter of this name."""
+
+
+def count_nothing(name: str) -> None:
+    """Where nobody asks for counters."""
 
 
 class RequestGate:
@@ -54,33 +71,31 @@ class RequestGate:
 
     `host` and `port` are what the server listens on; `names` the names (with a port unless it is
     ours or the scheme's) that people reach it by; `secret` signs sessions and links and is the
-    same in every process that shares them. `api_token` is the owner's bearer token.
+    same in every process that shares them, and so is `book`. `api_token` is the owner's bearer
+    token; `count` counts what was refused.
     """
 
     def __init__(  # noqa: PLR0913 - a setting each
         self,
         secret: bytes,
+        book: SessionBook,
         host: str,
         port: int,
         names: Sequence[str] = (),
         api_token: str | None = None,
-        claim: Claim | None = None,
+        count: Count = count_nothing,
     ) -> None:
         if len(secret) < 16:
             raise ValueError("the web secret needs at least 16 bytes")
-        self._secret = secret
+        self._secret, self.book = secret, book
         self._port = port
         self._wildcard = host in ("", "0.0.0.0", "::")
         self._names = frozenset(at for name in names for at in _with_port(name.lower(), port))
         own = (*LOOPBACK_NAMES, f"[{host}]" if ":" in host else host)
         self._hosts = self._names | {at for name in own if name for at in _with_port(name, port)}
         self._api_token = api_token
-        self._loopback = _loopback(host)
-        # With a public name there is a proxy in front: a loopback caller is not the owner then.
-        self._local_owner = self._loopback and not names and not api_token
-        self._started = int(clock.now())
-        self._used: dict[str, int] = {}
-        self._claim = claim
+        self._loopback = is_loopback(host)
+        self._attempts, self._count = FailedAttempts(), count
         self.cookie = f"turnkeeper_{port}"
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
@@ -106,37 +121,37 @@ class RequestGate:
                 "header, or an API token.",
             )
 
-    def person(self, headers: Mapping[str, str], cookie: str | None) -> str:
-        """Who asks; a bearer token, once given, decides alone."""
+    def check_metrics(self, headers: Mapping[str, str], address: str) -> None:
+        """Refuse whoever may not see /metrics: where others reach it, it needs the token."""
+        if not self._loopback or _bearer(headers):
+            self._check_token(_bearer(headers), address)
+        elif headers.get("Host", "").lower() not in self._hosts - self._names:
+            raise RequestRefused(
+                403, "This is shown on this machine only. Send the API token, or ask from here."
+            )
+
+    async def identify(self, headers: Mapping[str, str], cookie: str, address: str) -> Visitor:
+        """Who asks; a bearer token, once given, decides alone. `address` is where from."""
         bearer = _bearer(headers)
         if bearer:
-            if self._api_token and _same(bearer, self._api_token):
-                return OWNER
-            raise RequestRefused(
-                401, "The API token is wrong. Take it from the gateway's settings."
-            )
-        person = self._read("session", cookie or "")
-        if person is None:
+            self._check_token(bearer, address)
+            return Visitor(person=OWNER)
+        person, _, session = (self._read("session", cookie) or "").rpartition(".")
+        if not person or not await self.book.is_open(person, session):
             raise RequestRefused(
                 401,
                 "You are not signed in. Run `turnkeeper link` where the gateway "
                 "runs and open the link that it prints.",
             )
-        return person
+        return Visitor(person=person, session=session)
 
-    def welcome(self, headers: Mapping[str, str], remote: str) -> str | None:
-        """The owner, when a plain visit to the page comes from this machine and no token is set."""
-        site = headers.get("Sec-Fetch-Site", "none")
-        forwarded = any(name in headers for name in ("Forwarded", "X-Forwarded-For", "Via"))
-        ours = self._local_owner and _loopback(remote) and not forwarded
-        return OWNER if ours and site in ("none", "same-origin") else None
-
-    def session(self, person: str) -> str:
-        """A session cookie's value for `person`, good for SESSION_SECONDS."""
-        return self._sign("session", person, int(clock.now()) + SESSION_SECONDS)
+    async def begin_session(self, person: str, device: str = "") -> str:
+        """A session cookie's value for `person`, good for SESSION_SECONDS or until it is ended."""
+        new = await self.book.begin(person, device, SESSION_SECONDS)
+        return self._sign("session", f"{person}.{new.id}", new.expires)
 
     def issue(self, person: str) -> str:
-        """A token for `/signin/<token>`: works once, for LINK_SECONDS, while the gateway runs.
+        """A token for `/signin/<token>`: works once, for LINK_SECONDS.
 
         Any process with the same secret may issue it. ValueError for a name we cannot keep."""
         if not PERSON.fullmatch(person):
@@ -144,43 +159,62 @@ class RequestGate:
         expires = int(clock.now()) + LINK_SECONDS
         return self._sign("link", f"{person}.{clock.secret_id()}", expires)
 
-    async def redeem(self, token: str) -> str:
-        """The person whose one-time link this is; refused when used, late or not ours.
-
-        Without a store to claim it in, what was issued before this process began is refused: it
-        may have been used already."""
-        since = 0 if self._claim else self._started + LINK_SECONDS
-        subject = self._read("link", token, since=since)
+    async def redeem(self, token: str, address: str = "") -> str:
+        """The person whose one-time link this is; refused when used, late or not ours. `address`
+        is where from."""
+        self._check_pace(address)
+        subject = self._read("link", token)
         person, _, nonce = (subject or "").rpartition(".")
         until = int(clock.now()) + LINK_SECONDS
-        claim = self._claim or self._claim_here
-        if not person or not await claim(nonce, until):
-            raise RequestRefused(
-                401,
+        if not person or not await self.book.claim_link(nonce, until):
+            raise self._note_failure(
+                address,
                 "This sign-in link was used already or is too old. Run `turnkeeper "
                 "link` for a new one.",
             )
+        self._attempts.trust(address)
         return person
 
-    async def _claim_here(self, nonce: str, until: int) -> bool:
-        now = int(clock.now())
-        self._used = {known: end for known, end in self._used.items() if end > now}
-        if nonce in self._used:
-            return False
-        self._used[nonce] = until
-        return True
+    def _check_token(self, bearer: str, address: str) -> None:
+        self._check_pace(address)
+        if not self._api_token or not bearer or not _same(bearer, self._api_token):
+            raise self._note_failure(
+                address, "The API token is wrong. Take it from the gateway's settings."
+            )
+        self._attempts.trust(address)
+
+    def _check_pace(self, address: str) -> None:
+        """Refuse a try, unseen, of an address with too many wrong ones."""
+        if not self._attempts.is_trusted(address) and self._attempts.find_wait(address):
+            raise self._note_failure(address, "")
+
+    def _note_failure(self, address: str, reason: str) -> RequestRefused:
+        """Count a wrong try; how it is refused."""
+        self._count("sign_ins_failed")
+        slowed = self._attempts.find_wait(address) > 0
+        self._attempts.fail(address)
+        if not slowed:
+            return RequestRefused(401, reason)
+        wait = self._attempts.find_wait(address)
+        self._count("sign_ins_slowed")
+        return RequestRefused(
+            429,
+            f"Too many wrong tokens or links came from your address. Wait {wait} s, then try "
+            "the right one.",
+            wait,
+        )
 
     def _sign(self, use: str, subject: str, expires: int) -> str:
         text = f"{subject}.{expires}"
         return f"{text}.{self._mac(use, text)}"
 
-    def _read(self, use: str, value: str, since: int = 0) -> str | None:
+    def _read(self, use: str, value: str) -> str | None:
         """The subject of a value that `_sign` made and that is not over."""
         text, _, mac = value.rpartition(".")
         if not _same(mac, self._mac(use, text)):
             return None
         subject, _, expires = text.rpartition(".")
-        return subject if max(int(clock.now()) + 1, since) <= int(expires) else None
+        return subject if clock.now() < int(expires) else None
 
     def _mac(self, use: str, text: str) -> str:
         data = f"{use}:{text}".encode(errors="replace")
@@ -214,10 +248,3 @@ def _bearer(headers: Mapping[str, str]) -> str:
 
 def _same(left: str, right: str) -> bool:
     return hmac.compare_digest(left.encode(errors="replace"), right.encode(errors="replace"))
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

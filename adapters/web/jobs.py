@@ -3,7 +3,7 @@
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.web.api import Handler, guard
+from adapters.web.api import Handler, guard, identify
 from adapters.web.gate import RequestGate, RequestRefused
 from adapters.web.wire import Keyed, answer, body_of
 from adapters.web.words import choose_language
@@ -37,7 +37,7 @@ def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
     """The routes under /api/jobs."""
 
     async def enter(request: web.Request) -> Sender:
-        person = gate.person(request.headers, request.cookies.get(gate.cookie))
+        person = (await identify(gate, request)).person
         language = choose_language(request.headers.get("Accept-Language", ""))
         sender = Sender(platform="web", id=person, name=person, language=language)
         role = await desk.role(sender)

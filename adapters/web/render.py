@@ -1,7 +1,8 @@
 """Views to what the page draws: the view itself, and its markdown as harmless HTML. Pure.
 
 Raw HTML is text, links lead only to http, https and mail, images are links (nothing is loaded
-from elsewhere because a model wrote so). markdown-it is imported on the first use.
+from elsewhere because a model wrote so). A command that a text of ours names is a button, which
+nothing that people or models write can be. markdown-it is imported on the first use.
 """
 
 import re
@@ -13,6 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.calls import format_arguments, visible
+from gateway.command_texts import (
+    MARKED,
+    OPENS,
+    drop_marks,
+    find_commands,
+    write_in_view,
+    write_line,
+)
 from gateway.ports import Shown
 from gateway.views import (
     Activity,
@@ -64,8 +73,8 @@ def draw(shown: Shown) -> RenderedView:
         name=shown.name,
         position=shown.position,
         at=shown.at,
-        view=_unhidden(shown.view),
-        html=to_html(_markdown(shown.view)),
+        view=_unhidden(write_in_view(shown.view)),
+        html=_html(shown.view),
         runs=_runs(shown.view),
     )
 
@@ -87,8 +96,14 @@ def _unhidden(view: View) -> View:
     return replace(view, proposals=proposals, rule=visible(view.rule))
 
 
+def _html(view: View) -> str:
+    """The view's markdown as HTML; a model's answer offers no command."""
+    ours = isinstance(view, Notice | ChoiceCard | FormCard)
+    return to_html(_markdown(view) if ours else drop_marks(_markdown(view)))
+
+
 def to_html(markdown: str) -> str:
-    """`markdown` as HTML that loads nothing and runs nothing."""
+    """`markdown` as HTML that loads nothing; it runs nothing but a command of a text of ours."""
     return cast(str, _parser().render(markdown)) if markdown else ""
 
 
@@ -113,6 +128,7 @@ def _parser() -> "MarkdownIt":
     parser.validateLink = _may_lead_to  # type: ignore[method-assign]
     parser.core.ruler.push("tasks", _tasks)
     parser.core.ruler.push("addresses", _addresses)
+    parser.core.ruler.push("commands", _commands)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("image", _image)
     parser.add_render_rule("td_open", _cell)
@@ -139,6 +155,39 @@ def _addresses(state: "StateCore") -> None:
     for token in state.tokens:
         if token.children and "://" in token.content:
             token.children = list(_mark_links(token.children))
+
+
+def _commands(state: "StateCore") -> None:
+    """A command of a text of ours becomes a button."""
+    for token in state.tokens:
+        if token.children and OPENS in token.content:
+            token.children = [made for one in token.children for made in _make_buttons(one)]
+
+
+def _make_buttons(token: "Token") -> "Iterator[Token]":
+    """A text's words and commands; elsewhere, as in code, a command stays words."""
+    from markdown_it.token import Token
+
+    if token.type != "text":
+        token.content = drop_marks(token.content)
+        yield token
+        return
+    at = 0
+    for found in MARKED.finditer(token.content):
+        (command,) = find_commands(found[0])
+        line = write_line(command)
+        attrs: dict[str, str | int | float] = {
+            "type": "button",
+            "class": "command",
+            "data-command": line,
+            "data-runs": str(command.whole).lower(),
+        }
+        yield Token("text", "", 0, content=drop_marks(token.content[at : found.start()]))
+        yield Token("command_open", "button", 1, attrs=attrs)
+        yield Token("text", "", 0, content=line)
+        yield Token("command_close", "button", -1)
+        at = found.end()
+    yield Token("text", "", 0, content=drop_marks(token.content[at:]))
 
 
 def _mark_links(tokens: "Sequence[Token]") -> "Iterator[Token]":

@@ -37,20 +37,20 @@ Inbox: TypeAlias = asyncio.Queue[Item]
 
 
 class EventStreams:
-    """The open streams of this process, by conversation."""
+    """The open streams of this process, by conversation, each with its reader's session."""
 
     def __init__(self) -> None:
-        self._open: dict[str, set[Inbox]] = {}
+        self._open: dict[str, dict[Inbox, str]] = {}
 
     @contextlib.contextmanager
-    def join(self, conversation: str) -> Iterator[Inbox]:
+    def join(self, conversation: str, session: str = "") -> Iterator[Inbox]:
         """An inbox that hears of `conversation` while the body runs."""
         inbox: Inbox = asyncio.Queue(PAGE)
-        self._open.setdefault(conversation, set()).add(inbox)
+        self._open.setdefault(conversation, {})[inbox] = session
         try:
             yield inbox
         finally:
-            self._open[conversation].discard(inbox)
+            self._open[conversation].pop(inbox, None)
             if not self._open[conversation]:
                 del self._open[conversation]
 
@@ -64,9 +64,21 @@ class EventStreams:
         """End every stream; its readers come back to the process that follows."""
         for inboxes in self._open.values():
             for inbox in inboxes:
-                while inbox.full():
-                    inbox.get_nowait()
-                inbox.put_nowait("closed")
+                close_inbox(inbox)
+
+    def close_session(self, session: str) -> None:
+        """End the streams of a session that was ended."""
+        for inboxes in self._open.values():
+            for inbox, reader in inboxes.items():
+                if session and reader == session:
+                    close_inbox(inbox)
+
+
+def close_inbox(inbox: Inbox) -> None:
+    """End the stream that reads it."""
+    while inbox.full():
+        inbox.get_nowait()
+    inbox.put_nowait("closed")
 
 
 class EventStream:

@@ -99,6 +99,14 @@ def error(status: int, text: str) -> web.Response:
     return answer({"error": text}, status)
 
 
+def refuse(refused: RequestRefused) -> web.Response:
+    """How a refusal is said."""
+    response = error(refused.status, refused.reason)
+    if refused.wait:
+        response.headers["Retry-After"] = str(refused.wait)
+    return response
+
+
 async def chunks(request: web.Request) -> AsyncIterator[bytes]:
     """The request's body as it arrives."""
     async for chunk in request.content.iter_any():
@@ -117,6 +125,8 @@ async def body_of(request: web.Request, kind: type[Body]) -> tuple[Body, str]:
         raise RequestRefused(413, "This is more than 1 MB. Send it as a file.")
     try:
         body = msgspec.json.decode(bytes(data) or b"{}", type=kind)
+    except RecursionError:
+        raise RequestRefused(400, "This JSON is nested too deep. Send it flat.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RequestRefused(400, f"This is not the JSON that belongs here: {error}.") from error
     if body.key and not KEY.fullmatch(body.key):

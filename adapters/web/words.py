@@ -110,13 +110,23 @@ ENGLISH: dict[str, str] = {
     "job_ask": "Press again to delete {title} with its history.",
     "job_sure": "Delete permanently",
     "job_edit": "Change the job {title}: ",
+    "sessions": "Where you are signed in",
+    "session_current": "this browser",
+    "session_since": "Signed in {begun}, until {over}",
+    "session_unknown": "An unknown program",
+    "session_end": "End",
+    "session_ended": "{device} is signed out.",
+    "sign_out": "Sign out",
     "open_chat": "Open the chat",
     "sign_in_title": "Please sign in",
-    "sign_in": "Run <code>turnkeeper link</code> where the gateway runs, and open the link it "
-    "prints.",
+    "sign_in": "Open the link that the gateway printed when it started (<code>open http://…</code>"
+    "). It works once, for ten minutes; <code>turnkeeper link</code> prints another.",
     "link_over_title": "This link has expired",
     "link_over": "It was used, or it has expired. Run <code>turnkeeper link</code> where the "
     "gateway runs, and open the link it prints.",
+    "slow_down_title": "Too many wrong tries",
+    "slow_down": "Wrong links or tokens came from your address. Wait a minute, then open a link "
+    "that was not used yet.",
     "signed_in_title": "Signed in",
     "signed_in": "One moment.",
 }
@@ -207,13 +217,23 @@ GERMAN: dict[str, str] = {
     "job_ask": "Noch einmal drücken, um {title} mit dem Verlauf zu löschen.",
     "job_sure": "Endgültig löschen",
     "job_edit": "Ändere den Auftrag {title}: ",
+    "sessions": "Wo Sie angemeldet sind",
+    "session_current": "dieser Browser",
+    "session_since": "Angemeldet {begun}, bis {over}",
+    "session_unknown": "Ein unbekanntes Programm",
+    "session_end": "Beenden",
+    "session_ended": "{device} ist abgemeldet.",
+    "sign_out": "Abmelden",
     "open_chat": "Zur Unterhaltung",
     "sign_in_title": "Bitte melden Sie sich an",
-    "sign_in": "Führen Sie <code>turnkeeper link</code> aus, wo das Gateway läuft, und öffnen Sie "
-    "den Link, der dann erscheint.",
+    "sign_in": "Öffnen Sie den Link, den das Gateway beim Start ausgab (<code>open http://…</code>"
+    "). Er gilt einmal und zehn Minuten; <code>turnkeeper link</code> gibt einen neuen aus.",
     "link_over_title": "Dieser Link gilt nicht mehr",
     "link_over": "Er wurde benutzt oder ist zu alt. Führen Sie <code>turnkeeper link</code> aus, "
     "wo das Gateway läuft, und öffnen Sie den Link, der dann erscheint.",
+    "slow_down_title": "Zu viele falsche Versuche",
+    "slow_down": "Von Ihrer Adresse kamen falsche Links oder Schlüssel. Warten Sie eine Minute "
+    "und öffnen Sie dann einen Link, der noch nicht benutzt wurde.",
     "signed_in_title": "Angemeldet",
     "signed_in": "Einen Moment.",
 }
@@ -222,7 +242,8 @@ WORDS = {"en": ENGLISH, "de": GERMAN}
 
 NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}<title>Turnkeeper</title>
-<link rel="stylesheet" href="/page.css"></head><body class="note"><main><h1>{title}</h1>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/page.css"></head>
+<body class="note"><main><h1>{title}</h1>
 <p>{text}</p><p><a href="/">{open}</a></p></main></body></html>"""
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct, json
 
 from agent_core import ambient
 from gateway.access.addressed import Addressed
+from gateway.access.people import AllowLists
 from gateway.access.policy import Policy
 from gateway.approvers import DEFAULT, Person
 from gateway.messages import Conversation, Inbound, MessageReceived, Sender, sender_of
@@ -25,17 +26,6 @@ CACHE_SECONDS = 5.0
 MAX_KEPT = 1024
 
 LookUp = Callable[[str], Awaitable[bytes | None]]
-
-
-class AllowLists(Struct, frozen=True, kw_only=True):
-    """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for
-    everybody. `chats`: the groups in which the agent works; empty: all where an allowed person
-    speaks."""
-
-    allowed: frozenset[str] = frozenset()
-    admins: frozenset[str] = frozenset()
-    viewers: frozenset[str] = frozenset()
-    chats: frozenset[str] = frozenset()
 
 
 class LetIn(Struct, frozen=True, kw_only=True):

@@ -1,18 +1,19 @@
-"""What the settings say about people beyond the lists of ids: groups, rights, quotas, deciders.
-Pure readers of single settings; a ValueError's text is the mend."""
+"""What the settings say about people beyond the lists of ids: groups, rights, quotas, deciders."""
 
-from typing import Literal, TypeVar, cast, get_args
+from functools import partial
+from typing import Literal, get_args
 
 from msgspec import Struct
 
+from gateway.access.people import PLATFORMS
+from gateway.accounts import telegram
 from gateway.approvers import Approvers, read_approvers
+from gateway.declaration import Choice, Env, OrNever, Setting, SettingTables, WholeNumber
 from gateway.messages import Conversation, read_conversation
-from gateway.ports import SettingReader
 from gateway.roles import Role, read_role
 
 GroupPolicy = Literal["mention", "thread", "always"]
 GroupScope = Literal["shared", "per_person"]
-T = TypeVar("T")
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -28,26 +29,6 @@ class Policy(Struct, frozen=True, kw_only=True):
     turns_per_hour: int = 0
 
 
-def read_policy(parsed: SettingReader, platforms: tuple[str, ...], bot: str) -> Policy:
-    """The policy that the settings write down; `bot`: the account of our Telegram bot."""
-    group = parsed("GROUP_POLICY", lambda text: _one_of(text or "mention", get_args(GroupPolicy)))
-    scope = parsed("GROUP_SCOPE", lambda text: _one_of(text or "shared", get_args(GroupScope)))
-    return Policy(
-        approvers=parsed("APPROVERS", lambda text: read_approvers(text, platforms)),
-        chat=parsed("APPROVERS_CHAT", lambda text: read_chat(text, bot)),
-        group=cast(GroupPolicy, group),
-        scope=cast(GroupScope, scope),
-        rights=parsed("COMMAND_RIGHTS", read_rights),
-        turns_per_hour=parsed("QUOTA_TURNS_PER_HOUR", read_quota),
-    )
-
-
-def _one_of(text: str, known: tuple[str, ...]) -> str:
-    if text.lower() not in known:
-        raise ValueError(f"use one of: {', '.join(known)}.")
-    return text.lower()
-
-
 def read_rights(text: str) -> dict[str, Role]:
     """`model=admin,new=user` as least roles by command."""
     rights: dict[str, Role] = {}
@@ -59,19 +40,8 @@ def read_rights(text: str) -> dict[str, Role]:
     return rights
 
 
-def read_quota(text: str) -> int:
-    """Turns an hour; nothing and `never` are no limit."""
-    if text.lower() in ("", "never"):
-        return 0
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= 10_000:
-        raise ValueError("write a number from 1 to 10000, or 'never' for no limit.")
-    return int(text)
-
-
 def read_chat(text: str, bot: str) -> str:
     """The address of `telegram:-100123`, a chat of our `bot`, or of a whole address."""
-    if not text:
-        return ""
     platform, _, chat = text.partition(":")
     number = chat.removeprefix(":")
     if platform == "telegram" and number.removeprefix("-").isdecimal():
@@ -83,3 +53,68 @@ def read_chat(text: str, bot: str) -> str:
         raise ValueError(
             "write telegram: and the id of the chat, as in telegram:-100123."
         ) from None
+
+
+APPROVERS = Setting(
+    "APPROVERS",
+    Approvers(),
+    partial(read_approvers, platforms=PLATFORMS),
+    "who decides approvals, by risk; see below",
+    default_text="`default=asker,role:admin`",
+)
+APPROVERS_CHAT = Setting(
+    "APPROVERS_CHAT",
+    "",
+    str,
+    "a chat that gets every approval card as well: `telegram:-100123`, or a conversation's whole "
+    "address",
+)
+GROUP_POLICY: Setting[GroupPolicy] = Setting(
+    "GROUP_POLICY",
+    "mention",
+    Choice(words=get_args(GroupPolicy)),
+    "what in a group is for the agent: `mention` (its name, a reply to it), `thread` (in a topic, "
+    "everything from the first mention on), `always`. Only words of people who may use it",
+)
+GROUP_SCOPE: Setting[GroupScope] = Setting(
+    "GROUP_SCOPE",
+    "shared",
+    Choice(words=get_args(GroupScope)),
+    "`shared`: a group is one conversation. `per_person`: everybody there has their own history, "
+    "files and turns",
+)
+COMMAND_RIGHTS: Setting[dict[str, Role]] = Setting(
+    "COMMAND_RIGHTS",
+    {},
+    read_rights,
+    "the least role that commands need, e.g. `model=admin,new=viewer`",
+)
+TURNS_PER_HOUR = Setting(
+    "QUOTA_TURNS_PER_HOUR",
+    0,
+    OrNever(
+        kind=WholeNumber(
+            least=1, most=10_000, mend="write a number from 1 to 10000, or 'never' for no limit."
+        ),
+        never=0,
+    ),
+    "turns that one person (all linked accounts together) may begin within an hour; admins have no "
+    "limit",
+)
+TABLES: SettingTables = {
+    "running": (APPROVERS, APPROVERS_CHAT),
+    "people": (GROUP_POLICY, GROUP_SCOPE, COMMAND_RIGHTS, TURNS_PER_HOUR),
+}
+
+
+def read_policy(env: Env) -> Policy:
+    """The policy in `env`; raises SettingsError."""
+    chat, bot = APPROVERS_CHAT.text(env), telegram.TOKEN.text(env).partition(":")[0]
+    return Policy(
+        approvers=APPROVERS.read(env),
+        chat=APPROVERS_CHAT.parse(chat, partial(read_chat, bot=bot)) if chat else "",
+        group=GROUP_POLICY.read(env),
+        scope=GROUP_SCOPE.read(env),
+        rights=COMMAND_RIGHTS.read(env),
+        turns_per_hour=TURNS_PER_HOUR.read(env),
+    )

@@ -1,12 +1,34 @@
-"""What the settings say about our Discord bot. A ValueError's text is the mend."""
+"""What the settings say about our Discord bot."""
 
-import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
-from gateway.ports import SettingReader
+from gateway.declaration import Env, Matching, Setting, SettingTables, Url
 
-TOKEN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}")
+TOKEN = Setting(
+    "DISCORD_BOT_TOKEN",
+    "",
+    Matching(
+        pattern=r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}",
+        mend="it has three parts with dots between them; copy it again.",
+    ),
+    "the bot; without it, no Discord",
+    secret="all",
+)
+API_BASE_URL = Setting(
+    "DISCORD_API_BASE_URL",
+    "https://discord.com/api/v10",
+    Url(),
+    "where calls go: a proxy of your own, a test server",
+    secret="password",
+)
+GATEWAY_URL = Setting(
+    "DISCORD_GATEWAY_URL",
+    "wss://gateway.discord.gg/",
+    Url(scheme="ws"),
+    "where events come from; a session goes on where Discord says",
+    secret="password",
+)
+TABLES: SettingTables = {"discord": (TOKEN, API_BASE_URL, GATEWAY_URL)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,35 +36,13 @@ class Discord:
     """One bot, connected to Discord's gateway."""
 
     token: str = field(repr=False)
-    api_base_url: str = "https://discord.com/api/v10"
-    gateway_url: str = "wss://gateway.discord.gg/"
+    api_base_url: str = API_BASE_URL.default
+    gateway_url: str = GATEWAY_URL.default
 
 
-def read_discord(parsed: SettingReader) -> Discord | None:
-    """The bot that is set, None without a token."""
-    token = parsed("DISCORD_BOT_TOKEN", _token)
-    api = parsed("DISCORD_API_BASE_URL", lambda text: _url(text, "http"))
-    gateway = parsed("DISCORD_GATEWAY_URL", lambda text: _url(text, "ws"))
+def read_discord(env: Env) -> Discord | None:
+    """The bot that is set, None without a token; raises SettingsError."""
+    token, api, gateway = (setting.read(env) for setting in (TOKEN, API_BASE_URL, GATEWAY_URL))
     if not token:
         return None
-    own = Discord(token=token)
-    return Discord(
-        token=token,
-        api_base_url=api.rstrip("/") or own.api_base_url,
-        gateway_url=gateway or own.gateway_url,
-    )
-
-
-def _token(text: str) -> str:
-    if text and not TOKEN.fullmatch(text):
-        raise ValueError("it has three parts with dots between them; copy it again.")
-    return text
-
-
-def _url(text: str, scheme: str) -> str:
-    if not text:
-        return ""
-    parts = urlsplit(text)
-    if parts.scheme not in (scheme, f"{scheme}s") or not parts.hostname or parts.port == 0:
-        raise ValueError(f"must be a {scheme} or {scheme}s URL.")
-    return text
+    return Discord(token=token, api_base_url=api.rstrip("/"), gateway_url=gateway)

@@ -1,13 +1,38 @@
-"""What the settings say about our Slack app. A ValueError's text is the mend."""
+"""What the settings say about our Slack app."""
 
-import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
-from gateway.ports import SettingReader
+from gateway.declaration import Env, Matching, Setting, SettingTables, Url
 
-TOKEN = re.compile(r"xox[be][A-Za-z0-9.-]+")
-APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9-]+")
+TOKEN = Setting(
+    "SLACK_BOT_TOKEN",
+    "",
+    Matching(pattern="xox[be][A-Za-z0-9.-]+", mend="a bot token begins with xoxb-; copy it again."),
+    "the app's bot, `xoxb-…`; without it, no Slack",
+    secret="all",
+)
+APP_TOKEN = Setting(
+    "SLACK_APP_TOKEN",
+    "",
+    Matching(pattern="xapp-[A-Za-z0-9-]+", mend="an app token begins with xapp-; copy it again."),
+    "`xapp-…`: receive by Socket Mode",
+    secret="all",
+)
+SIGNING_SECRET = Setting(
+    "SLACK_SIGNING_SECRET",
+    "",
+    str,
+    "without an app token: receive over HTTP at `/slack/events`, signed with this",
+    secret="all",
+)
+API_BASE_URL = Setting(
+    "SLACK_API_BASE_URL",
+    "https://slack.com/api/",
+    Url(),
+    "where calls go: a proxy of your own, a test server",
+    secret="password",
+)
+TABLES: SettingTables = {"slack": (TOKEN, APP_TOKEN, SIGNING_SECRET, API_BASE_URL)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,52 +42,21 @@ class Slack:
     token: str = field(repr=False)
     app_token: str = field(default="", repr=False)
     signing_secret: str = field(default="", repr=False)
-    api_base_url: str = "https://slack.com/api/"
+    api_base_url: str = API_BASE_URL.default
 
 
-def read_slack(parsed: SettingReader) -> Slack | None:
-    """The app that is set, None without a bot token."""
-    token = parsed("SLACK_BOT_TOKEN", _token)
-    app = parsed("SLACK_APP_TOKEN", _app_token)
-    secret = parsed("SLACK_SIGNING_SECRET", str)
-    base = parsed("SLACK_API_BASE_URL", _url)
+def read_slack(env: Env) -> Slack | None:
+    """The app that is set, None without a bot token; raises SettingsError."""
+    token, app = TOKEN.read(env), APP_TOKEN.read(env)
+    secret, base = SIGNING_SECRET.read(env), API_BASE_URL.read(env)
     if not token:
         return None
     if not app and not secret:
-        parsed("SLACK_BOT_TOKEN", _alone)
-    own = Slack(token=token, app_token=app, signing_secret="" if app else secret)
-    if not base:
-        return own
+        over_http = f"{SIGNING_SECRET.name} (events over HTTP)"
+        raise TOKEN.error("", f"set {APP_TOKEN.name} too (Socket Mode), or {over_http}.")
     return Slack(
         token=token,
         app_token=app,
-        signing_secret=own.signing_secret,
+        signing_secret="" if app else secret,
         api_base_url=f"{base.rstrip('/')}/",
     )
-
-
-def _token(text: str) -> str:
-    if text and not TOKEN.fullmatch(text):
-        raise ValueError("a bot token begins with xoxb-; copy it again.")
-    return text
-
-
-def _app_token(text: str) -> str:
-    if text and not APP_TOKEN.fullmatch(text):
-        raise ValueError("an app token begins with xapp-; copy it again.")
-    return text
-
-
-def _alone(_text: str) -> str:
-    raise ValueError(
-        "set SLACK_APP_TOKEN too (Socket Mode), or SLACK_SIGNING_SECRET (events over HTTP)."
-    )
-
-
-def _url(text: str) -> str:
-    if not text:
-        return ""
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("must be an http or https URL.")
-    return text

@@ -38,32 +38,46 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     secret = action.add_parser("secret", help="a new secret for a hook; the old one ends at once")
     secret.add_argument("hook", help="as in POST /hooks/<hook>")
     secret.add_argument("--given", action="store_true", help="read it from standard input")
+    way = secret.add_mutually_exclusive_group()
+    way.add_argument("--github", action="store_true", help="for calls signed as GitHub does")
+    way.add_argument("--plain", action="store_true", help="for calls signed by time and body")
     action.add_parser("apply", help="apply jobs.toml of the data folder, all or nothing")
 
 
 def new_secret(settings: Settings, words: argparse.Namespace) -> int:
     """Keep a secret for a hook, a new one or the one given, and print a new one; the exit code."""
-    import base64
-
-    from agent_core import ambient
-    from gateway.features.jobs.hooks import ADDRESS, STANDARD, secret_name
+    from gateway.features.jobs.hooks import STANDARD, Way, keep_secret
+    from gateway.jobs_port import HOOK_NAME
     from gateway.ops.lock import make_private
-    from gateway.services.jobs.drafts import HOOK
     from gateway.services.vault import UnfitSecret, Vault
 
-    if not HOOK.fullmatch(words.hook):
+    if not HOOK_NAME.fullmatch(words.hook):
         print("A hook's name is 1 to 31 small letters, digits and -.", file=sys.stderr)
         return 2
-    fresh = STANDARD + base64.b64encode(ambient.token(32).encode()).decode()
-    value = sys.stdin.readline().rstrip("\n") if words.given else fresh
+    value = sys.stdin.readline().rstrip("\n") if words.given else ""
+    way: Way = "github" if words.github else "plain" if words.plain else "standard"
+    if words.given and way == "standard" and not value.startswith(STANDARD):
+        way = "plain"
+    value = value if words.given else _make_secret(way == "standard")
     make_private(settings.home)
     try:
-        Vault(settings.home).keep(ADDRESS, secret_name(words.hook), value)
-    except UnfitSecret as error:
+        keep_secret(Vault(settings.home), words.hook, way, value)
+    except (UnfitSecret, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     print(f"It is kept for /hooks/{words.hook}." if words.given else value)
     return 0
+
+
+def _make_secret(standard: bool) -> str:
+    """A secret that nobody guesses."""
+    import base64
+
+    from agent_core import ambient
+    from gateway.features.jobs.hooks import STANDARD
+
+    made = ambient.token(32)
+    return STANDARD + base64.b64encode(made.encode()).decode() if standard else made
 
 
 def parse_request(words: argparse.Namespace) -> tuple[str, ...]:

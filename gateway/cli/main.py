@@ -6,16 +6,21 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from gateway.cli import jobs
-from gateway.settings import VERSION, ConfigurationError, Settings
+from gateway.cli import jobs, policy
+from gateway.declaration import SettingsError
+from gateway.ops.process import forbid_inspection
+from gateway.settings import VERSION, Settings
+from gateway.wiring.plugin_settings import find_declared
 
 OK, FAILED, MISUSED = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code (2: a setting or an argument cannot work)."""
+    forbid_inspection()
     os.umask(0o077)  # the data folder may have been there before, open to all
     given = sys.argv[1:] if argv is None else list(argv)
     words = argparse.Namespace(command="run") if given == ["run"] else _parser().parse_args(given)
@@ -25,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return OK
         if words.command == "jobs" and words.action == "next":
             return jobs.next_times(words)
-        settings = Settings.read()
+        settings = Settings.read(declared=find_declared)
         if words.command == "run":
             return _run(settings)
         if words.command == "jobs" and words.action == "secret":
@@ -34,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from gateway.cli.doctor import examine
 
             return examine(settings, print)
+        if words.command == "policy":
+            return policy.answer(settings, words)
         if words.command == "secret":
             from gateway.cli.secret import keep
 
@@ -43,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return restore(settings, words, print)
         return _ask(settings, words)
-    except ConfigurationError as error:
+    except SettingsError as error:
         return _cannot(error)
     except KeyboardInterrupt:
         return FAILED
@@ -68,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     audit = commands.add_parser("audit", help="who decided what, as JSON lines")
     audit.add_argument("lines", nargs="?", default="1000", help="how many of the newest")
     jobs.add(commands)
+    policy.add(commands)
     secret = commands.add_parser("secret", help="secrets that commands may use in a conversation")
     secret.add_argument("action", choices=("set", "list", "remove"))
     secret.add_argument("name", nargs="?", default="")
@@ -91,6 +99,7 @@ def _run(settings: Settings) -> int:
     import uvloop
 
     from gateway.__main__ import serve
+    from gateway.cli.browser import open_page
     from gateway.errors import StoreFailed
     from gateway.ops import logs
 
@@ -99,8 +108,9 @@ def _run(settings: Settings) -> int:
     code = OK
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(settings, lambda line: print(line, flush=True)))
-    except* ConfigurationError as errors:
+            visit = partial(open_page, settings)
+            runner.run(serve(settings, lambda line: print(line, flush=True), visit))
+    except* SettingsError as errors:
         code = _cannot(errors.exceptions[0])
     except* StoreFailed as errors:
         print(f"turnkeeper: {_first(errors)}", file=sys.stderr)

@@ -67,6 +67,12 @@ class TurnMaker(Protocol):
     def hands(self, circumstances: PolicyContext) -> Hands:
         """Models, tools and policy for a turn."""
 
+    def holds(self, turn: str) -> bool:
+        """Something of the parked turn waits in this process: a script."""
+
+    def end_turn(self, turn: str) -> None:
+        """The turn is over, however it ended: nothing waits for it any more."""
+
     def tidy(self, before: float) -> int:
         """Remove kept files made before `before` (seconds since 1970); how many. Blocks."""
 

@@ -11,7 +11,18 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Answered, Stopped
-from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
+from agent_core.phrases import phrase
+from agent_core.policy import HOST, HOSTS, NETWORK
+from agent_core.questions import (
+    Answer,
+    Approval,
+    Choice,
+    Coverage,
+    Decision,
+    Input,
+    PlanReview,
+    Proposal,
+)
 from gateway.access.access import refusal
 from gateway.approvers import DEFAULT, Person, name_approvers
 from gateway.conversation.turns import OpenTurn
@@ -194,18 +205,10 @@ class Decisions:
         asked = question.question
         if not isinstance(asked, Approval) or answer.choice not in ("conversation", "always"):
             return
-        lasting = answer.choice == "always"
         rules = tuple(
-            Rule(
-                tool=proposal.tool,
-                pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
-                person=open_turn.row.sender,
-                lasting=lasting,
-                by=answer.name,
-                at=answer.at,
-                covers=proposal.covers if lasting else None,
-            )
+            rule
             for proposal in asked.proposals
+            for rule in _make_rules(proposal, open_turn.row.sender, answer)
         )
         settings = self._context.state.row.settings
         known = {replace(rule, by="", at=0.0, covers=None) for rule in settings.rules}
@@ -291,3 +294,29 @@ def people_of(words: Iterable[str], language: str) -> str:
     """Who decides, for people: `admins, telegram:7`."""
     keys: dict[str, Key] = {"asker": "who_asker", "admin": "who_admin", "user": "who_user"}
     return name_approvers(words, lambda word: say(keys[word], language))
+
+
+def _make_rules(proposal: Proposal, person: str, answer: Answer) -> tuple[Rule, ...]:
+    """The rules that an answer stores for one call: hosts each by itself, whatever calls them."""
+    lasting = answer.choice == "always"
+    rule = Rule(
+        tool=proposal.tool,
+        pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
+        person=person,
+        lasting=lasting,
+        by=answer.name,
+        at=answer.at,
+        covers=proposal.covers if lasting else None,
+    )
+    if proposal.line != HOSTS:
+        return (rule,)
+    hosts = (pattern.removeprefix(HOST) for pattern in proposal.rule.split())
+    return tuple(
+        replace(
+            rule,
+            tool=NETWORK,
+            pattern=f"{HOST}{host}",
+            covers=Coverage(phrase=phrase("covers_hosts", hosts=host)),
+        )
+        for host in hosts
+    )

@@ -28,6 +28,7 @@ from gateway.messages import (
     Inbound,
     JobPress,
     PlanPress,
+    PluginPress,
     QuestionBrought,
     QuestionDue,
     QuestionExpired,
@@ -238,7 +239,7 @@ class Host:
         match press := read_press(token):
             case QuestionPress():
                 return await self.services.store.find(press.question)
-            case PlanPress() | RulePress() | JobPress() | UnknownPress():
+            case PlanPress() | RulePress() | JobPress() | PluginPress() | UnknownPress():
                 return None
             case _:
                 assert_never(press)

@@ -12,10 +12,11 @@ from gateway.conversation.outage import Outage
 from gateway.conversation.slots import Slots
 from gateway.conversation.spawn import Spawn
 from gateway.conversation.unsaved import RefusedCommit, Unsaved
+from gateway.declaration import Env
 from gateway.delivery.pace import Pace, Paces, SendGate
+from gateway.jobs_port import JobPorts
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
-from gateway.services.jobs.book import JobService
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
 from gateway.services.retention import Retention
@@ -66,6 +67,30 @@ class HostPorts:
     deliver: Accept
 
 
+class SandboxFacts(Protocol):
+    """What is known of the place where commands run."""
+
+    @property
+    def name(self) -> str:
+        """Its tier."""
+
+    @property
+    def missing(self) -> str:
+        """What to install so that commands run at all; "" where they do."""
+
+    @property
+    def isolated(self) -> bool:
+        """It keeps commands apart from the machine."""
+
+    @property
+    def contains(self) -> bool:
+        """It was tried out, and nothing got out."""
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """What got out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Shared by all sessions of this process.
@@ -101,16 +126,19 @@ class Services:
     vault: Vault | None = None
     ledger: Ledger | None = None
     """None: nothing is limited, so nothing is kept for all conversations together."""
-    jobs: JobService | None = None
+    jobs: JobPorts | None = None
     """None: nothing is done again and again."""
     memory: Memories | None = None
     """None: nothing is remembered."""
+    sandbox: SandboxFacts | None = None
     retention: Retention | None = None
     """None: no conversation is ever dropped."""
     unsaved: dict[str, Unsaved] = field(default_factory=dict)
     """By conversation: what its last session made and could not commit."""
     refused: dict[str, RefusedCommit] = field(default_factory=dict)
     """By conversation: the commit that ended its last session, since the store never takes it."""
+    feature_env: Env = field(default_factory=dict)
+    """What is set of the settings that features declare."""
     outage: Outage | None = None
     """Tells people that their work cannot be committed at the moment; None: nobody is told."""
     slots: Slots = field(default_factory=Slots)

@@ -136,11 +136,7 @@ class Session:
         await self._restore_unsaved()
         while self.state.ended is None:
             if self.state.woken:
-                self.state.woken = False
-                arrivals = await self.services.store.arrivals(
-                    self.state.lease.conversation, self.state.seen
-                )
-                await self._absorb(arrivals)
+                await self._take_arrivals()
             elif self._wants_turn() and not self._place.is_given():
                 self.state.changed.clear()
                 if not self._place.is_given():
@@ -224,6 +220,12 @@ class Session:
         except StoreFailed:
             self.services.unsaved.setdefault(self.state.conversation.id, unsaved)
             raise
+
+    async def _take_arrivals(self) -> None:
+        """Take in what came since it was looked last."""
+        self.state.woken = False  # first: what comes meanwhile wakes again
+        conversation = self.state.lease.conversation
+        await self._absorb(await self.services.store.arrivals(conversation, self.state.seen))
 
     async def _absorb(self, rows: Iterable[InboxRow]) -> None:
         """Handle inbox rows in order; `seen` moves on once a row is handled or left queued."""
@@ -348,9 +350,15 @@ class Session:
     def fold(self, row: TurnRow) -> ViewFold:
         """An empty fold for a turn's views."""
         if (fired := self._find_fired(row)) is not None:
-            return fired.fold(row)
+            return fired.fold(row, self._features.events)
         own = self.state.adapter.abilities.own_messages
-        return ViewFold(turn=row.id, asker=row.sender_name, language=row.language, said=not own)
+        return ViewFold(
+            turn=row.id,
+            asker=row.sender_name,
+            language=row.language,
+            said=not own,
+            events=self._features.events,
+        )
 
     async def start(
         self,
@@ -405,11 +413,7 @@ class Session:
         while open_turn.outcome is None:
             self.state.changed.clear()
             if self.state.woken and self.state.ended is None:
-                self.state.woken = False
-                rows = await self.services.store.arrivals(
-                    self.state.lease.conversation, self.state.seen
-                )
-                await self._absorb(rows)
+                await self._take_arrivals()
                 continue
             if turn.dead is not None and not isinstance(turn.dead, Parked):
                 patience = patience or ambient.monotonic() + self.services.cancel_patience
@@ -531,9 +535,10 @@ class Session:
             self.drop(open_turn)
 
     def _note_end(self, row: TurnRow) -> None:
-        """Tell the feature whose due time began the turn."""
-        if (fired := self._find_fired(row)) is not None:
-            fired.end(self.context, row)
+        """Tell the agent and the features that a turn is over."""
+        self.services.agent.end_turn(row.id)
+        for hook in self._features.on_end:
+            hook(self.context, row)
 
     def _find_fired(self, row: TurnRow) -> FiredTurns | None:
         """How the turn is run, if a due time began it."""
@@ -566,6 +571,10 @@ class Session:
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns; how many."""
         return await self._intake.stop_parked(sender)
+
+    async def stop_waiting_scripts(self, sender: Sender) -> int:
+        """End the parked turns whose scripts wait in this process; how many."""
+        return await self._intake.stop_waiting_scripts(sender)
 
 
 async def _run_agent(

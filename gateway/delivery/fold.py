@@ -4,21 +4,24 @@ The version of a view is the number of records that changed it, so a resume need
 the records: same views, same versions.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from agent_core import ambient
 from agent_core.events import (
+    AgentEvent,
     Compressed,
     ErrorMet,
-    MemorySaved,
     ResearchMoved,
     SourceFound,
     StatusShown,
 )
+from agent_core.inner_calls import REQUEST
 from agent_core.journal import (
     Amended,
     Answered,
@@ -35,12 +38,13 @@ from agent_core.journal import (
     ToolStarted,
 )
 from agent_core.messages import Message, ToolCall, calls_of, text_of
+from agent_core.orchestration.made_calls import CALLS
+from agent_core.policy import HOSTS
 from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
-from agent_core.skills.contract import CALLS
 from gateway.delivery import reasons
 from gateway.delivery.failures import describe_error
 from gateway.delivery.lines import ENDS, make_line, mark_line, move_lines, output_of
-from gateway.delivery.memory_view import make_notice
+from gateway.delivery.phrasing import say_phrase
 from gateway.delivery.plan_view import (
     Course,
     PlanEvent,
@@ -71,6 +75,15 @@ from gateway.views import (
     View,
 )
 
+FoldEvent: TypeAlias = Callable[[AgentEvent, str], View]
+"""Makes of an event, in a language, a view of its own. Pure."""
+EventFolds: TypeAlias = Mapping[type[Struct], tuple[str, FoldEvent]]
+"""What features show of events, by the event's type; the name begins those of the views."""
+OWN_EVENTS: frozenset[type] = frozenset(
+    (ErrorMet, Compressed, StatusShown, ResearchMoved, SourceFound, *get_args(PlanEvent))
+)
+"""Events that every fold shows, so no feature does."""
+
 HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
 _SHOWN = frozenset({"ask_user", "memory", "schedule_job", "todo"})
@@ -92,13 +105,15 @@ class Shape:
 
 @dataclass(slots=True, kw_only=True)
 class ViewFold:
-    """The views of one turn so far. `said`: the surface does not show what people wrote."""
+    """The views of one turn so far. `said`: the surface does not show what people wrote; `events`:
+    what features show of events that are not shown here."""
 
     asker: str = ""
     language: str = ""
     said: bool = False
     turn: str = ""
     course: Course | None = None
+    events: EventFolds = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
     _cards: dict[str, str] = field(default_factory=dict)
 
@@ -138,8 +153,6 @@ class ViewFold:
             case Compressed() if "compressed" not in self.shapes:
                 notice = Notice(text=say("compressed", self.language), quiet=True)
                 return self._set("compressed", notice, True)
-            case MemorySaved() as event:
-                return self._set(f"memory:{record.key}", make_notice(event, self.language), True)
             case StatusShown(phase=phase, text=text) if phase:
                 line = ToolLine(call_id=record.key, tool=phase, summary=text, state="done")
                 activity = self._activity()
@@ -152,6 +165,9 @@ class ViewFold:
                 return self._set("activity", add_source(self._activity(), found))
             case event if isinstance(event, PlanEvent):
                 return self._course(apply_plan_event(self.course, event))
+            case event if known := self.events.get(type(event)):
+                name, fold_event = known
+                return self._set(f"{name}:{record.key}", fold_event(event, self.language), True)
             case _:
                 return ()
 
@@ -167,6 +183,8 @@ class ViewFold:
                     self._set(f"said:{record.key}:{n}", one, True) for n, one in enumerate(said)
                 )
                 return sum(names, ())
+            case Noted(key=key) if key.rpartition("/")[2] == REQUEST:
+                return self._add_line(msgspec.json.decode(record.value, type=ToolCall))
             case Noted(key=key) if key == HEARD:
                 text = say("heard", self.language, text=msgspec.json.decode(record.value, type=str))
                 return self._set(HEARD, Notice(text=text, quiet=True), True)
@@ -195,6 +213,10 @@ class ViewFold:
         known = any(line.call_id == call.id for line in activity.lines)
         if known or not call.id.startswith(CALLS):
             return self._line(call.id, "running")
+        return self._add_line(call)
+
+    def _add_line(self, call: ToolCall) -> tuple[str, ...]:
+        activity = self._activity()
         return self._set("activity", with_(activity, lines=(*activity.lines, make_line(call))))
 
     def _output(self, record: ToolFinished) -> str:
@@ -253,9 +275,10 @@ class ViewFold:
                     changed = self._line(proposal.call_id, "waiting") or changed
                 card = self._approval(record.id, question)
             case Decision():
+                hints = (say_phrase(hint, self.language) for hint in question.hints)
                 card = ChoiceCard(
                     question=record.id,
-                    text=question.text,
+                    text="\n".join((question.text, *hints)),
                     buttons=tuple(
                         Button(label=option, token=button_token(record.id, str(n)))
                         for n, option in enumerate(question.options)
@@ -276,12 +299,17 @@ class ViewFold:
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
         language = self.language
         rules = [reasons.describe_rule(one, language) for one in approval.proposals if one.rule]
+        hosts = all(one.line == HOSTS for one in approval.proposals)
         offers = [
-            ("approve_once", "once", "good"),
-            ("approve_conversation", "conversation", "plain"),
+            ("hosts_once" if hosts else "approve_once", "once", "good"),
+            (
+                "hosts_conversation" if hosts else "approve_conversation",
+                "conversation",
+                "plain",
+            ),
         ]
         if len(rules) == len(approval.proposals):
-            offers.append(("approve_always", "always", "plain"))
+            offers.append(("hosts_always" if hosts else "approve_always", "always", "plain"))
         offers.append(("deny", "deny", "bad"))
         return ApprovalCard(
             question=question,

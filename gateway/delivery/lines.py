@@ -3,6 +3,7 @@
 import msgspec
 from msgspec.structs import replace
 
+from agent_core.guardrails.secret_shapes import hide_shapes
 from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import ToolCall
 from agent_core.phrases import Phrase
@@ -48,7 +49,7 @@ def summary(call: ToolCall) -> str:
         arguments = call.arguments
     if isinstance(arguments, dict):
         arguments = next(filter(None, map(_words, arguments.values())), "")
-    line = str(arguments).strip().replace("\n", " ⏎ ")
+    line = hide_shapes(str(arguments).strip().replace("\n", " ⏎ "))
     return line if len(line) <= SUMMARY else line[: SUMMARY - 1] + "…"
 
 
@@ -69,7 +70,7 @@ def output_of(record: ToolFinished, language: str) -> str:
         return ""
     if isinstance(record.shown, Phrase):
         return say_phrase(record.shown, language)
-    return record.content if record.shown is None else record.shown
+    return hide_shapes(record.content if record.shown is None else record.shown)
 
 
 def cut(output: str) -> str:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from agent_core import ambient
 from agent_core.journal import encode
 from gateway.access.pairing import MACHINE
+from gateway.command_texts import NamedCommand, write_commands
 from gateway.conversation.services import Pairing
 from gateway.errors import StoreFailed
 from gateway.features.jobs.operator.console import Console
@@ -141,13 +142,13 @@ class Operations:
 
     async def _pair(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.pairing is None or not words:
-            return ControlAnswer(text=say("pair_usage"), ok=False)
+            return ControlAnswer(text=write_commands(say("pair_usage"), _write_command), ok=False)
         text = await self.pairing.enter(words[0], MACHINE, "")
         return ControlAnswer(text=text, ok=text not in (say("pair_wrong"), say("pair_locked")))
 
     async def _unpair(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.pairing is None or not words or ":" not in words[0]:
-            return ControlAnswer(text=say("unpair_usage"), ok=False)
+            return ControlAnswer(text=write_commands(say("unpair_usage"), _write_command), ok=False)
         text = await self.pairing.put_out(words[0], "")
         return ControlAnswer(text=text, ok=text == say("unpaired", person=words[0]))
 
@@ -234,6 +235,11 @@ class Operations:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
         self.live.stop()
         return ControlAnswer(text="The gateway finishes running turns, then stops.")
+
+
+def _write_command(command: NamedCommand) -> str:
+    """As it is given on the command line."""
+    return f"turnkeeper {command.words}"
 
 
 def _letter_line(letter: Letter) -> str:

@@ -25,10 +25,12 @@ MAX_CONNECTIONS = 2_000
 
 
 class Doors:
-    """The connections of one server, `most` at once."""
+    """The connections of one server, `most` at once; `most_each` of one address. Without the
+    second, an address may hold half of all, for a proxy of many people is one; this machine all."""
 
-    def __init__(self, most: int = 0) -> None:
+    def __init__(self, most: int = 0, most_each: int = 0) -> None:
         self._most = most or _room()
+        self._most_each = most_each
         self._open: dict[RequestHandler, _Door] = {}
 
     def protocol(self, inner: RequestHandler) -> asyncio.Protocol:
@@ -36,12 +38,12 @@ class Doors:
         return _Door(self, inner)
 
     def enter(self, door: "_Door") -> bool:
-        """Whether the new connection may stay. One address may hold half of all, for a proxy of
-        many people is one; this machine all."""
+        """Whether the new connection may stay."""
+        most_each = self._most_each or (self._most if door.local else self._most // 2)
         same = [one for one in self._open.values() if one.address == door.address]
         if len(self._open) >= self._most:
             room = self._make_room(list(self._open.values()))
-        elif len(same) >= self._most // 2 and not door.local:
+        elif len(same) >= most_each:
             room = self._make_room(same)
         else:
             room = True

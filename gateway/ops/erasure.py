@@ -57,6 +57,7 @@ _PLAIN = (
     "wrong:",
     "shown:",
     "linkshown:",
+    "sessions:",
 )
 """How the names of documents begin that are one account's."""
 

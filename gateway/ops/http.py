@@ -4,13 +4,12 @@ import asyncio
 import importlib
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from aiohttp import web
 from msgspec import Struct
 
@@ -19,7 +18,7 @@ from gateway.conversation.slots import Slots
 from gateway.errors import StoreFailed
 from gateway.ops.doors import Doors
 from gateway.ports import Adapter
-from gateway.settings import ConfigurationError
+from gateway.settings import PORT
 from gateway.store.port import Store
 
 if TYPE_CHECKING:
@@ -33,6 +32,11 @@ GRACE = 2.0
 PROBE, PROBE_SECONDS = "probe", 1.0
 
 
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Guard = Callable[[Handler], Handler]
+"""Lets through who may."""
+
+
 class Condition(Struct, frozen=True, kw_only=True):
     """One adapter: `age` is seconds since inbound was last proven live, None before."""
 
@@ -42,7 +46,7 @@ class Condition(Struct, frozen=True, kw_only=True):
 
 
 class Readiness(Struct, frozen=True, kw_only=True):
-    """What /readyz answers."""
+    """What a message needs on its way in."""
 
     ready: bool
     store: str
@@ -106,28 +110,33 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         where, why = f"{host}:{port}", getattr(error, "strerror", "") or str(error)
         mend = f"cannot listen there ({why}); stop what does, or choose another port (0: any)."
-        raise ConfigurationError("TURNKEEPER_PORT", where, mend) from None
+        raise PORT.error(where, mend) from None
 
 
 @asynccontextmanager
 async def serve(
-    listening: socket.socket, health: Health, routes: Iterable[web.AbstractRouteDef]
+    listening: socket.socket,
+    health: Health,
+    routes: Iterable[web.AbstractRouteDef],
+    guard: Guard,
+    most_each: int = 0,
 ) -> AsyncIterator[None]:
-    """Serve at `listening` while the body runs."""
+    """Serve at `listening` while the body runs. `guard` stands before /metrics; one address may
+    hold `most_each` connections (0: as `Doors` says)."""
 
     async def healthz(request: web.Request) -> web.Response:
         failed = health.store.failed
-        return web.Response(text=f"{failed or 'ok'}\n", status=503 if failed else 200)
+        return web.Response(text="failed\n" if failed else "ok\n", status=503 if failed else 200)
 
     async def readyz(request: web.Request) -> web.Response:
         state = await health.readiness()
-        body, status = msgspec.json.encode(state), 200 if state.ready else 503
-        return web.Response(body=body, status=status, content_type="application/json")
+        status = 200 if state.ready else 503
+        return web.Response(text="ready\n" if state.ready else "unready\n", status=status)
 
-    doors = Doors()
+    doors = Doors(most_each=most_each)
     app = web.Application(client_max_size=MAX_BODY, middlewares=[doors.watch])
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
-    app.add_routes([web.get("/metrics", Metrics(health).scrape), *routes])
+    app.add_routes([web.get("/metrics", guard(Metrics(health).scrape)), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
     await runner.setup()
     loop, make = asyncio.get_running_loop(), runner.server

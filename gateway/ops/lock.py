@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.settings import ConfigurationError
+from gateway.settings import HOME
 
 OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", "lock")
 OWN_FOLDERS = ("outputs", "uploads", "workspaces", "mcp", "browser")
@@ -28,7 +28,7 @@ def make_private(home: Path) -> None:
                     f"the data folder belongs to another user (uid {owner}), who could read and "
                     "change all of it; choose another, or give it to this user by chown."
                 )
-                raise ConfigurationError("TURNKEEPER_HOME", str(home), mend)
+                raise HOME.error(str(home), mend)
             os.fchmod(descriptor, 0o700)
         finally:
             os.close(descriptor)
@@ -39,7 +39,7 @@ def make_private(home: Path) -> None:
             _close_to_others(path)
     except OSError as error:
         mend = f"the data folder cannot be used ({error.strerror}); choose another."
-        raise ConfigurationError("TURNKEEPER_HOME", str(home), mend) from None
+        raise HOME.error(str(home), mend) from None
 
 
 def _close_to_others(path: Path) -> None:
@@ -63,14 +63,14 @@ def hold(home: Path) -> Iterator[None]:
         descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         mend = f"the data folder cannot be used ({error.strerror}); choose another."
-        raise ConfigurationError("TURNKEEPER_HOME", str(home), mend) from None
+        raise HOME.error(str(home), mend) from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "another"
             mend = f"process {pid} works on this folder; stop it, or choose another folder."
-            raise ConfigurationError("TURNKEEPER_HOME", str(home), mend) from None
+            raise HOME.error(str(home), mend) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield

@@ -10,16 +10,14 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import IO
-from urllib.parse import quote
 
-SHAPES = re.compile(
-    r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{20,}"  # Telegram's bot tokens
-    r"|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}"  # model providers' keys
-    r"|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"  # Slack
-    r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAIza[A-Za-z0-9_-]{30,}"  # GitHub, Google
+from agent_core.guardrails.secret_shapes import hide_shapes, spell_secret
+
+_LOOSE = re.compile(
+    r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{20,}|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}"
     r"|(?<=Bearer )[A-Za-z0-9._~+/-]{8,}"
 )
-"""What looks like a token, whosever it is."""
+"""What may be a token; a log can do without it, a text for people could not."""
 
 MIN_SECRET = 6
 """Characters that a configured value must have to be hidden: shorter ones are words."""
@@ -38,13 +36,11 @@ _BARE = re.compile(r"[^\s\"=\\]+")
 
 
 class Redactor:
-    """Hides the values of `secrets`, as they are and as URLs and JSON quote them."""
+    """Hides the values of `secrets` in all forms of `spell_secret`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = {secret for secret in secrets if len(secret) >= MIN_SECRET}
-        forms = (
-            known | {quote(one, safe="") for one in known} | {json.dumps(s)[1:-1] for s in known}
-        )
+        forms = {form for one in known for form in spell_secret(one)}
         longest_first = sorted(forms, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, longest_first))) if forms else None
 
@@ -52,7 +48,7 @@ class Redactor:
         """`text` without them, and without what looks like a token."""
         if self._known is not None:
             text = self._known.sub("…", text)
-        return SHAPES.sub("…", text)
+        return hide_shapes(_LOOSE.sub("…", text), "…")
 
 
 class Lines(logging.Formatter):

@@ -131,7 +131,8 @@ class ConversationMemory:
                 for n, entry in enumerate(sheet.of(change.target))
             ]
             try:
-                limit = self._memories.limits.limit(change.target)
+                limits = self._memories.limits
+                limit = limits.memory if change.target == "memory" else limits.user
                 wanted = edit(tuple(entry for *_, entry in lines), change, limit)
             except ToolFailed as error:
                 return ChangeOutcome(text=str(error))

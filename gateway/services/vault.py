@@ -4,17 +4,15 @@ It is never in the store, in a chat or in a prompt. The command line writes it; 
 whether it changed each time it needs it.
 """
 
-import base64
 import os
 import re
-from collections.abc import Iterator
-from math import ceil
 from pathlib import Path
 
 import msgspec
 
 from agent_core import ambient
 from agent_core.guardrails.redaction import Redactions
+from agent_core.guardrails.secret_shapes import spell_secret
 from agent_core.sandboxes.secrets import find_named
 from gateway.messages import digest
 
@@ -27,17 +25,6 @@ _TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|
 
 class UnfitSecret(ValueError):
     """The name or the value cannot be used; the text says why."""
-
-
-def _forms(value: str) -> Iterator[str]:
-    """The value, and what of it stands in base64 whatever is before and behind it: the newline of
-    an `echo`, the name and the colon of a login."""
-    yield value
-    raw = value.encode()
-    for before in range(3):
-        coded = base64.b64encode(bytes(before) + raw).decode()
-        sure = coded[ceil(before * 8 / 6) : (before + len(raw)) * 8 // 6]
-        yield from dict.fromkeys((sure, sure.replace("+", "-").replace("/", "_")))
 
 
 class Vault:
@@ -88,7 +75,7 @@ class Vault:
         return {name: own[name] for name in find_named(command, own)}
 
     def hide(self, text: str) -> str:
-        """`text` with `[NAME]` in place of each value, also in base64."""
+        """`text` with `[NAME]` in place of each value, also in the forms of `spell_secret`."""
         return self.words().hide(text)
 
     def words(self) -> Redactions:
@@ -110,7 +97,7 @@ class Vault:
                     form: f"[{name}]"
                     for own in known.values()
                     for name, value in own.items()
-                    for form in _forms(value)
+                    for form in spell_secret(value)
                 }
             )
         return self._known

@@ -1,18 +1,26 @@
 """The fixed texts that people see, written once, by language. What happened, then what to do.
+A feature may hold its own beside them, as `gateway.texts.languages.Texts`.
+
+A command is written `{/stop all}`, or `{/resume …}` if its person goes on with it, and stays a
+value in what `say` gives (`gateway.command_texts`).
 
 Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
 """
 
 from typing import Literal, TypeAlias
 
+from gateway.command_texts import mark_commands
 from gateway.texts import failures as faults
 from gateway.texts import history, jobs, memory, plans, spending
 from gateway.texts import permissions as grants
 from gateway.texts import reasons as people
-from gateway.texts import secrets as vault
+from gateway.texts.languages import Texts
 
 _Key = Literal[
-    "approve_once", "approve_conversation", "approve_always", "deny", "approved",
+    "approve_once", "approve_conversation", "approve_always", "deny", "hosts_once",
+    "hosts_conversation", "hosts_always", "sandbox_contains", "sandbox_leaks", "sandbox_missing",
+    "sandbox_none",
+    "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
     "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",
@@ -43,15 +51,16 @@ _Key = Literal[
     "research_write", "research_sources", "research_findings",
 ]  # fmt: skip
 _Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
-_Rest: TypeAlias = (
-    people.ReasonKey | spending.SpendingKey | vault.VaultKey | faults.FaultKey | grants.GrantKey
-)
+_Rest: TypeAlias = people.ReasonKey | spending.SpendingKey | faults.FaultKey | grants.GrantKey
 Key: TypeAlias = _Key | _Areas | _Rest
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
     "approve_conversation": "Approve in this conversation",
     "approve_always": "Always approve",
+    "hosts_once": "Allow these hosts once",
+    "hosts_conversation": "Allow them in this conversation",
+    "hosts_always": "Always allow them",
     "deny": "Deny",
     "approved": "Approved once by {name}, {when}.",
     "approved_conversation": "Approved for this conversation by {name}, {when}.",
@@ -81,26 +90,26 @@ ENGLISH: dict[Key, str] = {
     "unknown_button": "I do not recognise this button. It may come from an earlier installation.",
     "joined": "More than {n} messages are pending. I am joining the oldest ones, word for word.",
     "stranger": "I do not know you yet. Show this code to an admin: {code}\nAn admin enters it "
-    "with /pair {code}, on the page or on the command line. It is valid for one hour.",
+    "with {/pair {code}}, on the page or on the command line. It is valid for one hour.",
     "paired": "{name} may now use this bot.",
     "paired_admin": "{name} may now use this bot and is its first admin.",
     "pair_wrong": "This code is not valid, or it has expired. Ask for a new one.",
     "pair_locked": "Five wrong codes: you cannot enter another one for an hour.",
-    "pair_usage": "Write the code after the command: /pair ABCD2345",
+    "pair_usage": "Write the code after the command: {/pair ABCD2345…}",
     "not_allowed": "You may read here, but you may not do this. Ask an admin.",
     "nothing_running": "Nothing is running.",
     "new": "New conversation. I no longer see the earlier messages.",
-    "unknown_command": "There is no command /{name}. Write /help for a list.",
+    "unknown_command": "There is no command /{name}. Write {/help} for a list.",
     "mode_ask": "I ask before every change and every command.",
     "mode_auto": "I ask only before something risky.",
     "mode_queue": "Messages you send while I work wait until I am done.",
     "mode_steer": "Messages you send while I work are taken into account at once.",
     "mode_interrupt": "A message you send while I work stops me, and I answer it instead.",
-    "mode_usage": "Write /mode ask (I ask before every change and every command) or /mode auto "
-    "(only before something risky). For messages sent while I work: /mode queue (they wait), "
-    "/mode steer (I take them into account at once) or /mode interrupt (I stop for them). For a "
-    "kind of task: /mode research, image, slide, app, general, browser, swe, data, mcp or "
-    "sandboxed; /mode task switches it off.",
+    "mode_usage": "Write {/mode ask} (I ask before every change and every command) or "
+    "{/mode auto …} (only before something risky). For messages sent while I work: {/mode queue} "
+    "(they wait), {/mode steer} (I take them into account at once) or {/mode interrupt} (I stop "
+    "for them). For a kind of task: {/mode research}, image, slide, app, general, browser, swe, "
+    "data, mcp or sandboxed; {/mode task} switches it off.",
     "profile_is": "Profile: {profile}.",
     "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
     "approval_of": "approval of {calls}",
@@ -109,7 +118,12 @@ ENGLISH: dict[Key, str] = {
     "lost_file": "The file {name} could not be downloaded: {why}",
     "send_again": "Send it again if it is still needed.",
     "status": "{state}. {step}{spent}Pending messages: {waiting}. Open questions: {questions}. "
-    "{permission} Model: {model}.",
+    "{permission} Model: {model}. {sandbox}",
+    "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
+    "sandbox_leaks": "Sandbox: {name}; within reach from inside: {leaks}.",
+    "sandbox_missing": "Sandbox: none works on this machine, so no command runs. The operator can "
+    "install bubblewrap, or use Linux 6.2 or newer with Landlock.",
+    "sandbox_none": "Sandbox: none ({name}).",
     "whoami": "You are {person}, role: {role}.",
     "help": "Write what you want done. Commands:\n{commands}",
     "edited": "(I changed my message to: {text})",
@@ -118,8 +132,8 @@ ENGLISH: dict[Key, str] = {
     "too_many": "Withdrawn: more than {n} requests are waiting for a decision here. Ask again if "
     "you still want it.",
     "view_failed": "A message could not be shown: {why}",
-    "view_in_doubt": "A message may be missing here: the platform did not confirm it. Write /retry "
-    "if you do not see an answer.",
+    "view_in_doubt": "A message may be missing here: the platform did not confirm it. Write "
+    "{/retry} if you do not see an answer.",
     "row_failed": "Something in the gateway failed while I worked on this. It is kept as {id}; an "
     "operator can resubmit it. Please try again.",
     "unreadable": "Something stored here ({what}) cannot be read by this version. It is kept as "
@@ -128,7 +142,7 @@ ENGLISH: dict[Key, str] = {
     "an operator can resubmit it. Try again in other words.",
     "troubled": "I cannot save my work at the moment. Nothing is lost: I continue as soon as "
     "saving works again.",
-    "answer_usage": "Write /{name} and the number of the question; /approvals lists them.",
+    "answer_usage": "Write {/{name} …} and the number of the question; {/approvals} lists them.",
     "outage": "I cannot save anything at the moment, so I do not start. Your message is kept and "
     "will be answered as soon as possible; the operator sees the reason in the log.",
     "no_ears": "I cannot listen to voice notes here: no transcription model is set. Please write.",
@@ -169,7 +183,7 @@ ENGLISH: dict[Key, str] = {
     "command_start": "About this bot",
     "command_help": "Show commands",
     "command_new": "Start a new conversation",
-    "command_stop": "Stop the current request; /stop all also ends pending ones",
+    "command_stop": "Stop the current request; {/stop all} also ends pending ones",
     "command_mode": "When I ask, and what happens to messages while I work",
     "command_approvals": "Show pending approvals",
     "command_approve": "Approve what is pending",
@@ -179,7 +193,7 @@ ENGLISH: dict[Key, str] = {
     "command_permissions": "Show standing approvals",
     "command_pair": "Approve a pairing code",
     "command_unpair": "Remove someone's access",
-    "command_link": "Link your accounts; /link off unlinks this one",
+    "command_link": "Link your accounts; {/link off} unlinks this one",
     "command_whoami": "Show your id and role",
     "not_entitled": "You may not decide this. It can be decided by: {who}.",
     "who_asker": "the requester",
@@ -189,24 +203,24 @@ ENGLISH: dict[Key, str] = {
     "voted_before": "You have already approved this. Approvals still needed: {left}.",
     "escalated": "Still undecided: {what}\nFrom now on it can also be decided by: {who}.",
     "remind_approval": "Still waiting for a decision: {what}\nPress a button on its card, or write "
-    "/approve or /deny.",
+    "{/approve …} or {/deny …}.",
     "remind_question": "Still waiting for an answer: {what}",
     "over_quota": "You have reached the limit of {n} requests an hour. This message was not "
     "processed; send it again in {minutes} minutes.",
-    "welcome": "You now have access. Write what you want done; /help lists the commands.",
-    "welcome_admin": "You now have access, as an admin. Write what you want done; /help lists the "
-    "commands.",
+    "welcome": "You now have access. Write what you want done; {/help} lists the commands.",
+    "welcome_admin": "You now have access, as an admin. Write what you want done; {/help} lists "
+    "the commands.",
     "unpaired": "{person} may no longer use this bot.",
     "unpair_listed": "{person} has access through the settings. Remove the id there.",
     "unpair_unknown": "{person} has no access through a pairing code. Nothing was changed.",
-    "unpair_usage": "Write the id after the command: unpair telegram:123",
+    "unpair_usage": "Write the id after the command: {/unpair telegram:123…}",
     "link_private": "This works only in a private chat with me.",
     "link_code": "Your code is {code}. Write /link {code} to me from your other account within 10 "
     "minutes. Keep it to yourself: whoever enters it can decide whatever you can.",
     "link_same": "This code is for your other account. Send it to me from there.",
-    "link_full": "You can link at most {n} accounts. Write /link off from one of them first.",
+    "link_full": "You can link at most {n} accounts. Write {/link off} from one of them first.",
     "linked": "Linked with {accounts}. What one of your accounts asks for, the others can decide. "
-    "If you did not request this code yourself, write /link off.",
+    "If you did not request this code yourself, write {/link off}.",
     "linked_with": "Linked with: {accounts}.",
     "not_linked": "This account is not linked with another one.",
     "parted": "This account is no longer linked.",
@@ -225,6 +239,9 @@ GERMAN: dict[Key, str] = {
     "approve_once": "Einmal erlauben",
     "approve_conversation": "In dieser Unterhaltung erlauben",
     "approve_always": "Immer erlauben",
+    "hosts_once": "Diese Hosts einmal erlauben",
+    "hosts_conversation": "In dieser Unterhaltung erlauben",
+    "hosts_always": "Immer erlauben",
     "deny": "Ablehnen",
     "approved": "Einmal erlaubt von {name}, {when}.",
     "approved_conversation": "Für diese Unterhaltung erlaubt von {name}, {when}.",
@@ -255,27 +272,27 @@ GERMAN: dict[Key, str] = {
     "unknown_button": "Diesen Knopf kenne ich nicht. Er stammt vielleicht von früher.",
     "joined": "Mehr als {n} Nachrichten warten. Die ältesten fasse ich wörtlich zusammen.",
     "stranger": "Ich kenne Sie noch nicht. Zeigen Sie einem Admin diesen Code: {code}\nEin Admin "
-    "gibt ihn mit /pair {code} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
+    "gibt ihn mit {/pair {code}} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
     "paired": "{name} darf diesen Bot nun benutzen.",
     "paired_admin": "{name} darf diesen Bot nun benutzen und ist sein Admin: die erste Person "
     "hier.",
     "pair_wrong": "Der Code gilt nicht oder nicht mehr. Lassen Sie sich einen neuen zeigen.",
     "pair_locked": "Fünf falsche Codes: für eine Stunde können Sie keine mehr eingeben.",
-    "pair_usage": "Schreiben Sie den Code dahinter: /pair ABCD2345",
+    "pair_usage": "Schreiben Sie den Code dahinter: {/pair ABCD2345…}",
     "not_allowed": "Sie dürfen hier lesen, aber das nicht tun. Fragen Sie einen Admin.",
     "nothing_running": "Es läuft nichts.",
     "new": "Neue Unterhaltung. Das Bisherige sehe ich nicht mehr.",
-    "unknown_command": "Den Befehl /{name} gibt es nicht. /help zeigt alle.",
+    "unknown_command": "Den Befehl /{name} gibt es nicht. {/help} zeigt alle.",
     "mode_ask": "Ich frage vor jeder Änderung und jedem Befehl.",
     "mode_auto": "Ich frage nur vor Riskantem.",
     "mode_queue": "Was Sie schreiben, während ich arbeite, wartet, bis es an der Reihe ist.",
     "mode_steer": "Was Sie schreiben, während ich arbeite, beachte ich sofort.",
     "mode_interrupt": "Schreiben Sie, während ich arbeite, höre ich auf und wende mich dem zu.",
-    "mode_usage": "Schreiben Sie /mode ask (ich frage vor jeder Änderung und jedem Befehl) oder "
-    "/mode auto (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: /mode queue "
-    "(es wartet), /mode steer (ich beachte es sofort) oder /mode interrupt (ich höre dafür auf). "
-    "Wofür ich hier da bin: /mode research, image, slide, app, general, browser, swe, data, mcp "
-    "oder sandboxed; /mode task beendet das.",
+    "mode_usage": "Schreiben Sie {/mode ask} (ich frage vor jeder Änderung und jedem Befehl) oder "
+    "{/mode auto …} (nur vor Riskantem). Für das, was Sie schreiben, während ich arbeite: "
+    "{/mode queue} (es wartet), {/mode steer} (ich beachte es sofort) oder {/mode interrupt} (ich "
+    "höre dafür auf). Wofür ich hier da bin: {/mode research}, image, slide, app, general, "
+    "browser, swe, data, mcp oder sandboxed; {/mode task} beendet das.",
     "profile_is": "Profil: {profile}.",
     "profile_needs": "Es braucht {tools}; das ist hier nicht eingerichtet, also geht es ohne.",
     "approval_of": "Erlaubnis für {calls}",
@@ -284,7 +301,12 @@ GERMAN: dict[Key, str] = {
     "lost_file": "Die Datei {name} konnte nicht geholt werden: {why}",
     "send_again": "Schick sie noch einmal, wenn sie gebraucht wird.",
     "status": "{state}. {step}{spent}Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
-    "{permission} Modell: {model}.",
+    "{permission} Modell: {model}. {sandbox}",
+    "sandbox_contains": "Sandbox: {name}; sie hält fest, was in ihr läuft.",
+    "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",
+    "sandbox_missing": "Sandbox: keine läuft auf diesem Rechner, also läuft kein Befehl. Der "
+    "Betreiber kann bubblewrap installieren, oder Linux ab 6.2 mit Landlock benutzen.",
+    "sandbox_none": "Sandbox: keine ({name}).",
     "whoami": "Sie sind {person}, Rolle: {role}.",
     "help": "Schreiben Sie, was getan werden soll. Befehle:\n{commands}",
     "edited": "(Ich habe meine Nachricht geändert: {text})",
@@ -294,7 +316,7 @@ GERMAN: dict[Key, str] = {
     "Sie noch einmal, wenn es noch gewünscht ist.",
     "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
     "view_in_doubt": "Hier fehlt vielleicht eine Nachricht: die Plattform hat sie nicht bestätigt. "
-    "Schreiben Sie /retry, wenn Sie keine Antwort sehen.",
+    "Schreiben Sie {/retry}, wenn Sie keine Antwort sehen.",
     "row_failed": "Im Gateway ist bei der Arbeit daran ein Fehler aufgetreten. Es ist als {id} "
     "aufbewahrt; ein Operator kann es erneut einreichen. Bitte versuchen Sie es noch einmal.",
     "unreadable": "Etwas Gespeichertes ({what}) kann diese Version nicht lesen. Es ist als {id} "
@@ -304,7 +326,7 @@ GERMAN: dict[Key, str] = {
     "anderen Worten.",
     "troubled": "Ich kann meine Arbeit im Augenblick nicht speichern. Es geht nichts verloren: ich "
     "mache weiter, sobald es wieder geht.",
-    "answer_usage": "Schreiben Sie /{name} und die Nummer der Frage, siehe /approvals.",
+    "answer_usage": "Schreiben Sie {/{name} …} und die Nummer der Frage, siehe {/approvals}.",
     "outage": "Ich kann im Augenblick nichts aufschreiben und fange daher nicht an. Ihre Nachricht "
     "wartet und wird beantwortet, sobald es geht; der Betreiber sieht den Grund im Protokoll.",
     "no_ears": "Sprachnachrichten kann ich hier nicht hören: es ist kein Modell dafür eingestellt. "
@@ -346,7 +368,7 @@ GERMAN: dict[Key, str] = {
     "command_start": "Was das hier ist",
     "command_help": "Was es gibt",
     "command_new": "Eine neue Unterhaltung beginnen",
-    "command_stop": "Den laufenden Vorgang anhalten; /stop all beendet auch wartende",
+    "command_stop": "Den laufenden Vorgang anhalten; {/stop all} beendet auch wartende",
     "command_mode": "Wann ich frage, und was Nachrichten bewirken, während ich arbeite",
     "command_approvals": "Was auf eine Entscheidung wartet",
     "command_approve": "Erlauben, was wartet",
@@ -356,7 +378,7 @@ GERMAN: dict[Key, str] = {
     "command_permissions": "Regeln, die für länger erlaubt wurden",
     "command_pair": "Eine fremde Person mit ihrem Code einlassen",
     "command_unpair": "Jemanden aussperren, den ein Code einließ",
-    "command_link": "Ihre Konten zu einer Person machen; /link off beendet es",
+    "command_link": "Ihre Konten zu einer Person machen; {/link off} beendet es",
     "command_whoami": "Ihre Kennung und Rolle",
     "not_entitled": "Das dürfen Sie nicht entscheiden. Es entscheiden: {who}.",
     "who_asker": "wer gefragt hat",
@@ -366,26 +388,26 @@ GERMAN: dict[Key, str] = {
     "voted_before": "Sie haben schon zugestimmt. Noch nötig: {left}.",
     "escalated": "Noch nicht entschieden: {what}\nAb jetzt dürfen auch entscheiden: {who}.",
     "remind_approval": "Wartet noch auf eine Entscheidung: {what}\nDrücken Sie einen Knopf auf der "
-    "Karte oder schreiben Sie /approve oder /deny.",
+    "Karte oder schreiben Sie {/approve …} oder {/deny …}.",
     "remind_question": "Wartet noch auf eine Antwort: {what}",
     "over_quota": "Sie haben in der letzten Stunde {n} Vorgänge begonnen, mehr sind hier nicht "
     "erlaubt. Diese Nachricht blieb liegen; senden Sie sie in {minutes} Minuten noch einmal.",
-    "welcome": "Sie sind eingelassen. Schreiben Sie, was getan werden soll; /help zeigt die "
+    "welcome": "Sie sind eingelassen. Schreiben Sie, was getan werden soll; {/help} zeigt die "
     "Befehle.",
-    "welcome_admin": "Sie sind eingelassen, als Admin. Schreiben Sie, was getan werden soll; /help "
-    "zeigt die Befehle.",
+    "welcome_admin": "Sie sind eingelassen, als Admin. Schreiben Sie, was getan werden soll; "
+    "{/help} zeigt die Befehle.",
     "unpaired": "{person} darf diesen Bot nicht mehr benutzen.",
     "unpair_listed": "{person} steht in den Einstellungen. Nehmen Sie die Kennung dort heraus.",
     "unpair_unknown": "{person} wurde nicht durch einen Code eingelassen. Nichts wurde geändert.",
-    "unpair_usage": "Schreiben Sie die Kennung dahinter: unpair telegram:123",
+    "unpair_usage": "Schreiben Sie die Kennung dahinter: {/unpair telegram:123…}",
     "link_private": "Das geht nur in einem privaten Chat mit mir.",
     "link_code": "Ihr Code ist {code}. Schreiben Sie mir binnen 10 Minuten von Ihrem anderen Konto "
     "/link {code}. Geben Sie ihn niemandem: wer ihn eingibt, darf entscheiden, was Sie dürfen.",
     "link_same": "Dieser Code ist für Ihr anderes Konto. Schreiben Sie ihn mir von dort.",
     "link_full": "Mehr als {n} Konten lassen sich nicht verbinden. Schreiben Sie zuerst von einem "
-    "davon /link off.",
+    "davon {/link off}.",
     "linked": "Verbunden mit {accounts}. Was eines Ihrer Konten fragt, dürfen die anderen "
-    "entscheiden. Haben Sie diesen Code nicht selbst angefordert, schreiben Sie /link off.",
+    "entscheiden. Haben Sie diesen Code nicht selbst angefordert, schreiben Sie {/link off}.",
     "linked_with": "Verbunden mit: {accounts}.",
     "not_linked": "Dieses Konto ist mit keinem anderen verbunden.",
     "parted": "Dieses Konto steht wieder für sich.",
@@ -400,13 +422,17 @@ GERMAN: dict[Key, str] = {
     "research_findings": "Befunde: {n}",
 }
 
-for _area in (faults, grants, history, jobs, memory, people, plans, spending, vault):
+for _area in (faults, grants, history, jobs, memory, people, plans, spending):
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
+for _catalogue in (ENGLISH, GERMAN):
+    _catalogue.update({key: mark_commands(text) for key, text in _catalogue.items()})
 LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}
+CATALOGUE: Texts[Key] = Texts(LANGUAGES)
 
 
 def say(key: Key, language: str = "", **values: object) -> str:
-    """The text `key` in the person's `language` (`de`, `de-AT`, …), English where there is none."""
-    catalogue = LANGUAGES.get(language[:2].lower(), ENGLISH)
-    return catalogue[key].format(**values) if values else catalogue[key]
+    """The text `key` in the person's `language` (`de`, `de-AT`, …), English where there is none.
+
+    It holds its commands as values; of `values` only an OwnText may bring more of them."""
+    return CATALOGUE.say(key, language, **values)

@@ -3,7 +3,8 @@
 from typing import Literal
 
 HistoryKey = Literal[
-    "undone", "undone_files", "undone_not", "undone_stays", "nothing_to_undo", "stop_first",
+    "undone", "undone_files", "undone_not", "undone_left", "undone_stays", "undo_asks",
+    "nothing_to_undo", "stop_first",
     "resume_list", "resume_recent", "resume_none", "resume_gone", "resumed", "compressed",
     "command_undo", "command_retry", "command_resume",
 ]  # fmt: skip
@@ -12,42 +13,48 @@ ENGLISH: dict[HistoryKey, str] = {
     "undone": "The last request is undone: I no longer see its question and answer.",
     "undone_files": "Restored files: {names}.",
     "undone_not": "Could not be restored: {names}. Check them yourself.",
+    "undone_left": "Left as they are: {names}.",
     "undone_stays": "The effects of these stay: {names}.",
+    "undo_asks": "Something else changed these files since: {names}. {/undo all} takes them back "
+    "too, {/undo keep} leaves them as they are.",
     "nothing_to_undo": "There is no request here to undo or repeat.",
-    "stop_first": "Something is still running or pending here. Wait until it ends, or write /stop "
-    "first.",
-    "resume_list": "Found in earlier conversations:\n{found}\n\nWrite /resume and a number to "
+    "stop_first": "Something is still running or pending here. Wait until it ends, or write "
+    "{/stop} first.",
+    "resume_list": "Found in earlier conversations:\n{found}\n\nWrite {/resume …} and a number to "
     "continue from there.",
-    "resume_recent": "Your latest conversations:\n{found}\n\nWrite /resume and a number to "
-    "continue from there, or /resume and words to search for.",
+    "resume_recent": "Your latest conversations:\n{found}\n\nWrite {/resume …} and a number to "
+    "continue from there, or {/resume …} and words to search for.",
     "resume_none": "No earlier conversation that can be shown here matches.",
-    "resume_gone": "The last list has no such number. Write /resume and words to search for.",
+    "resume_gone": "The last list has no such number. Write {/resume …} and words to search for.",
     "resumed": "Continuing from '{title}': I see its messages.",
     "compressed": "Earlier messages were summarised.",
     "command_undo": "Undo the last request and its file changes",
     "command_retry": "Ask the last message again",
-    "command_resume": "Continue an earlier conversation: /resume and words to search for",
+    "command_resume": "Continue an earlier conversation: {/resume …} and words to search for",
 }
 
 GERMAN: dict[HistoryKey, str] = {
     "undone": "Der letzte Vorgang ist zurückgenommen: Frage und Antwort sehe ich nicht mehr.",
     "undone_files": "Wieder wie davor: {names}.",
     "undone_not": "Nicht zurückzuholen: {names}. Sehen Sie selbst hinein.",
+    "undone_left": "Bleiben, wie sie sind: {names}.",
     "undone_stays": "Was diese taten, bleibt: {names}.",
+    "undo_asks": "Diese Dateien hat seither etwas anderes geändert: {names}. {/undo all} nimmt "
+    "auch sie zurück, {/undo keep} lässt sie, wie sie sind.",
     "nothing_to_undo": "Hier ist kein Vorgang, den ich zurücknehmen könnte.",
     "stop_first": "Hier läuft oder wartet noch etwas. Warten Sie das Ende ab oder schreiben Sie "
-    "zuerst /stop.",
-    "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nSchreiben Sie /resume und "
+    "zuerst {/stop}.",
+    "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nSchreiben Sie {/resume …} und "
     "eine Nummer, um dort weiterzumachen.",
-    "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\n\nSchreiben Sie /resume und eine "
-    "Nummer, um dort weiterzumachen, oder /resume und Wörter, nach denen ich suchen soll.",
+    "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\n\nSchreiben Sie {/resume …} und eine "
+    "Nummer, um dort weiterzumachen, oder {/resume …} und Wörter, nach denen ich suchen soll.",
     "resume_none": "In den früheren Unterhaltungen, die hier gezeigt werden dürfen, steht das "
     "nicht.",
-    "resume_gone": "Diese Nummer gibt es in der letzten Liste nicht. Schreiben Sie /resume und "
+    "resume_gone": "Diese Nummer gibt es in der letzten Liste nicht. Schreiben Sie {/resume …} und "
     "Wörter, nach denen ich suchen soll.",
     "resumed": "Wir machen bei '{title}' weiter: was dort gesagt wurde, sehe ich.",
     "compressed": "Frühere Nachrichten wurden zusammengefasst.",
     "command_undo": "Den letzten Vorgang zurücknehmen, samt den Dateien, die er änderte",
     "command_retry": "Die letzte Nachricht noch einmal stellen",
-    "command_resume": "Bei einer früheren Unterhaltung weitermachen: /resume und Suchwörter",
+    "command_resume": "Bei einer früheren Unterhaltung weitermachen: {/resume …} und Suchwörter",
 }

@@ -28,13 +28,13 @@ ENGLISH: dict[JobKey, str] = {
     "command_jobs": "Scheduled jobs: list, run, pause, resume, history, edit, delete",
     "jobs_none": "You have no jobs here. Say what you want and when: 'every weekday at 9 send me "
     "the open incidents'.",
-    "jobs_usage": "Use /jobs and: run 1, pause 1, resume 1, history 1, edit 1, delete 1, here.",
-    "jobs_no_such": "There is no such job. /jobs lists them with their numbers.",
+    "jobs_usage": "Use {/jobs …} and: run 1, pause 1, resume 1, history 1, edit 1, delete 1, here.",
+    "jobs_no_such": "There is no such job. {/jobs} lists them with their numbers.",
     "jobs_every": "Every {span}",
     "jobs_once": "Once, at {when}",
     "jobs_past": "That time is in the past. Name a later one.",
     "jobs_too_often": "That is too often: runs must be at least {n} seconds apart.",
-    "jobs_too_many": "You already have {n} jobs, which is the limit. Delete one first: /jobs.",
+    "jobs_too_many": "You already have {n} jobs, which is the limit. Delete one first: {/jobs}.",
     "jobs_card": "New job: {title}\n{words} ({zone}){times}\nReport: {where}\nBudget: {spend}\n"
     "{does}",
     "jobs_card_change": "Change the job {title}\n{words} ({zone}){times}\nReport: {where}\n"
@@ -64,7 +64,7 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_remove": "Delete permanently",
     "jobs_keep": "Keep",
     "jobs_gone": "This job was deleted.",
-    "jobs_is_paused": "{title} is paused. Resume it with /jobs resume.",
+    "jobs_is_paused": "{title} is paused. Resume it with {/jobs resume …}.",
     "jobs_is_resumed": "{title} is resumed. Next: {times}",
     "jobs_is_running": "{title} is running now; the report will appear here.",
     "jobs_is_deleted": "{title} was deleted.",
@@ -104,7 +104,7 @@ ENGLISH: dict[JobKey, str] = {
     "with a letter.",
     "jobs_hook_taken": "The webhook {name} already starts another job. Choose another name.",
     "jobs_not_there": "Reports of your jobs cannot go to {place}. They can go to private chats in "
-    "which you talk with the agent; /jobs here shows a chat's address.",
+    "which you talk with the agent; {/jobs here} shows a chat's address.",
     "jobs_no_when": "A job needs a schedule or a webhook that starts it.",
     "jobs_no_what": "A job needs a prompt, a script, or both.",
     "jobs_bad_file": "{place} is not a file of the workspace. Write file:reports/today.md.",
@@ -124,14 +124,14 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_runs": "Command: {script}",
     "jobs_feeds": "Input: the last report of {title}",
     "jobs_run_limit": "{limit} a run",
-    "jobs_zone_hint": " You have set no time zone; /timezone sets it.",
-    "command_timezone": "Set your time zone for jobs, as in /timezone Europe/Berlin",
+    "jobs_zone_hint": "You have set no time zone; {/timezone …} sets it.",
+    "command_timezone": "Set your time zone for jobs, as in {/timezone Europe/Berlin…}",
     "timezone_is": "Your time zone is {zone}; it is {time} there. New jobs use it.",
-    "timezone_none": "You have set no time zone, so jobs use {zone}. Set yours: /timezone "
-    "Europe/Berlin",
+    "timezone_none": "You have set no time zone, so jobs use {zone}. Set yours: "
+    "{/timezone Europe/Berlin…}",
     "timezone_set": "Your time zone is now {zone}; it is {time} there. New jobs use it, existing "
     "jobs keep theirs.",
-    "timezone_wrong": "There is no time zone {zone}. Write one such as /timezone Europe/Berlin.",
+    "timezone_wrong": "There is no time zone {zone}. Write one such as {/timezone Europe/Berlin…}.",
     "usage_job": "Today, job {title}: {cost}",
 }
 
@@ -139,15 +139,15 @@ GERMAN: dict[JobKey, str] = {
     "command_jobs": "Was immer wieder getan wird: list, run, pause, resume, history, edit, delete",
     "jobs_none": "Hier sind keine Aufträge von Ihnen. Sagen Sie, was Sie wann wollen: 'schicke mir "
     "werktags um 9 die offenen Störungen'.",
-    "jobs_usage": "Schreiben Sie /jobs und: run 1, pause 1, resume 1, history 1, edit 1, delete "
-    "1, here.",
-    "jobs_no_such": "Diesen Auftrag gibt es nicht. /jobs zeigt alle mit Nummern.",
+    "jobs_usage": "Schreiben Sie {/jobs …} und: run 1, pause 1, resume 1, history 1, edit 1, "
+    "delete 1, here.",
+    "jobs_no_such": "Diesen Auftrag gibt es nicht. {/jobs} zeigt alle mit Nummern.",
     "jobs_every": "Alle {span}",
     "jobs_once": "Einmal, {when}",
     "jobs_past": "Der Zeitpunkt ist vorbei. Nennen Sie einen, der noch kommt.",
     "jobs_too_often": "Das ist zu oft: Zwischen zwei Malen müssen mindestens {n} Sekunden liegen.",
     "jobs_too_many": "Sie haben schon {n} Aufträge, mehr geht nicht. Löschen Sie erst einen: "
-    "/jobs.",
+    "{/jobs}.",
     "jobs_card": "Neuer Auftrag: {title}\n{words} ({zone}){times}\n"
     "Bericht: {where}\nDarf ausgeben: {spend}\n{does}",
     "jobs_card_change": "Auftrag {title} ändern\n{words} ({zone}){times}\n"
@@ -177,7 +177,7 @@ GERMAN: dict[JobKey, str] = {
     "jobs_remove": "Endgültig löschen",
     "jobs_keep": "Behalten",
     "jobs_gone": "Dieser Auftrag ist gelöscht.",
-    "jobs_is_paused": "{title} ist pausiert. Weiter mit /jobs resume.",
+    "jobs_is_paused": "{title} ist pausiert. Weiter mit {/jobs resume …}.",
     "jobs_is_resumed": "{title} geht weiter. Nächste Male: {times}",
     "jobs_is_running": "{title} läuft jetzt; der Bericht kommt hierher, wenn er fertig ist.",
     "jobs_is_deleted": "{title} ist gelöscht.",
@@ -218,7 +218,7 @@ GERMAN: dict[JobKey, str] = {
     "jobs_hook_taken": "Der Hook {name} startet schon einen anderen Auftrag. Nehmen Sie einen "
     "anderen Namen.",
     "jobs_not_there": "Berichte Ihrer Aufträge können nicht nach {place}. Sie können in private "
-    "Chats, in denen Sie mit dem Agenten sprechen; /jobs here zeigt die Adresse eines Chats.",
+    "Chats, in denen Sie mit dem Agenten sprechen; {/jobs here} zeigt die Adresse eines Chats.",
     "jobs_no_when": "Ein Auftrag braucht einen Zeitplan oder einen Hook, der ihn startet.",
     "jobs_no_what": "Ein Auftrag braucht eine Aufgabe, einen Befehl oder beides.",
     "jobs_bad_file": "{place} ist keine Datei des Arbeitsordners. Schreiben Sie "
@@ -239,14 +239,14 @@ GERMAN: dict[JobKey, str] = {
     "jobs_runs": "Führt den Befehl aus: {script}",
     "jobs_feeds": "Bekommt: den letzten Bericht von {title}",
     "jobs_run_limit": "{limit} je Lauf",
-    "jobs_zone_hint": " Sie haben keine Zeitzone gewählt; /timezone tut das.",
-    "command_timezone": "Ihre Zeitzone für Aufträge, wie /timezone Europe/Berlin",
+    "jobs_zone_hint": "Sie haben keine Zeitzone gewählt; {/timezone …} tut das.",
+    "command_timezone": "Ihre Zeitzone für Aufträge, wie {/timezone Europe/Berlin…}",
     "timezone_is": "Ihre Zeitzone ist {zone}; dort ist es {time}. Neue Aufträge nehmen sie.",
     "timezone_none": "Sie haben keine Zeitzone gewählt, Aufträge nehmen daher {zone}. Wählen Sie: "
-    "/timezone Europe/Berlin",
+    "{/timezone Europe/Berlin…}",
     "timezone_set": "Ihre Zeitzone ist jetzt {zone}; dort ist es {time}. Neue Aufträge nehmen sie, "
     "bestehende behalten ihre.",
-    "timezone_wrong": "Die Zeitzone {zone} gibt es nicht. Schreiben Sie eine wie /timezone "
-    "Europe/Berlin.",
+    "timezone_wrong": "Die Zeitzone {zone} gibt es nicht. Schreiben Sie eine wie "
+    "{/timezone Europe/Berlin…}.",
     "usage_job": "Heute, Auftrag {title}: {cost}",
 }

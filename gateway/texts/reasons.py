@@ -1,82 +1,22 @@
-"""The fixed texts about why a person is asked. Vocabulary: imports nothing of ours.
+"""The fixed texts about why a person is asked, keyed by `agent_core.phrases`, whose English they
+take; what a rule covers is said here alone. Vocabulary: imports nothing of ours but that."""
 
-They are keyed by `agent_core.phrases`, whose English they repeat; what begins with `covers_call`,
-`covers_given`, `covers_behind` and `covers_bound` is said here alone.
-"""
+from typing import Literal, TypeAlias
 
-from typing import Literal
+from agent_core.phrases import REASONS
+from agent_core.phrases import ReasonKey as AgentReason
 
-ReasonKey = Literal[
-    "why_denied", "why_ask_all", "why_outside", "why_hidden", "why_secret_file", "why_owned",
-    "why_long_path", "why_write", "why_network", "why_too_long", "why_lent", "why_looks",
-    "why_unisolated", "why_unsure", "isolated", "isolated_not", "reaches", "runs_on",
-    "without_value", "odd_program", "odd_goes_on", "odd_long", "odd_lines", "odd_behind",
-    "odd_empty", "odd_quote", "odd_escape", "odd_substitution", "odd_syntax", "odd_name", "odd_use",
-    "odd_verb", "odd_valued", "odd_glob_option", "odd_count", "odd_option", "odd_glob_in_option",
-    "odd_place", "odd_glob_dot", "odd_find_glob", "odd_find", "covers_search", "covers_research",
-    "covers_pages", "covers_call", "covers_given", "covers_behind", "covers_bound", "does_click",
-    "does_type", "does_choose", "does_press", "does_nothing", "does_nowhere",
-]  # fmt: skip
+ReasonKey: TypeAlias = (
+    AgentReason | Literal["covers_call", "covers_given", "covers_behind", "covers_bound"]
+)
 
 ENGLISH: dict[ReasonKey, str] = {
-    "why_denied": "Denied: {why}",
-    "why_ask_all": "Every call needs approval here (PERMISSION_ASK_ALL).",
-    "why_outside": "The path leaves the workspace. Write it from the workspace's folder, without "
-    "..",
-    "why_hidden": "The path has control or invisible characters.",
-    "why_secret_file": "The path names a file for secrets. Their content stays out of the "
-    "conversation.",
-    "why_owned": "The folder {folder} belongs to the gateway.",
-    "why_long_path": "The path is too long.",
-    "why_write": "It changes a file of the workspace; a backup is kept.",
-    "why_network": "It reaches outside: the network, messages or money.",
-    "why_too_long": "a command may take at most {most} s here, not {asked} (COMMAND_MAX_SECONDS). "
-    "Use a smaller timeout.",
-    "why_lent": "The command receives a secret: {names}.",
-    "why_looks": "It only reads.",
-    "why_unisolated": "Nothing isolates this command from the machine that the gateway runs on.",
-    "why_unsure": "Could not be checked: {why}.",
-    "isolated": "Isolation: only the workspace, no network.",
-    "isolated_not": "Isolation: none.",
-    "reaches": "It can reach the network and the gateway's files.",
-    "runs_on": "It keeps running in the background.",
-    "without_value": "Its output is shown without the secret's value.",
-    "odd_program": "it is a program",
-    "odd_goes_on": "it continues where the earlier commands left off",
-    "odd_long": "it is very long",
-    "odd_lines": "it has several lines or invisible characters",
-    "odd_behind": "part of it runs in the background",
-    "odd_empty": "part of it is empty",
-    "odd_quote": "a quote is not closed",
-    "odd_escape": "it contains a substitution or an escape",
-    "odd_substitution": "it contains a substitution",
-    "odd_syntax": "it has shell syntax beyond plain words",
-    "odd_name": "a command's name is not written plainly",
-    "odd_use": "{name} is used in an unusual way",
-    "odd_verb": "{name} is not among the commands that only read",
-    "odd_valued": "{option} has no value",
-    "odd_glob_option": "a wildcard could stand for an option",
-    "odd_count": "it has an unusual number of arguments",
-    "odd_option": "the option {option} is not known",
-    "odd_glob_in_option": "an option has a wildcard",
-    "odd_place": "it names a file outside of the workspace or a secret",
-    "odd_glob_dot": "a wildcard could stand for a hidden file",
-    "odd_find_glob": "find has a wildcard in its path",
-    "odd_find": "find does more than look",
-    "covers_search": "any search of the web",
-    "covers_research": "any research of the web",
-    "covers_pages": "pages of {place}",
     "covers_call": "exactly {call}",
     "covers_given": "{tool} with {given}",
     "covers_behind": "{call}, in the background",
     "covers_bound": "{call}, while the files that it may run stay as they are",
-    "does_click": "Click [{n}] {label} on {page}",
-    "does_type": "Type “{text}” into [{n}] {label} on {page}",
-    "does_choose": "Choose “{text}” in [{n}] {label} on {page}",
-    "does_press": "Press {keys} on {page}",
-    "does_nothing": "nothing that is on the page",
-    "does_nowhere": "no page",
 }
+ENGLISH.update(REASONS.items())
 
 GERMAN: dict[ReasonKey, str] = {
     "why_denied": "Abgelehnt: {why}",
@@ -86,13 +26,30 @@ GERMAN: dict[ReasonKey, str] = {
     "why_hidden": "Im Pfad stehen Steuerzeichen oder unsichtbare Zeichen.",
     "why_secret_file": "Der Pfad nennt eine Datei für Geheimnisse. Ihr Inhalt bleibt aus der "
     "Unterhaltung heraus.",
+    "why_secret_shell": "Eine bleibende Shell sieht keine Dateien für Geheimnisse. Für diesen "
+    "einen Befehl run_command nehmen.",
+    "why_reads_secret": "Er nennt eine Datei für Geheimnisse und kann hier alle davon lesen.",
+    "why_exposed": "Hier liegen Dateien für Geheimnisse, und diese Sandbox kann sie nicht "
+    "verbergen.",
+    "why_committed": "Das Repository hat Dateien für Geheimnisse in seiner Geschichte, und git "
+    "zeigt sie.",
     "why_owned": "Der Ordner {folder} gehört dem Gateway.",
     "why_long_path": "Der Pfad ist zu lang.",
+    "why_url": "Die URL ist nicht schlicht geschrieben. Schreib http:// oder https://, den Namen "
+    "eines Rechners und einen Pfad.",
+    "why_inside": "{place} liegt auf diesem Rechner oder in seinem Netz, nicht im Web.",
+    "why_viewer": "Wer hier fragt, darf nur lesen.",
+    "why_operator": "Regel {rule} des Betreibers: {why}",
+    "why_operator_plain": "Die Regel {rule} des Betreibers verlangt es.",
     "why_write": "Es ändert eine Datei im Arbeitsordner; eine Sicherung wird aufbewahrt.",
     "why_network": "Es wirkt nach außen: Netz, Nachrichten oder Geld.",
     "why_too_long": "Ein Befehl darf hier höchstens {most} s dauern, nicht {asked} "
     "(COMMAND_MAX_SECONDS). Eine kürzere Zeit ist nötig.",
     "why_lent": "Der Befehl bekommt ein Geheimnis: {names}.",
+    "why_hosts": "Er will {hosts} erreichen, was die Sandbox geschlossen hält.",
+    "why_unsaved": "Was er ändert, ließe sich nicht zurücknehmen: {why}",
+    "data_leaves": "Daten können zu {hosts} gelangen.",
+    "covers_hosts": "Befehle erreichen {hosts}",
     "why_looks": "Es sieht nur nach.",
     "why_unisolated": "Nichts trennt diesen Befehl von dem Rechner, auf dem das Gateway läuft.",
     "why_unsure": "Nicht sicher, was es tut: {why}.",
@@ -121,11 +78,14 @@ GERMAN: dict[ReasonKey, str] = {
     "odd_glob_in_option": "in einer Option steht ein Platzhalter",
     "odd_place": "es nennt eine Datei außerhalb des Arbeitsordners oder ein Geheimnis",
     "odd_glob_dot": "ein Platzhalter könnte für eine versteckte Datei stehen",
+    "odd_glob_secret": "ein Platzhalter könnte für eine Datei mit Geheimnissen stehen",
+    "odd_search": "die Suche könnte zeigen, was in einer Datei mit Geheimnissen steht",
     "odd_find_glob": "im Pfad von find steht ein Platzhalter",
     "odd_find": "find tut mehr als nachsehen",
     "covers_search": "jede Suche im Netz",
     "covers_research": "jede Recherche im Netz",
     "covers_pages": "Seiten von {place}",
+    "covers_foreign": "genau {given}, solange der Server das Werkzeug so beschreibt ({version})",
     "covers_call": "genau {call}",
     "covers_given": "{tool} mit {given}",
     "covers_behind": "{call}, im Hintergrund",
@@ -135,5 +95,7 @@ GERMAN: dict[ReasonKey, str] = {
     "does_choose": "Wählen: „{text}“ in [{n}] {label} auf {page}",
     "does_press": "Drücken: {keys} auf {page}",
     "does_nothing": "nichts, was auf der Seite ist",
+    "preview_public": "{said}\nVorschau: {link}",
+    "preview_here": "{said}\nVorschau, auf dem Rechner des Gateways zu öffnen: {link}",
     "does_nowhere": "keiner Seite",
 }

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core import ambient
 from agent_core.context import pictures
 from agent_core.context.prompt import system_prompt
 from agent_core.context.room import ContextLimits
@@ -20,6 +21,7 @@ from agent_core.memory.flush import flusher
 from agent_core.messages import Message, Picture
 from agent_core.models.catalog import Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
+from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
@@ -29,14 +31,19 @@ from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
 from agent_core.profiles.profile import recent
 from agent_core.research.means import ResearchDeps
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.port import Sandbox
+from agent_core.sandboxes.commands.background import Background
+from agent_core.sandboxes.masks import find_secret_files, has_committed
+from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.preview import PreviewServer
+from agent_core.sandboxes.snapshots import SnapshotRefused, Snapshots, name_after, name_before
 from agent_core.scope import Scope
-from agent_core.settings import TIERS, ModelSettings, SettingsError
+from agent_core.settings import TIERS, ModelSettings
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.direct import direct, skill_of
 from agent_core.tools import hooks, paths
 from agent_core.tools.browser.browser import Browser
+from agent_core.tools.code.script.execute_script import NAME as SCRIPT
+from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.facts import judge_call
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import FileStore
@@ -44,15 +51,17 @@ from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of
 from gateway.conversation.agent import PolicyContext
+from gateway.declaration import SettingsError
 from gateway.messages import Conversation, digest
 from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer, price_reply
 from gateway.services.memory import Memories
+from gateway.services.operator_rules import OperatorRules
 from gateway.services.vault import Vault
-from gateway.settings import ConfigurationError as NotSet
 from gateway.settings import Settings
 from gateway.store.rows import ConversationSettings
 from gateway.wiring.jobs import JobWork
+from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.toolkit import ToolDeps, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
@@ -71,6 +80,7 @@ class Equipment(Struct, frozen=True, kw_only=True):
     memory: Memories | None
     ledger: Ledger | None
     job_ledger: Ledger
+    operator: OperatorRules
     ask_all: bool = False
 
 
@@ -82,7 +92,7 @@ class TurnkeeperAgent:
         self,
         folder: Path,
         models: ModelSettings,
-        sandbox: Sandbox,
+        sandbox: SandboxPool,
         kept: FileStore,
         equipment: Equipment,
     ) -> None:
@@ -90,8 +100,14 @@ class TurnkeeperAgent:
         self._settings = models
         self._folder = folder
         self._ask_all = equipment.ask_all
+        self.operator = equipment.operator
         self._kept = kept
         self._background = Background()
+        self._scripts = RunningScripts()
+        self._sandbox = sandbox
+        tools = models.tools
+        self._preview = PreviewServer(sandbox.connect, tools.preview_port, tools.preview_url)
+        self._snapshots = Snapshots(tools.snapshot_hours * 3_600.0, tools.snapshot_bytes)
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = Vault(folder.parent)
         self.jobs = equipment.jobs
@@ -101,6 +117,7 @@ class TurnkeeperAgent:
         ground = ToolDeps(
             settings=models,
             sandbox=sandbox,
+            preview=self._preview,
             background=self._background,
             kept=kept,
             vault=self.vault,
@@ -108,12 +125,15 @@ class TurnkeeperAgent:
             job=self.jobs.tool(),
             skills=self._skills,
             browser=self._browser,
+            scripts=self._scripts,
         )
         self.servers = Servers(models.tools.mcp.servers, folder.parent / "mcp", kept.keep)
         last = (terminate_tool(), *finding_tools(self.servers.names))
         self._toolbox = Toolbox((*toolkit(ground), *last), self.servers)
         sets = models.tools.sets
-        self._kit = Kit(names=self._toolbox.names, servers=self.servers, sets=sets)
+        always = (SCRIPT,) if models.tools.execution_mode == "codeact" else ()
+        names = self._toolbox.names
+        self._kit = Kit(names=names, servers=self.servers, sets=sets, always=always)
         self._system = system_prompt()
         self._warm = asyncio.Event()
         self.ledger = equipment.ledger
@@ -130,15 +150,20 @@ class TurnkeeperAgent:
         await stack.enter_async_context(self._browser)
 
     async def warm(self) -> None:
-        """Import the models' SDKs beside the loop, then let the waiting calls go."""
+        """Import the models' SDKs beside the loop and try the sandbox out, then let the waiting
+        calls go."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._sandbox.check())
+            await self._import_models()
+        self._warm.set()
+
+    async def _import_models(self) -> None:
         try:
             await asyncio.to_thread(self.models.warm)
         except SettingsError as error:
             log.error("model_not_ready", extra={"why": str(error)})
         except Exception:  # the border: an SDK that cannot be imported fails turns, not the gateway
             log.exception("model_not_ready")
-        finally:
-            self._warm.set()
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         """What a turn begins with; recorded at its start. The demo model makes no plans."""
@@ -239,20 +264,23 @@ class TurnkeeperAgent:
         self.jobs.enter(circumstances)
         barred = self._kit.sets.reach((f"role:{circumstances.asker()[1]}",))
 
+        unsaved, exposed, committed = "", False, False
+
+        async def snapshot() -> None:
+            nonlocal unsaved, exposed, committed
+            turn, workspace = circumstances.payer().turn, self.workspace(conversation)
+            unsaved = await self._snapshot(workspace, name_before(turn))
+            if self._sandbox.isolated:  # else every command is asked about anyway
+                secrets = await asyncio.to_thread(find_secret_files, workspace)
+                exposed = not secrets.complete or bool(secrets.names and not self._sandbox.masks)
+                committed = await asyncio.to_thread(has_committed, workspace, secrets)
+
+        def look_around() -> Situation:
+            situation = self._look_around(circumstances)
+            return replace(situation, unsaved=unsaved, exposed=exposed, committed=committed)
+
         def judge(item: Prepared) -> Verdict:
-            settings = circumstances.settings()
-            person, role = circumstances.asker()
-            situation = Situation(
-                mode=self.permission(conversation, settings, role),
-                person=person,
-                ask_all=self._ask_all,
-                rules=tuple(
-                    Grant(tool=r.tool, pattern=r.pattern, person=r.person, lasting=r.lasting)
-                    for r in settings.rules
-                ),
-                secrets=self.vault.names(conversation.id),
-            )
-            return judge_call(item.tool, item.arguments, item.digest, situation)
+            return judge_call(item.tool, item.arguments, item.digest, look_around())
 
         limited = circumstances.payer().limit and not self.models.demo
         ledger = self.ledger or (self.job_ledger if limited else None)
@@ -271,8 +299,32 @@ class TurnkeeperAgent:
             hooks=self._hooks,
             hides=self.vault.words,
             research=self._means,
+            snapshot=snapshot,
+            hosts=lambda: look_around().open_hosts,
         )
         return self._add_memory(hands, circumstances)
+
+    def _look_around(self, circumstances: PolicyContext) -> Situation:
+        """What is in force now for a turn."""
+        settings, conversation = circumstances.settings(), circumstances.conversation
+        person, role = circumstances.asker()
+        return Situation(
+            mode=self.permission(conversation, settings, role),
+            person=person,
+            ask_all=self._ask_all,
+            rules=tuple(
+                Grant(tool=r.tool, pattern=r.pattern, person=r.person, lasting=r.lasting)
+                for r in settings.rules
+            ),
+            secrets=self.vault.names(conversation.id),
+            contained=self._sandbox.contains,
+            hosts=self._settings.tools.web.open,
+            role=role,
+            places=self._settings.tools.web.allowed,
+            operator=self.operator.rules,
+            conversation=conversation.id,
+            now=ambient.now(),
+        )
 
     def _add_memory(self, hands: Hands, circumstances: PolicyContext) -> Hands:
         """`hands` with what is remembered where they work; older messages are summarised, and
@@ -304,14 +356,36 @@ class TurnkeeperAgent:
         box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
         hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
         try:
-            return await work(scope, brief, hands, history, past)
+            result = await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):
             self._background.halt(Path(brief.workspace))
+            self._sandbox.halt(Path(brief.workspace))
             self._browser.halt(Path(brief.workspace))
             raise
+        if self._snapshots.find(Path(brief.workspace), name_before(scope.turn_id)) is not None:
+            await self._snapshot(Path(brief.workspace), name_after(scope.turn_id))
+        return result
+
+    async def _snapshot(self, workspace: Path, name: str) -> str:
+        """Keep the workspace under this name; why it cannot be, "" if it is."""
+        try:
+            await asyncio.to_thread(self._snapshots.take, workspace, name)
+        except SnapshotRefused as error:
+            log.warning("snapshot_refused", extra={"why": str(error)})
+            return str(error)
+        return ""
+
+    def holds(self, turn: str) -> bool:
+        """Something of the parked turn waits in this process: a script."""
+        return any(token.startswith(f"{turn}/") for token in self._scripts.tokens)
+
+    def end_turn(self, turn: str) -> None:
+        """The turn is over, however it ended: nothing waits for it any more."""
+        self._scripts.end_turn(turn)
 
     async def close(self) -> None:
         """End what runs in the background; close the models' connections."""
+        await self._preview.close()
         await self._background.close()
         await self.models.close()
 
@@ -335,7 +409,7 @@ class TurnkeeperAgent:
         model, known_as = self._picked.get(name) or await self._pick(name)
         price = self._price(model.provider, known_as)
         if price is None:
-            mend = f"The price of {model.provider}/{known_as} is not known: set MODEL_PRICES."
+            mend = f"The price of {model.provider}/{known_as} is not known: set {PRICES.name}."
             raise ModelFailed(mend, "rejected")
         call = partial(self._complete, name, request, on_delta)
         return await ledger.pay(payer, request, price, call)
@@ -348,8 +422,8 @@ class TurnkeeperAgent:
         for name in names or (*TIERS, *self._settings.fallbacks):
             provider, _, model = self.models.describe(name).partition("/")
             if self.models.catalog.price(provider, model) is None:
-                mend = "its price is not known, and a BUDGET_… setting needs it; set MODEL_PRICES."
-                raise SettingsError("MODEL_PRICES", f"{provider}/{model}", mend)
+                why = "its price is not known, and a BUDGET_… setting needs it"
+                raise PRICES.error(f"{provider}/{model}", f"{why}; set {PRICES.name}.")
 
     async def _pick(self, name: str) -> tuple[Model, str]:
         """In a thread: a provider met for the first time imports its SDK."""
@@ -364,10 +438,7 @@ class TurnkeeperAgent:
 
 def _set_now() -> ModelSettings:
     """The models' settings as they are set now; raises SettingsError."""
-    try:
-        return read_models(Settings.read())
-    except NotSet as error:
-        raise SettingsError(error.setting, "", str(error)) from None
+    return read_models(Settings.read(declared=find_declared))
 
 
 def _name(conversation: Conversation) -> str:

@@ -12,21 +12,27 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.models.discovery import discover
-from agent_core.sandboxes.bwrap import PlainSubprocess, detect
-from agent_core.sandboxes.port import Sandbox
+from agent_core.sandboxes.detect import find_tier
+from agent_core.sandboxes.network import SandboxNetwork
+from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.tier import Tier, TierUnusable
 from agent_core.settings import ModelSettings
-from agent_core.settings import SettingsError as WrongModel
 from agent_core.tools.send import FileStore
-from gateway.access.access import Access, AllowLists
+from gateway.access.access import Access
 from gateway.access.linking import DirectoryLinking
 from gateway.access.pairing import DirectoryPairing
+from gateway.access.policy import COMMAND_RIGHTS
 from gateway.conversation.host import Host
 from gateway.conversation.outage import Outage
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.slots import Slots
+from gateway.declaration import Env, SettingsError
 from gateway.errors import StoreFailed
+from gateway.feature import Features
 from gateway.features.jobs.api import BookDesk
-from gateway.features.jobs.hooks import WebhookCalls
+from gateway.features.jobs.deps import JobDeps
+from gateway.features.jobs.hook_calls import KnownCalls
+from gateway.features.jobs.hooks import WebhookCalls, check_secrets
 from gateway.messages import Inbound
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
@@ -35,19 +41,20 @@ from gateway.ops.http import Health
 from gateway.ops.stored_contents import make_retention
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, JobDesk, WebhookReceiver
-from gateway.services.jobs.book import JobService
-from gateway.services.jobs.deps import means_of
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
+from gateway.services.operator_rules import OperatorRules
 from gateway.services.retention import Retention
 from gateway.services.workspaces import WORKSPACES
-from gateway.settings import VERSION, ConfigurationError, Settings
+from gateway.settings import REPLICA_ID, SANDBOX, VERSION, Settings
+from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.features import load_features
-from gateway.wiring.jobs import JobWork, make_book
+from gateway.wiring.jobs import JobWork, make_job_ports
+from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.voice import Ears
 
 log = logging.getLogger("turnkeeper.assembly")
@@ -55,8 +62,6 @@ log = logging.getLogger("turnkeeper.assembly")
 STORE = "turnkeeper.db"
 DEMO = "This is a demo: a script answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real model."
 WEB_SECRET = "secret:web"
-LINKS = "link:"
-"""How the names of documents begin that hold until when a used sign-in link would be good."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,12 +80,15 @@ class Parts:
         return self.host.services
 
     async def reload(self) -> None:
-        """Take over the access lists and the webhook's secret as they are set now."""
+        """Take over the access lists, the operator's rules and the webhook's secret as they are
+        set now."""
         try:
-            settings = Settings.read()
+            settings = Settings.read(declared=find_declared)
             self._rehook(settings)
-            self.services.access.replace_lists(_read_lists(settings), settings.policy)
-        except (ConfigurationError, StoreFailed, ValueError) as error:
+            _check_rights(settings)
+            self.agent.operator.load()
+            self.services.access.replace_lists(settings.people, settings.policy)
+        except (SettingsError, StoreFailed, ValueError) as error:
             log.error("not_reloaded", extra={"why": str(error)})
             return
         self.settings = settings
@@ -113,12 +121,13 @@ class Parts:
     @property
     def hooks(self) -> WebhookReceiver:
         """What calls from outside begin."""
-        return WebhookCalls(self.agent.jobs.book, self.agent.vault)
+        calls = KnownCalls(self.services.store)
+        return WebhookCalls(self.agent.jobs.ports, self.agent.vault, calls)
 
     @property
     def job_desk(self) -> JobDesk:
         """What the HTTP API may do about jobs."""
-        return BookDesk(self.agent.jobs.book, self.services)
+        return BookDesk(self.agent.jobs.ports, self.services)
 
     def operations(
         self,
@@ -145,7 +154,8 @@ class Parts:
         )
 
     def _state(self, health: Health) -> str:
-        lines = [f"sessions: {len(self.host.sessions)}"]
+        store = health.store.failed or "ready"
+        lines = [f"store: {store}", f"sessions: {len(self.host.sessions)}"]
         for platform in self.services.adapters:
             one = health.condition(platform)
             age = "" if one.age is None else f", last contact {one.age:.0f} s ago"
@@ -158,8 +168,11 @@ async def assemble(
     settings: Settings, adapters: Mapping[str, Adapter], stack: AsyncExitStack
 ) -> Parts:
     """Everything behind the adapters; `stack` closes it. SettingsError, StoreFailed."""
+    features = load_features(settings.plugins)
     models = await _models(settings)
-    sandbox = await _sandbox(settings)
+    network = SandboxNetwork(models.tools.web.allowed)
+    sandbox = SandboxPool(await _choose_tier(settings), network=network)
+    stack.push_async_callback(sandbox.close)
     store = await open_store(settings)
     stack.push_async_callback(store.close)
     owner = settings.replica or lock.replica_id(settings.home, ambient.new_id)
@@ -175,11 +188,12 @@ async def assemble(
         store=store,
         adapters=adapters,
         access=access(settings, store),
+        feature_env=_select_env(features, settings),
         owner=owner,
         ears=ears,
         retention=await make_retention(settings, store),
     )
-    host = Host(partial(_build_services, supplies), load_features(settings.plugins))
+    host = Host(partial(_build_services, supplies), features)
     agent = host.services.agent
     assert isinstance(agent, TurnkeeperAgent)
     await agent.open(stack)
@@ -193,20 +207,27 @@ class Supplies(Struct, frozen=True, kw_only=True):
 
     settings: Settings
     models: ModelSettings
-    sandbox: Sandbox
+    sandbox: SandboxPool
     store: Store
     adapters: Mapping[str, Adapter]
     access: Access
+    feature_env: Env
     owner: str
     ears: Ears | None
     retention: Retention
 
 
+def _select_env(features: Features, settings: Settings) -> Env:
+    """What is set of what features declare, and nothing else."""
+    declared = features.settings.items()
+    return {name: text for name, one in declared if (text := one.text(settings.env))}
+
+
 def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     """What the sessions share, around the host that runs them. SettingsError."""
     settings, store, lists = supplies.settings, supplies.store, supplies.access
-    book = _build_book(supplies, ports.deliver)
-    agent = _build_agent(supplies, book)
+    jobs = _build_jobs(supplies, ports.deliver)
+    agent = _build_agent(supplies, jobs)
     return Services(
         store=store,
         adapters=supplies.adapters,
@@ -226,38 +247,44 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         ledger=agent.ledger,
         vault=agent.vault,
         memory=agent.memory,
-        jobs=book,
+        jobs=jobs.ports,
+        sandbox=supplies.sandbox,
         retention=supplies.retention,
+        feature_env=supplies.feature_env,
         outage=Outage(supplies.adapters, lists, ports.spawn),
     )
 
 
-def _build_book(supplies: Supplies, deliver: Accept) -> JobService:
+def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
     settings, store = supplies.settings, supplies.store
-    limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
-    platforms = frozenset(supplies.adapters) | {"web"}
-    return make_book(
-        store, limited, means_of(store, deliver, settings.home / WORKSPACES, platforms)
+    deps = JobDeps(
+        store=store,
+        accept=deliver,
+        folder=settings.home / WORKSPACES,
+        platforms=frozenset(supplies.adapters) | {"web"},
     )
+    limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
+    ports = make_job_ports(make_jobs(store), limited, deps)
+    return JobWork(ports, deps, supplies.access, settings.home)
 
 
-def _build_agent(supplies: Supplies, book: JobService) -> TurnkeeperAgent:
+def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
     """The agent, its limits and its memory. Where money is limited, each price must be known."""
     settings, models, store = supplies.settings, supplies.models, supplies.store
     ledger, memory = Ledger(store, models.agent.limits), models.memory
     equipment = Equipment(
-        jobs=JobWork(book, supplies.access, settings.home),
+        jobs=jobs,
         memory=Memories(store, memory, supplies.access.accounts) if memory.enabled else None,
         ledger=ledger if models.agent.limits.any else None,
         job_ledger=ledger,
+        operator=OperatorRules(settings.home),
         ask_all=settings.ask_all,
     )
+    equipment.operator.load()
     folder, kept = settings.home / WORKSPACES, FileStore(settings.outputs)
     agent = TurnkeeperAgent(folder, models, supplies.sandbox, kept, equipment)
-    try:
-        agent.check_prices()
-    except WrongModel as error:
-        raise ConfigurationError(error.setting, error.value, error.mend) from None
+    agent.check_prices()
+    check_secrets(agent.vault)
     return agent
 
 
@@ -272,25 +299,17 @@ def make_pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
 
 def access(settings: Settings, directory: Directory) -> Access:
     """The lists of the settings, and who was paired. SettingsError."""
-    return Access(_read_lists(settings), {}, settings.policy, directory.get)
+    _check_rights(settings)
+    return Access(settings.people, {}, settings.policy, directory.get)
 
 
-def _read_lists(settings: Settings) -> dict[str, AllowLists]:
-    """The lists of the settings by platform. SettingsError for rights to no command."""
+def _check_rights(settings: Settings) -> None:
+    """SettingsError for rights to no command."""
     commands = load_features(settings.plugins).commands
     for name in settings.policy.rights:
         if name not in commands:
             mend = f"there is no command /{name}; there are {', '.join(commands)}."
-            raise ConfigurationError("COMMAND_RIGHTS", name, mend)
-    return {
-        platform: AllowLists(
-            allowed=listed.allowed,
-            admins=listed.admins,
-            viewers=listed.viewers,
-            chats=listed.chats,
-        )
-        for platform, listed in settings.people.items()
-    }
+            raise COMMAND_RIGHTS.error(name, mend)
 
 
 async def open_store(settings: Settings) -> Store:
@@ -319,13 +338,13 @@ async def claim_name(
     presence = store.presence(name)
     if not await presence.claim():
         mend = "another running process has this name; give each replica a name of its own."
-        raise ConfigurationError("REPLICA_ID", name, mend)
+        raise REPLICA_ID.error(name, mend)
     stack.push_async_callback(presence.give_up)
 
     async def hold() -> None:
         await presence.hold()
         mend = "another process has taken this name while this one stood still; it ends."
-        raise ConfigurationError("REPLICA_ID", name, mend)
+        raise REPLICA_ID.error(name, mend)
 
     return hold
 
@@ -352,16 +371,6 @@ async def web_secret(directory: Directory) -> bytes:
     return known or b""
 
 
-async def claim_link(directory: Directory, nonce: str, until: int) -> bool:
-    """Note that a sign-in link was used, for all replicas; False if it was before."""
-    now = ambient.now()
-    for key in await directory.keys(LINKS):
-        body = await directory.get(key)
-        if body is not None and float(body) < now:
-            await directory.put(key, None, body)
-    return await directory.put(f"{LINKS}{nonce}", str(until).encode(), b"")
-
-
 async def _models(settings: Settings) -> ModelSettings:
     """What is set; else a server on this machine, but never for a platform's strangers."""
     models = read_models(settings)
@@ -374,11 +383,12 @@ async def _models(settings: Settings) -> ModelSettings:
     return models.with_provider(found)
 
 
-async def _sandbox(settings: Settings) -> Sandbox:
-    if settings.sandbox == "unsafe-subprocess":
-        return PlainSubprocess()
-    found = await detect()
-    if settings.sandbox == "bwrap" and not found.isolated:
-        mend = "bubblewrap does not work here; install it, or use auto."
-        raise ConfigurationError("SANDBOX_PROVIDER", settings.sandbox, mend)
-    return found
+async def _choose_tier(settings: Settings) -> Tier:
+    try:
+        tier = await find_tier(settings.sandbox, settings.docker_host)
+    except TierUnusable as error:
+        mend = f"does not work here ({error}); mend that, or use auto."
+        raise SANDBOX.error(settings.sandbox, mend) from None
+    if tier.missing:
+        log.warning("no_sandbox", extra={"mend": tier.missing})
+    return tier

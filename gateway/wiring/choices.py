@@ -9,10 +9,10 @@ from agent_core.settings import TIERS
 from gateway.conversation.host import Host
 from gateway.feature import is_allowed
 from gateway.features.history.resume import look_for
+from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.commands import ACTIONS
 from gateway.jobs_port import Asker
 from gateway.messages import Conversation, Sender
-from gateway.services.jobs.asker import identify_asker
 
 Choice = tuple[str, str]
 """What is shown, and the words that it stands for."""
@@ -62,8 +62,8 @@ async def choices(
 
 
 async def _jobs(host: Host, who: Asker) -> Iterable[Choice]:
-    book = host.services.jobs
-    known = await book.list_visible(who) if book is not None else ()
+    jobs = host.services.jobs
+    known = await jobs.book.list_visible(who) if jobs is not None else ()
     return [(f"{n} {job.title}", str(n)) for n, job in enumerate(known, 1)]
 
 

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 
 from gateway.access.access import Role
+from gateway.command_texts import drop_marks
 from gateway.conversation.host import Host
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
 from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting
@@ -58,7 +59,7 @@ class GatewayDesk:
         role = self.person(sender)
         allowed = RANKS[: RANKS.index(role) + 1] if role else ()
         return tuple(
-            Offered(name=command.name, help=command.help(sender.language))
+            Offered(name=command.name, help=drop_marks(command.help(sender.language)))
             for command in self._host.features.commands.values()
             if command.least in allowed and command.name != "start"
         )

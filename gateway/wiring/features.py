@@ -14,7 +14,7 @@ from gateway.features.memory import feature as memory
 from gateway.features.plans import feature as plans
 from gateway.features.secrets import feature as vault
 from gateway.features.spending.feature import make_feature as make_spending
-from gateway.settings import ConfigurationError
+from gateway.settings import PLUGINS, TABLES
 
 GROUP = "turnkeeper.features"
 """The entry points of features from outside: the name of each, and its `Feature`."""
@@ -29,6 +29,8 @@ OWN: tuple[Feature, ...] = (
     make_spending(job_costs),
     vault.FEATURE,
 )
+OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
+"""The names of all settings of the gateway's own."""
 MENU = (
     *("start", "help", "new", "stop", "undo", "retry", "resume", "memory", "jobs", "timezone"),
     *("mode", "plan", "todo", "approvals", "approve", "deny", "usage", "status", "model"),
@@ -44,11 +46,20 @@ def load_features(plugins: tuple[str, ...] = ()) -> Features:
     for name in plugins:
         found.append(_load_plugin(name))
         try:
+            _check_settings(found[-1])
             Features(found)
         except ValueError as error:
             mend = f"it cannot be used beside the other features: {error}."
-            raise ConfigurationError("PLUGINS", name, mend) from None
+            raise PLUGINS.error(name, mend) from None
     return Features(found, MENU)
+
+
+def _check_settings(plugin: Feature) -> None:
+    """Its settings bear its name, so that no later version of the gateway has them too."""
+    start = f"{plugin.name.upper().replace('-', '_')}_"
+    for setting in plugin.settings:
+        if not setting.name.startswith(start) or setting.name in OURS:
+            raise ValueError(f"its setting {setting.name} must have a name like {start}LIMIT")
 
 
 def our_commands() -> Mapping[str, Command]:
@@ -65,15 +76,18 @@ def _load_plugin(name: str) -> Feature:
         mend = (
             f"no feature of this name is installed ({known}); install its package, or leave it out."
         )
-        raise ConfigurationError("PLUGINS", name, mend)
+        raise PLUGINS.error(name, mend)
     try:
         feature = installed[name].load()
     except Exception as error:  # the border: a plugin's code may fail in any way
         mend = (
             f"it cannot be imported ({type(error).__name__}: {error}); mend or remove its package."
         )
-        raise ConfigurationError("PLUGINS", name, mend) from error
+        raise PLUGINS.error(name, mend) from error
     if not isinstance(feature, Feature):
         mend = f"its entry point {installed[name].value} is no gateway.feature.Feature."
-        raise ConfigurationError("PLUGINS", name, mend)
+        raise PLUGINS.error(name, mend)
+    if feature.name != name:
+        mend = f"the feature calls itself {feature.name}; its entry point must have that name."
+        raise PLUGINS.error(name, mend)
     return feature

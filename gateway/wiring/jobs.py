@@ -1,6 +1,10 @@
-"""Jobs put together: their store, the service, the agent's tool, the scheduler. Nothing of the
-clock is imported before the gateway runs."""
+"""Jobs put together: the book that decides when, what its runs do, the agent's tool, the scheduler.
 
+Nothing of the clock is imported before the gateway runs.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -8,13 +12,14 @@ from weakref import WeakValueDictionary
 from agent_core.tools.contract import Tool
 from gateway.access.access import Access
 from gateway.conversation.agent import PolicyContext
+from gateway.features.jobs.asker import identify_asker
+from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.console import Console
-from gateway.jobs_port import Asker
-from gateway.services.jobs.asker import identify_asker
-from gateway.services.jobs.book import JobService
-from gateway.services.jobs.deps import JobDeps, alone
-from gateway.services.jobs.settings import JobSettings
+from gateway.features.jobs.run_ends import RunSettler
+from gateway.features.jobs.zones import Zones
+from gateway.jobs_port import Asker, JobPorts, JobSettings, JobStore
+from gateway.messages import Inbound
 from gateway.services.workspaces import WORKSPACES
 from gateway.settings import Settings
 from gateway.store.jobs.job_stores import make_jobs
@@ -29,10 +34,11 @@ if TYPE_CHECKING:
 class JobWork:
     """Jobs as the agent and the gateway have them. `run` fires what is due."""
 
-    def __init__(self, book: JobService, access: Access, home: Path) -> None:
-        self.book = book
-        self.file = JobFile(home, book)
-        self.console = Console(book, self.file, live=True)
+    def __init__(self, ports: JobPorts, deps: JobDeps, access: Access, home: Path) -> None:
+        self.ports = ports
+        self.file = JobFile(home, ports, deps.platforms)
+        self.console = Console(ports, self.file, live=True)
+        self._deps = deps
         self._access = access
         self._turns: WeakValueDictionary[str, PolicyContext] = WeakValueDictionary()
 
@@ -44,7 +50,7 @@ class JobWork:
         """schedule_job."""
         from cron.tool import schedule_tool
 
-        return schedule_tool(lambda: self.book, self._find_asker, self._spend)
+        return schedule_tool(self.ports, self._find_asker, self._spend)
 
     async def _find_asker(self, turn: str) -> Asker | None:
         known = self._turns.get(turn)
@@ -53,7 +59,7 @@ class JobWork:
         return await identify_asker(self._access, known.conversation, known.sender())
 
     def _spend(self, language: str) -> str:
-        limit = self.book.settings.spend
+        limit = self.ports.settings.spend
         return say("jobs_limit", language, limit=dollars(limit)) if limit else ""
 
     async def run(self) -> None:
@@ -64,26 +70,63 @@ class JobWork:
         """The scheduler of this process."""
         from cron.scheduler import Scheduler
 
-        book, means = self.book, self.book.means
-        scheduler = Scheduler(book.jobs, means.accept, book.settle, self.file.look, means.store.now)
-        book.ring = scheduler.ring
-        return scheduler
+        ports, deps = self.ports, self._deps
+        return Scheduler(
+            ports.store,
+            deps.accept,
+            ports.ends.settle,
+            self.file.look,
+            deps.store.now,
+            bell=ports.bell,
+        )
 
 
-def make_book(store: Store, settings: JobSettings, means: JobDeps) -> JobService:
-    """The book of all jobs of `store`."""
+def make_job_tool(over: Callable[..., Awaitable[str]]) -> Tool:
+    """schedule_job with `over` behind it."""
+    from cron.tool import make_schedule_tool
+
+    return make_schedule_tool(over)
+
+
+def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobPorts:
+    """The book over the store `jobs`, and what becomes of its runs."""
+    from cron.book import BookDeps, JobBook
     from cron.timetable import Times
 
-    return JobService(make_jobs(store), Times(), settings, means)
+    bell, times = asyncio.Event(), Times()
+    around = BookDeps(
+        now=deps.store.now,
+        zone_of=Zones(deps.store).of,
+        may=deps.may,
+        bind=deps.bind,
+        ring=bell.set,
+    )
+    book = JobBook(jobs, times, settings, around)
+    return JobPorts(
+        store=jobs,
+        times=times,
+        settings=settings,
+        book=book,
+        drafts=book,
+        ends=RunSettler(jobs, book, times, deps, bell.set),
+        bell=bell,
+    )
 
 
 def console_alone(settings: Settings, store: Store) -> Console:
-    """What the command line does while no gateway runs."""
+    """What the command line does while no gateway runs: its news wait in the store."""
     bots = (
         ("telegram", settings.telegram),
         ("discord", settings.discord),
         ("slack", settings.slack),
     )
     platforms = frozenset(name for name, bot in bots if bot is not None) | {"web"}
-    book = make_book(store, settings.jobs, alone(store, settings.home / WORKSPACES, platforms))
-    return Console(book, JobFile(settings.home, book), live=False)
+
+    async def accept(inbounds: Sequence[Inbound]) -> None:
+        await store.accept(inbounds)
+
+    deps = JobDeps(
+        store=store, accept=accept, folder=settings.home / WORKSPACES, platforms=platforms
+    )
+    ports = make_job_ports(make_jobs(store), settings.jobs, deps)
+    return Console(ports, JobFile(settings.home, ports, platforms), live=False)

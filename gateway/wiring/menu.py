@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from gateway.command_texts import drop_marks
 from gateway.messages import Conversation, Sender
 
 Choices = Callable[[Conversation, Sender, str, str], Awaitable[Sequence[tuple[str, str]]]]
@@ -42,7 +43,7 @@ class Menu:
     def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
         """(name, description) of each command that may be given."""
         shown = [one for one in self._load().values() if admin or one.least != "admin"]
-        return [(one.name, one.help(language)) for one in shown]
+        return [(one.name, drop_marks(one.help(language))) for one in shown]
 
     def takes(self, name: str) -> bool:
         """The command means something with words."""

@@ -6,11 +6,11 @@ from gateway.approvers import Person
 from gateway.conversation.decisions import describe
 from gateway.conversation.host import Host
 from gateway.conversation.turns import OpenTurn
+from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.cards import line
 from gateway.messages import Conversation, Sender, job_token, read_conversation
 from gateway.ports import Overview, OverviewEntry, Summary, account_scope, person_scope
 from gateway.roles import at_least
-from gateway.services.jobs.asker import identify_asker
 from gateway.texts import say
 from gateway.views import ApprovalCard, Button, ChoiceCard
 
@@ -74,18 +74,18 @@ def _runs_for(active: OpenTurn | None, sender: Sender, role: Role | None) -> boo
 async def _jobs(
     host: Host, conversation: Conversation, sender: Sender, role: Role | None
 ) -> tuple[OverviewEntry, ...]:
-    book, access = host.services.jobs, host.services.access
-    if book is None or not at_least(role, "user"):
+    jobs, access = host.services.jobs, host.services.access
+    if jobs is None or not at_least(role, "user"):
         return ()
     who = await identify_asker(access, conversation, sender)
     entries = []
-    for n, job in enumerate((await book.list_visible(who))[:MOST], 1):
+    for n, job in enumerate((await jobs.book.list_visible(who))[:MOST], 1):
         turn = ("jobs_resume", "resume") if job.state == "paused" else ("jobs_pause", "pause")
         offered = (("jobs_run", "run"), *((turn,) if job.state != "ended" else ()))
         buttons = tuple(
             Button(label=say(key, sender.language), token=job_token(job.id, action))
             for key, action in offered
         )
-        text = await line(book, job, n, sender.language)
+        text = await line(jobs, job, n, sender.language)
         entries.append(OverviewEntry(text=text, conversation=conversation.id, buttons=buttons))
     return tuple(entries)

@@ -5,9 +5,10 @@ from msgspec import Struct
 from agent_core.memory.tool import memory_tool
 from agent_core.research.means import ResearchDeps
 from agent_core.research.tool import research_tool
-from agent_core.sandboxes.background import Background
+from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.settings import ModelSettings
+from agent_core.skills.apps.tools import Preview
 from agent_core.skills.built_in.all import tools_of
 from agent_core.skills.registry import Skills
 from agent_core.tools.ask import ask_tool
@@ -16,6 +17,7 @@ from agent_core.tools.browser.browser import Browser
 from agent_core.tools.browser.tools import Works, browser_tools
 from agent_core.tools.code.all import every_code_tool
 from agent_core.tools.code.bash import Bash
+from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.contract import Tool
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
@@ -33,6 +35,7 @@ class ToolDeps(Struct, frozen=True, kw_only=True):
 
     settings: ModelSettings
     sandbox: Sandbox
+    preview: Preview
     background: Background
     kept: FileStore
     vault: Vault
@@ -40,6 +43,7 @@ class ToolDeps(Struct, frozen=True, kw_only=True):
     job: Tool
     skills: Skills
     browser: Browser
+    scripts: RunningScripts
 
 
 def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
@@ -58,8 +62,8 @@ def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
     mind = (memory_tool(),) if ground.settings.memory.enabled else ()
     shells = ground.background.shells
     bash = Bash(ground.sandbox, shells, limit, ground.vault)
-    code = every_code_tool(bash, ground.kept)
-    skilled = tools_of(ground.skills, ground.settings, ground.sandbox, ground.kept)
+    code = every_code_tool(bash, ground.kept, ground.scripts)
+    skilled = tools_of(ground.skills, ground.settings, ground.kept, ground.preview)
     works = Works(browser=ground.browser, search=ground.means.web.search, keep=ground.kept.keep)
     sights = (analyze_tool(ground.kept.keep, ground.settings.tools.web.allowed),)
     seeing = (*browser_tools(works), *sights)

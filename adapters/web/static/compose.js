@@ -54,6 +54,18 @@ export async function send(words = text.value) {
   }
 }
 
+export async function give(line) { // a command; what stands in the field stays
+  const [, name, words] = /^\/(\S+)\s*([\s\S]*)$/.exec(line);
+  await post("/commands", { key: newKey(), name, arguments: words });
+}
+
+export function begin(line) { // a command to go on with, before the words that stand in the field
+  const rest = text.value.startsWith("/") ? "" : text.value;
+  write(`${line} ${rest}`);
+  text.focus();
+  text.setSelectionRange(line.length + 1, line.length + 1);
+}
+
 // ---- files
 
 function attach(chosenFiles) {

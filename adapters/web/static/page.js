@@ -3,7 +3,7 @@
 import { at, post } from "./api.js";
 import { $, keep, kept, newKey, say, toast } from "./dom.js";
 import { close, connected, earlier, load, onStanding, open, toEnd } from "./talk.js";
-import { restore, send } from "./compose.js";
+import { begin, give, restore, send } from "./compose.js";
 import { list, menu, menuOpen } from "./side.js";
 
 const named = (hash) => /^#c=([\w-]{1,64})$/.exec(hash)?.[1];
@@ -25,6 +25,15 @@ $("stop").addEventListener("click", () => post("/stop", {}).catch((error) => toa
 $("earlier").addEventListener("click", earlier);
 $("down").addEventListener("click", () => { toEnd(); $("text").focus({ preventScroll: true }); });
 $("jobs").addEventListener("click", () => { menu(false); import("./jobs.js").then((jobs) => jobs.show(), () => toast(say("no_gateway"))); });
+$("sessions").addEventListener("click", () => { menu(false); import("./sessions.js").then((sessions) => sessions.show(), () => toast(say("no_gateway"))); });
+$("log").addEventListener("click", (event) => { // a command that a text names
+  const one = event.target.closest("button.command");
+  if (!one) return;
+  if (one.dataset.runs !== "true") return begin(one.dataset.command);
+  if (one.ariaBusy === "true") return; // not disabled: the focus stays
+  one.ariaBusy = "true";
+  give(one.dataset.command).catch((error) => toast(error.message)).then(() => (one.ariaBusy = null));
+});
 document.querySelectorAll("[data-say]").forEach((node) => node.addEventListener("click", () => send(node.dataset.say)));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && menuOpen()) { menu(false); $("menu").focus(); }

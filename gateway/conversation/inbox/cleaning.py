@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.text import clean
-from gateway.messages import Inbound
+from gateway.messages import GatewaySaid, Inbound
 
 IDS = frozenset(
     ("account", "album", "channel", "event", "groups", "handle", "id", "key", "message", "person")
@@ -20,8 +20,9 @@ S = TypeVar("S", bound=Struct)
 
 
 def clean_inbound(inbound: Inbound) -> Inbound:
-    """`inbound` with clean texts and names; itself where nothing is to be done."""
-    return _struct(inbound)
+    """`inbound` with clean texts and names; itself where nothing is to be done. What the gateway
+    itself says keeps the marks of its commands."""
+    return inbound if isinstance(inbound, GatewaySaid) else _struct(inbound)
 
 
 def _struct(value: S) -> S:

@@ -19,7 +19,7 @@ from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn
 from gateway.delivery.fold import HEARD
 from gateway.errors import DeliveryError
-from gateway.feature import Call, Change, Context, Features, is_allowed
+from gateway.feature import Call, Change, Context, Features, Pressed, is_allowed
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -34,6 +34,8 @@ from gateway.messages import (
     MessageEdited,
     MessageReceived,
     PlanPress,
+    PluginPress,
+    Press,
     QuestionBrought,
     QuestionDue,
     QuestionExpired,
@@ -46,7 +48,7 @@ from gateway.messages import (
     read_press,
     sender_of,
 )
-from gateway.roles import Role
+from gateway.roles import Role, at_least
 from gateway.store.rows import (
     Changes,
     InboxRow,
@@ -107,20 +109,29 @@ class Intake:
             case _:
                 assert_never(inbound)
 
-    async def _take_press(self, row: InboxRow, pressed: ButtonPressed | FormSubmitted) -> None:
+    async def _take_press(self, row: InboxRow, pressed: Pressed) -> None:
         match press := read_press(pressed.token):
             case QuestionPress():
                 await self._decisions.press(row, pressed, press)
             case UnknownPress():
                 await self._decisions.press(row, pressed, None)
-            case PlanPress() | RulePress() | JobPress():
-                handler = self._features.presses.get(type(press))
-                if handler is None:
-                    await self._decisions.press(row, pressed, None)
-                else:
-                    await handler.handle(self._context, row, pressed, press)
+            case PlanPress() | RulePress() | JobPress() | PluginPress():
+                await self._hand_over_press(row, pressed, press)
             case _:
                 assert_never(press)
+
+    async def _hand_over_press(self, row: InboxRow, pressed: Pressed, press: Press) -> None:
+        """Let the feature carry it out whose button it is, for who may press it."""
+        handler, sender = self._features.find_press(press), pressed.sender
+        if handler is None:
+            await self._decisions.press(row, pressed, None)
+        elif handler.least and not at_least(
+            self._context.services.access.role(sender), handler.least
+        ):
+            word = say("not_allowed", sender.language)
+            self._context.state.acknowledge(row.seq, pressed.press, word)
+        else:
+            await handler.handle(self._context, row, pressed, press)
 
     async def _hand_over(self, row: InboxRow, inbound: Inbound) -> None:
         """Let the feature take it up that reacts to it."""
@@ -452,12 +463,27 @@ class Intake:
 
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns; how many."""
-        parked = [turn.id for turn in self._context.state.turns.values() if turn.status == "parked"]
-        for turn_id in parked:
-            open_turn = await self._context.turns.open(turn_id)
+        return await self._close_parked(sender, self._list_parked())
+
+    async def stop_waiting_scripts(self, sender: Sender) -> int:
+        """End the sender's parked turns whose scripts wait in this process; how many."""
+        services, held = self._context.services, []
+        role = services.access.role(sender) or "viewer"
+        for turn in self._list_parked():
+            mine = await services.access.may_act_for(turn.sender, sender, role)
+            if mine and services.agent.holds(turn.id):
+                held.append(turn)
+        return await self._close_parked(sender, held)
+
+    def _list_parked(self) -> list[TurnRow]:
+        return [turn for turn in self._context.state.turns.values() if turn.status == "parked"]
+
+    async def _close_parked(self, sender: Sender, turns: list[TurnRow]) -> int:
+        for turn in turns:
+            open_turn = await self._context.turns.open(turn.id)
             record = Stopped(key="stopped", reason="stop", by=sender.key)
             self._context.turns.close(open_turn, record)
-        return len(parked)
+        return len(turns)
 
     def _show_said(self, row: InboxRow, command: CommandGiven) -> None:
         """The command as it was typed, so that its answer has a question."""

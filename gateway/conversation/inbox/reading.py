@@ -58,7 +58,8 @@ def words(row: InboxRow) -> str:
     """The plain words of `row`, with their writer's name in a group."""
     inbound = row.inbound
     if isinstance(inbound, MessageReceived):
-        return attribute_text(inbound.sender.name, inbound.text, not inbound.conversation.private)
+        sender, group = inbound.sender, not inbound.conversation.private
+        return attribute_text(sender.name or sender.handle or sender.id, inbound.text, group)
     return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.permission import describe_mode
 from gateway.delivery import reasons
 from gateway.feature import Call, Context
@@ -18,7 +19,6 @@ from gateway.messages import (
     digest,
     rule_token,
 )
-from gateway.roles import at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, Notice, View
@@ -57,8 +57,7 @@ async def permissions(call: Call) -> str:
     if not rules:
         return f"{mode}\n{say('grants_none', language)}"
     card = _card(context, mode, language)
-    view = context.state.want(f"row-{call.seq}", CARD, card, 1, final=True)
-    context.state.show(Changes(done=(call.seq,), views=(view,), row=context.state.row))
+    context.finish(call.seq, context.draw(call.seq, CARD, card))
     return ""
 
 
@@ -70,9 +69,7 @@ async def press(
     rules = {_name(rule): rule for rule in context.state.row.settings.rules}
     role = context.services.access.role(sender)
     rule = rules.get(asked.rule)
-    if not at_least(role, "user"):
-        word = say("not_allowed", language)
-    elif rule is None:
+    if rule is None:
         word = say("grant_gone", language)
         context.state.show(Changes(views=await _redraw_lists(context), row=context.state.row))
     elif not await context.services.access.may_act_for(rule.person, sender, role):
@@ -123,9 +120,9 @@ def _card(context: Context, mode: str, language: str) -> ChoiceCard:
     if not rules:
         text = f"{mode}\n{say('grants_none', language)}".strip()
         return ChoiceCard(question="", text=text, language=language, heading=mode)
+    described = (describe_rule(rule, language, private=private) for rule in rules)
     lines = [
-        say("grant_line", language, n=n, what=describe_rule(rule, language, private=private))
-        for n, rule in enumerate(rules, 1)
+        say("grant_line", language, n=n, what=OwnText(what)) for n, what in enumerate(described, 1)
     ]
     buttons = tuple(
         Button(label=say("grant_drop", language, n=n), token=rule_token(_name(rule)))
@@ -162,7 +159,7 @@ def allows(rule: Rule, language: str) -> str:
 def _verbatim(words: str) -> str:
     """`words` in one line of markdown in which each sign stands for itself: what looks like
     another rule, a link or emphasis is neither."""
-    line = " ".join(words.split())
+    line = " ".join(drop_marks(words).split())
     if not _SIGNS.search(line):
         return line
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))

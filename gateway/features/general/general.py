@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
+from gateway.command_texts import OwnText, name_command
 from gateway.conversation.permission import describe_mode, find_mode
 from gateway.feature import Call, Feature, is_allowed, own_command
 from gateway.store.rows import ConversationSettings
@@ -16,11 +17,11 @@ from gateway.texts.money import dollars
 async def _help(call: Call) -> str:
     context = call.context
     lines = "\n".join(
-        f"/{command.name} — {command.help(call.language)}"
+        f"{name_command(command.name, whole=False)} — {command.help(call.language)}"
         for command in call.commands.values()
         if is_allowed(context.services.access, call.role, command) and command.name != "start"
     )
-    return say("help", call.language, commands=lines)
+    return say("help", call.language, commands=OwnText(lines))
 
 
 async def _new(call: Call) -> str:
@@ -42,6 +43,8 @@ async def _stop(call: Call) -> str:
     ended = 0
     if call.words[:1] == ["all"]:
         ended = await context.turns.stop_parked(sender)
+    elif not running:  # a script that waits for a person is something that runs
+        ended = await context.turns.stop_waiting_scripts(sender)
     if running and not quiet:  # a turn whose cards are withdrawn says no more
         return ""
     return say("stopped" if running or ended else "nothing_running", call.language)
@@ -135,7 +138,23 @@ async def _status(call: Call) -> str:
         questions=len(context.state.questions),
         permission=describe_mode(context, call.role, call.language),
         model=context.services.agent.model_name(context.state.row.settings),
+        sandbox=_describe_sandbox(call),
     )
+
+
+def _describe_sandbox(call: Call) -> str:
+    """Where commands run, and how far that keeps them apart."""
+    found = call.context.services.sandbox
+    if found is None:
+        return ""
+    if found.missing:
+        return say("sandbox_missing", call.language)
+    if not found.isolated:
+        return say("sandbox_none", call.language, name=found.name)
+    if found.contains:
+        return say("sandbox_contains", call.language, name=found.name)
+    leaks = ", ".join(found.leaks) or "?"
+    return say("sandbox_leaks", call.language, name=found.name, leaks=leaks)
 
 
 def _step(call: Call) -> str:

@@ -1,24 +1,32 @@
 """The commands about what was said: /undo, /retry, /resume."""
 
+from msgspec.structs import replace
+
 from agent_core import ambient
+from agent_core.sandboxes.snapshots import join_names
 from gateway.conversation.quotas import refuse_turn
 from gateway.delivery.retire import retire_plan
 from gateway.feature import Call
 from gateway.features.history.resume import bring_back, find
-from gateway.features.history.undo import busy, last_turn, restore, take_back
+from gateway.features.history.undo import busy, find_changed_since, last_turn, restore, take_back
 from gateway.store.rows import Changes, InboxRow
 from gateway.texts import say
 
 
 async def undo(call: Call) -> str:
-    """Take the last turn back."""
+    """Take the last turn back; `all` also what was changed since, `keep` not: else it is asked."""
     context = call.context
     if busy(context):
         return say("stop_first", call.language)
     past = await last_turn(context, call.command.sender, call.role)
     if isinstance(past, str):
         return say(past, call.language)
-    restored = await restore(past)
+    wish = call.words[0] if call.words else ""
+    if wish not in ("all", "keep") and (changed := await find_changed_since(past)):
+        return say("undo_asks", call.language, names=join_names(changed))
+    restored = await restore(past, changed_too=wish == "all")
+    if wish == "keep":
+        restored = replace(restored, left=restored.changed, changed=())
     plan = await context.state.redraw(past.turn.id, "plan", retire_plan("plan_undone"))
     if plan:  # before it is taken back: a commit in between would have a crash take back two
         context.state.show(Changes(views=plan, row=context.state.row))

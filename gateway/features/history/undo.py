@@ -14,6 +14,15 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.journal import Record, ToolStarted
+from agent_core.messages import ToolCall
+from agent_core.sandboxes.snapshots import (
+    Snapshot,
+    SnapshotRefused,
+    Snapshots,
+    join_names,
+    name_after,
+    name_before,
+)
 from agent_core.tools.backups import go_back
 from gateway.access.access import Role
 from gateway.conversation.inbox.reading import TurnInput
@@ -27,6 +36,13 @@ from gateway.texts import say
 
 WRITERS = frozenset({"write_file", "str_replace_editor"})
 """Tools whose changes are kept so that they can be taken back."""
+SHELLS = frozenset(
+    {
+        *("run_command", "bash", "sandbox_shell", "execute_code", "python_execute"),
+        *("normal_python_execute", "execute_script", "rollback", "check_command"),
+    }
+)
+"""Tools that change files of the workspace in any way, and in a sandbox nothing else."""
 Refusal = Literal["nothing_to_undo", "not_yours"]
 
 
@@ -40,11 +56,12 @@ class Past(Struct, frozen=True, kw_only=True):
 
 
 class Restored(Struct, frozen=True, kw_only=True):
-    """What became of a turn's effects: files as they were, files that could not be, tools whose
-    effects stay."""
+    """What became of a turn's effects: files as they were, files that could not be, files that were
+    to be left, tools whose effects stay."""
 
     files: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
 
     def describe(self, language: str) -> str:
@@ -52,10 +69,11 @@ class Restored(Struct, frozen=True, kw_only=True):
         said = (
             ("undone_files", self.files),
             ("undone_not", self.changed),
+            ("undone_left", self.left),
             ("undone_stays", self.tools),
         )
         return "".join(
-            f"\n{say(key, language, names=', '.join(names))}"  # type: ignore[arg-type]  # of texts
+            f"\n{say(key, language, names=join_names(names))}"  # type: ignore[arg-type]  # of texts
             for key, names in said
             if names
         )
@@ -97,22 +115,70 @@ async def _last_row(context: Context, shows: Spans) -> TranscriptRow | None:
     return rows[0] if rows else None
 
 
-async def restore(past: Past) -> Restored:
-    """Make the files what they were before the turn, as far as that is known. A second time
-    changes nothing more."""
+async def find_changed_since(past: Past) -> tuple[str, ...]:
+    """Files that the turn changed, and something else after it."""
+    kept = await asyncio.to_thread(_find_snapshots, past)
+    if kept is None:
+        return ()
+    return (await asyncio.to_thread(Snapshots().find_changed, *kept)).changed
+
+
+def _find_snapshots(past: Past) -> tuple[Path, Snapshot, Snapshot] | None:
+    """The workspace as the turn found it and as it left it; where it was cut off, as it is."""
+    if not any(isinstance(record, ToolStarted) for record in past.records):
+        return None
+    workspace, keeper = Path(read_brief(past.records).workspace), Snapshots()
+    before = keeper.find(workspace, name_before(past.turn.id))
+    if before is None:
+        return None
+    try:
+        return workspace, before, keeper.take(workspace, name_after(past.turn.id))
+    except SnapshotRefused:
+        return None
+
+
+async def restore(past: Past, *, changed_too: bool = False) -> Restored:
+    """Make the files what they were before the turn, as far as that is known; with `changed_too`
+    also those that something else changed since. A second time changes nothing more."""
     started = [record.call for record in past.records if isinstance(record, ToolStarted)]
     if not started:
         return Restored()
+    kept = await asyncio.to_thread(_find_snapshots, past)
+    if kept is not None:
+        take_back_files = partial(Snapshots().take_back, changed_too=changed_too)
+        done = await asyncio.to_thread(take_back_files, *kept)
+        own = (*WRITERS, *SHELLS)
+        stays = dict.fromkeys(
+            one.name for one in started if one.name not in own or _names_hosts(one.arguments)
+        )
+        return Restored(files=done.restored, changed=done.changed, tools=tuple(stays))
+    return await _restore_written(past, started)
+
+
+def _names_hosts(arguments: str) -> bool:
+    """The call could reach hosts of the network."""
+    try:
+        return bool(msgspec.json.decode(arguments, type=_Hosts).hosts)
+    except msgspec.DecodeError:
+        return False
+
+
+class _Hosts(Struct):
+    hosts: list[str] = []
+
+
+async def _restore_written(past: Past, started: list[ToolCall]) -> Restored:
+    """As `restore`, by the backups of single files: no snapshot was made, or it is gone."""
     workspace = Path(read_brief(past.records).workspace)
     writes = Counter(path for one in started if (path := _written_file(one.name, one.arguments)))
     files: list[str] = []
     changed: list[str] = []
     for path, count in writes.items():
         try:
-            done = await asyncio.to_thread(go_back, path, workspace, past.turn.begun, count)
+            gone_back = await asyncio.to_thread(go_back, path, workspace, past.turn.begun, count)
         except ToolFailed:
-            done = False
-        (files if done else changed).append(path)
+            gone_back = False
+        (files if gone_back else changed).append(path)
     tools = dict.fromkeys(one.name for one in started if one.name not in (*WRITERS, "rollback"))
     return Restored(files=tuple(files), changed=tuple(changed), tools=tuple(tools))
 

@@ -5,11 +5,10 @@ from collections.abc import Awaitable, Callable
 from gateway.access.access import Role
 from gateway.conversation.services import Services
 from gateway.features.jobs.api_values import present_job, present_run
-from gateway.jobs_port import MAX_RUNS, Job
+from gateway.features.jobs.asker import identify_asker
+from gateway.jobs_port import MAX_RUNS, Job, JobPorts
 from gateway.messages import Conversation, Sender
 from gateway.roles import at_least
-from gateway.services.jobs.asker import identify_asker
-from gateway.services.jobs.book import JobService
 from gateway.shown_jobs import ShownJob, ShownRun
 
 PLACE = Conversation(platform="web", account="local", channel="jobs", private=True)
@@ -17,10 +16,10 @@ PLACE = Conversation(platform="web", account="local", channel="jobs", private=Tr
 
 
 class BookDesk:
-    """gateway.ports.JobDesk over the book."""
+    """gateway.ports.JobDesk over the book of jobs."""
 
-    def __init__(self, book: JobService, services: Services) -> None:
-        self._book = book
+    def __init__(self, jobs: JobPorts, services: Services) -> None:
+        self._jobs = jobs
         self._services = services
 
     async def role(self, sender: Sender) -> Role | None:
@@ -30,14 +29,14 @@ class BookDesk:
     async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
         """Those that the person may manage."""
         mine = await self._mine(sender)
-        return tuple([await present_job(self._book, job, sender.language) for job in mine])
+        return tuple([await present_job(self._jobs, job, sender.language) for job in mine])
 
     async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
         """The newest runs of one of them, None if there is no such job."""
         job = await self._one(sender, name)
         if job is None:
             return None
-        runs = await self._book.jobs.runs(job.id, MAX_RUNS)
+        runs = await self._jobs.store.runs(job.id, MAX_RUNS)
         return tuple(present_run(run, sender.language) for run in runs)
 
     async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:
@@ -49,15 +48,15 @@ class BookDesk:
         if action == "delete" and job.of_file:
             return False
         actions: dict[str, Callable[[], Awaitable[object]]] = {
-            "run": lambda: self._book.run_now(job.id, key),
-            "pause": lambda: self._book.pause(job.id),
-            "resume": lambda: self._book.resume(job.id),
-            "delete": lambda: self._book.remove(job.id),
+            "run": lambda: self._jobs.book.run_now(job.id, key),
+            "pause": lambda: self._jobs.book.pause(job.id),
+            "resume": lambda: self._jobs.book.resume(job.id),
+            "delete": lambda: self._jobs.book.remove(job.id),
         }
         return bool(await actions[action]())
 
     async def _mine(self, sender: Sender) -> tuple[Job, ...]:
-        return await self._book.list_visible(
+        return await self._jobs.book.list_visible(
             await identify_asker(self._services.access, PLACE, sender)
         )
 

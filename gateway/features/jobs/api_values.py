@@ -1,24 +1,23 @@
 """Turns jobs and runs into what the HTTP API and the command line give out."""
 
 from agent_core import ambient
-from gateway.jobs_port import Job, JobRun
-from gateway.services.jobs.book import JobService
+from gateway.jobs_port import Job, JobPorts, JobRun
 from gateway.shown_jobs import ShownJob, ShownRun
 from gateway.texts.runs import due, ran
 
 
-async def present_job(book: JobService, job: Job, language: str) -> ShownJob:
+async def present_job(jobs: JobPorts, job: Job, language: str) -> ShownJob:
     """`job` with its next due times and its newest run."""
-    runs = await book.jobs.runs(job.id, 1)
+    runs = await jobs.store.runs(job.id, 1)
     return ShownJob(
         id=job.id,
         title=job.title,
         state=job.state,
         why=job.why,
         schedule=job.schedule,
-        words=due(book.times, job, language),
+        words=due(jobs.times, job, language),
         zone=job.zone,
-        next=tuple(map(_utc, book.next_times(job))),
+        next=tuple(map(_utc, jobs.book.next_times(job))),
         where=job.conversation,
         owner=job.owner.key,
         prompt=job.prompt,

@@ -11,9 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.feature import Context
-from gateway.jobs_port import Job
-from gateway.messages import JobPress, job_token, read_press
-from gateway.services.jobs.book import JobService
+from gateway.jobs_port import Job, JobPorts
+from gateway.messages import MAX_TOKEN, JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
 from gateway.texts.runs import due, ran
@@ -21,8 +20,6 @@ from gateway.views import Button, ChoiceCard, View
 
 NEWEST = 40
 """Views that are looked through for cards of a job."""
-MAX_TOKEN = 64
-"""Bytes that every platform takes in a button."""
 TURNS: dict[str, tuple[Key, str]] = {
     "active": ("jobs_pause", "pause"),
     "paused": ("jobs_resume", "resume"),
@@ -55,10 +52,10 @@ def read_place(slot: str) -> CardPlace | None:
 
 
 async def card(
-    book: JobService, job: Job, at: CardPlace, language: str, *, sure: bool = False
+    jobs: JobPorts, job: Job, at: CardPlace, language: str, *, sure: bool = False
 ) -> ChoiceCard:
     """The job's card at that place; `sure`: it asks whether the job shall be deleted."""
-    text, offers = await line(book, job, at.n, language), _offers(job)
+    text, offers = await line(jobs, job, at.n, language), _offers(job)
     if sure:
         text = f"{text}\n\n{say('jobs_sure', language, title=job.title)}"
         offers = (("jobs_remove", "remove"), ("jobs_keep", "keep"))
@@ -88,7 +85,7 @@ def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
     return (("jobs_run", "run"), *turn, *rest)
 
 
-async def line(book: JobService, job: Job, n: int, language: str) -> str:
+async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
     """A job in a few lines: what, when, how the last run went."""
     state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
     lines = [
@@ -97,25 +94,25 @@ async def line(book: JobService, job: Job, n: int, language: str) -> str:
             language,
             n=n,
             title=job.title,
-            words=due(book.times, job, language),
+            words=due(jobs.times, job, language),
             zone=job.zone,
             state=say(state, language),
         )
     ]
-    if times := book.next_times(job):
-        lines.append(say("jobs_next", language, times=times_of(book, job, times)))
-    runs = await book.jobs.runs(job.id, 1)
+    if times := jobs.book.next_times(job):
+        lines.append(say("jobs_next", language, times=times_of(jobs, job, times)))
+    runs = await jobs.store.runs(job.id, 1)
     if runs:
-        when = book.times.when(runs[0].due, job.zone)
+        when = jobs.times.when(runs[0].due, job.zone)
         lines.append(say("jobs_last", language, when=when, state=ran(runs[0], language)))
     else:
         lines.append(say("jobs_never", language))
     return "\n".join(lines)
 
 
-def times_of(book: JobService, job: Job, times: tuple[float, ...]) -> str:
+def times_of(jobs: JobPorts, job: Job, times: tuple[float, ...]) -> str:
     """Times for people, the zone once."""
-    return ", ".join(book.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
+    return ", ".join(jobs.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
 
 
 async def redraw_cards(
@@ -124,10 +121,10 @@ async def redraw_cards(
     """The cards of the job `name` here as they are to be now, to be committed at once: the one at
     `at`, and the newest others. `sure`: the one at `at` asks whether it shall be deleted; `title`:
     what it was called, where it has just been."""
-    book, store = context.services.jobs, context.services.store
-    if book is None:
+    jobs, store = context.services.jobs, context.services.store
+    if jobs is None:
         return ()
-    job = await book.jobs.get(name)
+    job = await jobs.store.get(name)
     rows: tuple[OutboxRow, ...] = ()
     await context.state.flush()
     newest = await store.latest(context.state.conversation.id, NEWEST)
@@ -139,7 +136,7 @@ async def redraw_cards(
         if job is None:
             after = _render_deleted(view, where, title)
         else:
-            after = await _as_now(book, job, where, view, sure=asks)
+            after = await _as_now(jobs, job, where, view, sure=asks)
         rows += await context.state.redraw(*where, partial(_instead, after))
     return rows
 
@@ -156,10 +153,10 @@ async def ask_sure(
 ) -> tuple[OutboxRow, ...]:
     """Ask on the card at `at` whether the job shall be deleted: a new one, if none is there."""
     views = await redraw_cards(context, job.id, at, sure=True)
-    book = context.services.jobs
-    if book is None or await find_card(context, at) is not None:
+    jobs = context.services.jobs
+    if jobs is None or await find_card(context, at) is not None:
         return views
-    asking = await card(book, job, at, language, sure=True)
+    asking = await card(jobs, job, at, language, sure=True)
     return (*views, context.state.want(*at.view, asking, 1, final=True))
 
 
@@ -175,14 +172,14 @@ def _jobs(view: View) -> Iterator[str]:
 
 
 async def _as_now(
-    book: JobService, job: Job, where: tuple[str, str], view: View, *, sure: bool
+    jobs: JobPorts, job: Job, where: tuple[str, str], view: View, *, sure: bool
 ) -> View:
     """The view of a job as the job is now."""
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
     if (at := _place(where)) is not None:
-        return await card(book, job, at, view.language, sure=sure)
-    buttons = [await _still(book, job, one, view.language) for one in view.buttons]
+        return await card(jobs, job, at, view.language, sure=sure)
+    buttons = [await _still(jobs, job, one, view.language) for one in view.buttons]
     return replace(view, buttons=tuple(one for one in buttons if one is not None))
 
 
@@ -203,12 +200,12 @@ def _place(where: tuple[str, str]) -> CardPlace | None:
     return CardPlace(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
 
 
-async def _still(book: JobService, job: Job, button: Button, language: str) -> Button | None:
+async def _still(jobs: JobPorts, job: Job, button: Button, language: str) -> Button | None:
     """The button of a failure as it is now: what is tried again is not offered any more."""
     press = read_press(button.token)
     action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")
     if action == "retry":
-        run = await book.jobs.run(job.id, slot)
+        run = await jobs.store.run(job.id, slot)
         return button if run is not None and run.state == "failed" else None
     if action not in ("pause", "resume"):
         return button

@@ -3,8 +3,7 @@
 from gateway.feature import Call, Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards, times_of
 from gateway.features.jobs.runs import asker
-from gateway.jobs_port import Job
-from gateway.services.jobs.book import JobService
+from gateway.jobs_port import Job, JobPorts
 from gateway.store.rows import Changes
 from gateway.texts import say
 from gateway.texts.runs import describe_delivery, describe_tries, ran
@@ -16,17 +15,17 @@ ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
 async def jobs(call: Call) -> str:
     """The list, or one action: `/jobs pause 2`."""
     context = call.context
-    book = context.services.jobs
-    if book is None:
+    jobs = context.services.jobs
+    if jobs is None:
         return say("jobs_off", call.language)
-    known = await book.list_visible(await asker(context, call.command.sender))
+    known = await jobs.book.list_visible(await asker(context, call.command.sender))
     words = call.words
     if words == ["here"]:
         return say("jobs_address", call.language, address=context.state.conversation.id)
     if not words:
         if not known:
             return say("jobs_none", call.language)
-        await _list(call, book, known)
+        await _list(call, jobs, known)
         return ""
     action = words[0].lower()
     if action not in ACTIONS:
@@ -48,48 +47,48 @@ async def _ask(call: Call, job: Job, n: int) -> None:
     """Whether the job shall be deleted: numbers change, and what is gone is gone."""
     context = call.context
     views = await ask_sure(context, job, CardPlace(seq=call.seq, n=n), call.language)
-    context.state.show(Changes(done=(call.seq,), views=views, row=context.state.row))
+    context.finish(call.seq, *views)
 
 
-async def _list(call: Call, book: JobService, known: tuple[Job, ...]) -> None:
+async def _list(call: Call, jobs: JobPorts, known: tuple[Job, ...]) -> None:
     """One card a job, so that each has its buttons; the first of them ends the row."""
     context = call.context
     language = call.language
     views = []
     for n, job in enumerate(known[:MAX_SHOWN], 1):
         at = CardPlace(seq=call.seq, n=n)
-        made = await card(book, job, at, language)
+        made = await card(jobs, job, at, language)
         views.append(context.state.want(*at.view, made, 1, final=True))
-    context.state.show(Changes(done=(call.seq,), views=tuple(views), row=context.state.row))
+    context.finish(call.seq, *views)
 
 
 async def act(context: Context, job: Job, action: str, key: str, language: str) -> str:
     """Do one thing about `job`; what to tell. `key`: the same makes a run by hand once."""
-    book = context.services.jobs
-    if book is None:
+    jobs = context.services.jobs
+    if jobs is None:
         return say("jobs_off", language)
     done, told = False, say("jobs_not_so", language, title=job.title)
     match action:
         case "run":
-            done = await book.run_now(job.id, key)
+            done = await jobs.book.run_now(job.id, key)
             told = say("jobs_is_running", language, title=job.title) if done else told
         case "pause":
-            done = await book.pause(job.id)
+            done = await jobs.book.pause(job.id)
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
-            if (after := await book.resume(job.id)) is not None:
-                times = times_of(book, after, book.next_times(after))
+            if (after := await jobs.book.resume(job.id)) is not None:
+                times = times_of(jobs, after, jobs.book.next_times(after))
                 told = say("jobs_is_resumed", language, title=job.title, times=times)
         case "delete" | "edit" if job.of_file:
             return say("jobs_of_file", language, title=job.title)
         case "delete":
-            done = await book.remove(job.id)
+            done = await jobs.book.remove(job.id)
             told = say("jobs_is_deleted", language, title=job.title) if done else told
         case "retry":
-            done = await book.retry(job.id, key)
+            done = await jobs.book.retry(job.id, key)
             told = say("jobs_is_retried", language, title=job.title) if done else told
         case "history":
-            return await _history(book, job, language)
+            return await _history(jobs, job, language)
         case "edit":
             return say("jobs_edit_how", language, title=job.title)
         case _:
@@ -97,16 +96,16 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
     return told
 
 
-async def _history(book: JobService, job: Job, language: str) -> str:
-    runs = await book.jobs.runs(job.id, MAX_SHOWN)
+async def _history(jobs: JobPorts, job: Job, language: str) -> str:
+    runs = await jobs.store.runs(job.id, MAX_SHOWN)
     if not runs:
         return say("jobs_never", language)
     lines = []
     for run in runs:
-        when = book.times.when(run.due, job.zone)
+        when = jobs.times.when(run.due, job.zone)
         text = say("jobs_run_line", language, when=when, state=ran(run, language))
         said = " ".join(run.text.split())[:120] if run.state in ("done", "failed") else ""
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)
-        lines += describe_tries(book.times, job, run, language)
+        lines += describe_tries(jobs.times, job, run, language)
         lines += filter(None, (describe_delivery(run, language),))
     return "\n".join((job.title, *lines))

@@ -17,6 +17,7 @@ from gateway.features.jobs import runs as running
 from gateway.features.jobs.commands import jobs
 from gateway.features.jobs.present import make_fold
 from gateway.features.jobs.scripts import Scripted
+from gateway.features.jobs.settings import TABLES
 from gateway.features.jobs.zone_command import timezone
 from gateway.messages import JobFailed, JobFired, JobPress, JobReported, WebhookCalled
 
@@ -28,7 +29,7 @@ def _make_code(agent: TurnMaker, open_turn: OpenTurn, hands: Hands) -> TurnCode:
 FEATURE = Feature(
     name="jobs",
     commands=(own_command("jobs", jobs), own_command("timezone", timezone)),
-    presses=(on_press(JobPress, pressing.press),),
+    presses=(on_press(JobPress, pressing.press, least=None),),
     inbounds=(
         on_inbound(JobFired, running.take),
         on_inbound(JobFailed, running.take),
@@ -36,10 +37,11 @@ FEATURE = Feature(
         on_inbound(WebhookCalled, running.take),
     ),
     begins=(on_queued(JobFired, running.begin),),
+    settings=TABLES["jobs"],
+    on_end=(running.put_down_end,),
     fired=FiredTurns(
         fold=make_fold,
         code=_make_code,
-        end=running.put_down_end,
         give_up_report=running.pause_undeliverable,
     ),
 )

@@ -1,9 +1,9 @@
 """`POST /hooks/<name>`: a signed call from outside begins the job that has the hook, once.
 
-Three ways to sign are known, all HMAC-SHA256 with the hook's secret: Standard Webhooks (id, time
-and body), our own plain one (time and body), and GitHub's (the body alone). What is signed names
-the run's slot, so a call that comes again, at whatever replica, finds its run. The slot never comes
-from anything that is not signed."""
+A hook has one way of signing, which comes with its secret; all are HMAC-SHA256: Standard Webhooks
+(id, time and body), our own plain one (time and body), GitHub's (the body alone). What one way
+signs is never taken for another's. A call is known again by what is signed, at whatever replica,
+and never by anything else."""
 
 import base64
 import binascii
@@ -11,15 +11,16 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
+from typing import Literal
 
 from msgspec import Struct
 
 from agent_core import ambient
-from gateway.jobs_port import JobRefused
+from gateway.declaration import MIN_SECRET, SettingsError
+from gateway.features.jobs.hook_calls import KnownCalls
+from gateway.jobs_port import Job, JobPorts, JobRefused, RunState
 from gateway.messages import digest
 from gateway.ports import HookAnswer
-from gateway.services.jobs.book import JobService
 from gateway.services.vault import Vault
 
 log = logging.getLogger("turnkeeper.hooks")
@@ -30,110 +31,182 @@ WINDOW = 300.0
 """Seconds that the clocks may differ, and that a call may be under way."""
 STANDARD = "whsec_"
 """Begins a secret that is base64, as Standard Webhooks have it."""
+Way = Literal["standard", "plain", "github"]
 NOT_SIGNED = (
     "The call is not signed as this gateway expects. Sign it with the hook's secret, at the time "
     "of the call; docs/jobs.md says how."
 )
 
 
+class HookSecret(Struct, frozen=True, kw_only=True):
+    """The secret of a hook, and the one way of signing that it is for."""
+
+    way: Way
+    value: str = ""
+
+    @property
+    def key(self) -> bytes:
+        """What signs; b"" if nothing can."""
+        if self.way != "standard":
+            return self.value.encode()
+        try:
+            return base64.b64decode(self.value.removeprefix(STANDARD), validate=True)
+        except binascii.Error:
+            return b""
+
+
 class Signed(Struct, frozen=True, kw_only=True):
-    """What a signature says, to be checked: `content` was signed, `slot` names the call."""
+    """What a signature says, to be checked: `content` was signed; `name` names the call, b"": by
+    its signature."""
 
     content: bytes
     signatures: tuple[bytes, ...]
-    slot: str
+    name: bytes = b""
     at: float | None = None
     """Seconds since 1970; None: the way of signing has no time."""
 
 
-def secret_name(hook: str) -> str:
-    """What the vault calls the secret of a hook."""
-    return f"HOOK_{hook.upper().replace('-', '_')}"
+def secret_name(hook: str, way: Way = "standard") -> str:
+    """What the vault calls the secret of a hook. Of the plain way and of Standard Webhooks the
+    value tells which it is."""
+    name = f"HOOK_{hook.upper().replace('-', '_')}"
+    return f"GITHUB_{name}" if way == "github" else name
+
+
+def check_secret(way: Way, value: str) -> None:
+    """ValueError, which says the mend, for a secret that is not good for this way."""
+    if value.startswith(STANDARD) != (way == "standard"):
+        raise ValueError(
+            f"A secret that begins with {STANDARD} is for Standard Webhooks alone, which take no "
+            "other. Give another one."
+        )
+    if len(HookSecret(way=way, value=value).key) < MIN_SECRET:
+        coded = " in base64" if way == "standard" else ""
+        raise ValueError(
+            f"A hook's secret needs at least {MIN_SECRET} characters{coded}. `turnkeeper jobs "
+            "secret` makes a good one."
+        )
+
+
+def find_secret(vault: Vault, hook: str) -> HookSecret | None:
+    """The secret of a hook, None if it has none."""
+    if value := vault.value(ADDRESS, secret_name(hook, "github")):
+        return HookSecret(way="github", value=value)
+    value = vault.value(ADDRESS, secret_name(hook))
+    way: Way = "standard" if value.startswith(STANDARD) else "plain"
+    return HookSecret(way=way, value=value) if value else None
+
+
+def keep_secret(vault: Vault, hook: str, way: Way, value: str) -> None:
+    """Give a hook this secret alone. UnfitSecret, and ValueError as `check_secret`."""
+    check_secret(way, value)
+    vault.keep(ADDRESS, secret_name(hook, way), value)
+    vault.drop(ADDRESS, secret_name(hook, "plain" if way == "github" else "github"))
+
+
+def check_secrets(vault: Vault) -> None:
+    """SettingsError for a secret of a hook that can be guessed."""
+    for name in vault.names(ADDRESS):
+        value = vault.value(ADDRESS, name)
+        github = name.startswith("GITHUB_")
+        way: Way = "github" if github else "standard" if value.startswith(STANDARD) else "plain"
+        try:
+            check_secret(way, value)
+        except ValueError as error:
+            raise SettingsError(name, "", f"{error} (secrets.json holds it.)") from None
 
 
 class WebhookCalls:
-    """gateway.ports.Hooks over the book and the vault, which is read anew for each call."""
+    """gateway.ports.WebhookReceiver over the book and the vault, which is read anew for each
+    call."""
 
-    def __init__(self, book: JobService, vault: Vault) -> None:
-        self._book = book
+    def __init__(self, jobs: JobPorts, vault: Vault, calls: KnownCalls) -> None:
+        self._jobs = jobs
         self._vault = vault
+        self._calls = calls
 
     async def call(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
         """Check the signature, then begin the run. Nothing is looked up for who cannot sign."""
-        secret = self._vault.value(ADDRESS, secret_name(name))
-        signed = read_signature(headers, body)
-        if not secret or signed is None or not is_verified(signed, secret, ambient.now()):
-            log.warning("hook_refused", extra={"hook": name[:32], "secret": bool(secret)})
+        secret = find_secret(self._vault, name)
+        signed = read_signature(headers, body, secret.way) if secret else None
+        mac = find_mac(signed, secret.key, ambient.now()) if signed and secret else b""
+        if signed is None or secret is None or not mac:
+            way = secret.way if secret else "none"
+            log.warning("hook_refused", extra={"hook": name[:32], "way": way})
             return HookAnswer(status=401, text=NOT_SIGNED)
         try:
             given = body.decode()
         except UnicodeDecodeError:
             return HookAnswer(status=400, text="The body is not UTF-8. Send it as UTF-8.")
-        jobs = await self._book.jobs.list_jobs()
+        jobs = await self._jobs.store.list_jobs()
         job = next((job for job in jobs if job.hook == name and job.state != "ended"), None)
         if job is None:
             return HookAnswer(status=404, text=f"No job has the hook {name}. Make one first.")
-        try:
-            state = await self._book.call(job, signed.slot, given)
-        except JobRefused as error:
-            return HookAnswer(status=503, text=str(error))
-        log.info("hook_called", extra={"hook": name, "job": job.id, "slot": signed.slot})
-        return HookAnswer(status=202, job=job.id, run=signed.slot, state=state)
+        return await self._begin(job, secret.way, signed.name or mac, mac, given)
+
+    async def _begin(
+        self, job: Job, way: Way, known_by: bytes, mac: bytes, given: str
+    ) -> HookAnswer:
+        """Begin the run of a call, or find it."""
+        name = digest(way.encode() + b" " + known_by)
+        note = await self._calls.claim(job.hook, name, f"hook-{digest(way.encode() + b' ' + mac)}")
+        run = await self._jobs.store.run(job.id, note.slot) if note.begun else None
+        state: RunState = run.state if run is not None else "done"
+        if not note.begun:
+            try:
+                state = await self._jobs.book.call(job, note.slot, given)
+            except JobRefused as error:
+                return HookAnswer(status=503, text=str(error))
+            await self._calls.mark_begun(job.hook, name, note)
+        log.info("hook_called", extra={"hook": job.hook, "job": job.id, "slot": note.slot})
+        return HookAnswer(status=202, job=job.id, run=note.slot, state=state)
 
 
-def read_signature(headers: Mapping[str, str], body: bytes) -> Signed | None:
-    """The signature that the headers hold, None if there is none that can be read. The first of
-    the three ways decides; none is tried after another failed."""
+def read_signature(headers: Mapping[str, str], body: bytes, way: Way) -> Signed | None:
+    """The signature of this way that the headers hold, None if there is none that can be read."""
     try:
-        if "webhook-signature" in headers:
-            return _standard(headers, body)
-        if "x-turnkeeper-signature" in headers:
-            time = headers.get("x-turnkeeper-timestamp", "")
-            content = f"{_time(time):.0f}.".encode() + body
-            mac = _hex(headers["x-turnkeeper-signature"])
-            return Signed(content=content, signatures=(mac,), slot=_slot(content), at=_time(time))
-        if "x-hub-signature-256" in headers:
-            mac = _hex(headers["x-hub-signature-256"])
-            return Signed(content=body, signatures=(mac,), slot=_slot(body))
-    except (ValueError, binascii.Error):
+        match way:
+            case "standard":
+                return _read_standard(headers, body)
+            case "plain":
+                moment = _read_time(headers["x-turnkeeper-timestamp"])
+                return Signed(
+                    content=f"{moment:.0f}.".encode() + body,
+                    signatures=(_read_hex(headers["x-turnkeeper-signature"]),),
+                    at=moment,
+                )
+            case "github":
+                return Signed(content=body, signatures=(_read_hex(headers["x-hub-signature-256"]),))
+    except (KeyError, ValueError, binascii.Error):
         return None
-    return None
 
 
-def _standard(headers: Mapping[str, str], body: bytes) -> Signed:
-    name, time = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+def _read_standard(headers: Mapping[str, str], body: bytes) -> Signed:
+    name, time = headers["webhook-id"], headers["webhook-timestamp"]
     if not name or len(name) > 256:
         raise ValueError
     parts = (one.partition(",") for one in headers["webhook-signature"].split()[:8])
     found = tuple(base64.b64decode(mac, validate=True) for way, _, mac in parts if way == "v1")
     content = f"{name}.{time}.".encode() + body
-    return Signed(content=content, signatures=found, slot=_slot(name.encode()), at=_time(time))
+    return Signed(content=content, signatures=found, name=name.encode(), at=_read_time(time))
 
 
-def _time(text: str) -> float:
+def _read_time(text: str) -> float:
     if not text.isascii() or not text.isdecimal() or len(text) > 12:
         raise ValueError
     return float(text)
 
 
-def _hex(text: str) -> bytes:
+def _read_hex(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("sha256="))
 
 
-def _slot(named: bytes) -> str:
-    return f"hook-{digest(named)}"
-
-
-def is_verified(signed: Signed, secret: str, now: float) -> bool:
-    """One of the signatures is the secret's, and the time is near. Takes the same time for each
-    wrong signature."""
-    keys = [secret.encode()]
-    if secret.startswith(STANDARD):
-        with suppress(binascii.Error):
-            keys.append(base64.b64decode(secret.removeprefix(STANDARD), validate=True))
+def find_mac(signed: Signed, key: bytes, now: float) -> bytes:
+    """The signature by `key`, if it is among those given and the time is near, else b"". Takes
+    the same time for each wrong signature."""
+    wanted = hmac.new(key, signed.content, hashlib.sha256).digest()
     good = False
-    for one in keys:
-        wanted = hmac.new(one, signed.content, hashlib.sha256).digest()
-        for mac in signed.signatures:
-            good |= hmac.compare_digest(mac, wanted)
-    return good and (signed.at is None or abs(now - signed.at) <= WINDOW)
+    for mac in signed.signatures:
+        good |= hmac.compare_digest(mac, wanted)
+    near = signed.at is None or abs(now - signed.at) <= WINDOW
+    return wanted if key and good and near else b""

@@ -5,10 +5,10 @@ What it does on the way, and that it failed, is in the history; a failure is tol
 
 from dataclasses import dataclass
 
-from gateway.delivery.fold import ViewFold
+from gateway.delivery.fold import EventFolds, ViewFold
+from gateway.features.jobs.outcomes import is_silent
 from gateway.jobs_port import HERE
 from gateway.messages import Firing
-from gateway.services.jobs.outcomes import is_silent
 from gateway.store.rows import TurnRow
 from gateway.texts import say
 from gateway.views import Activity, Notice, PlanView, ReplyView, ReportView, View
@@ -50,7 +50,13 @@ class JobFold(ViewFold):
                 return ViewFold._set(self, name, view, final)
 
 
-def make_fold(row: TurnRow) -> ViewFold:
+def make_fold(row: TurnRow, events: EventFolds) -> ViewFold:
     """An empty fold for the turn of a run."""
     firing = row.firing or Firing(job="", slot="")
-    return JobFold(turn=row.id, asker=row.sender_name, language=row.language, firing=firing)
+    return JobFold(
+        turn=row.id,
+        asker=row.sender_name,
+        language=row.language,
+        events=events,
+        firing=firing,
+    )

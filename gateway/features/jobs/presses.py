@@ -6,7 +6,7 @@ from gateway.features.jobs.commands import act
 from gateway.features.jobs.runs import asker, find_managed
 from gateway.jobs_port import Job
 from gateway.messages import ButtonPressed, FormSubmitted, JobPress
-from gateway.store.rows import Changes, InboxRow, OutboxRow
+from gateway.store.rows import InboxRow, OutboxRow
 from gateway.texts import say
 from gateway.views import Notice
 
@@ -45,8 +45,8 @@ async def press(
         text = await act(context, job, action, keyed or str(row.seq), language)
         views = await redraw_cards(context, name, at) if action in CHANGES else ()
     if text:
-        views += (_notice(context, row, text),)
-    context.state.show(Changes(done=(row.seq,), views=views, row=context.state.row))
+        views += (context.draw(row.seq, "notice", Notice(text=text)),)
+    context.finish(row.seq, *views)
     context.state.tell(pressed.press, word)
 
 
@@ -54,17 +54,13 @@ async def _fresh(
     context: Context, pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
 ) -> CardPlace:
     """The place of a new card, for a press on one that names none."""
-    book, n = context.services.jobs, 1
-    if book is not None:
-        known = await book.list_visible(await asker(context, pressed.sender))
+    jobs, n = context.services.jobs, 1
+    if jobs is not None:
+        known = await jobs.book.list_visible(await asker(context, pressed.sender))
         n = next((n for n, one in enumerate(known, 1) if one.id == job.id), 1)
     return CardPlace(seq=row.seq, n=n)
 
 
 async def _is_gone(context: Context, name: str) -> bool:
-    book = context.services.jobs
-    return book is not None and await book.jobs.get(name) is None
-
-
-def _notice(context: Context, row: InboxRow, text: str) -> OutboxRow:
-    return context.state.want(f"row-{row.seq}", "notice", Notice(text=text), 1, final=True)
+    jobs = context.services.jobs
+    return jobs is not None and await jobs.store.get(name) is None

@@ -13,6 +13,8 @@ from gateway.conversation.services import Services
 from gateway.conversation.turns import OpenTurn
 from gateway.errors import StoreFailed
 from gateway.feature import Context
+from gateway.features.jobs.asker import identify_asker
+from gateway.features.jobs.delivery import report_messages
 from gateway.jobs_port import OPERATOR, Asker, Job
 from gateway.messages import (
     JobFailed,
@@ -23,8 +25,6 @@ from gateway.messages import (
     job_token,
 )
 from gateway.roles import at_least
-from gateway.services.jobs.asker import identify_asker
-from gateway.services.jobs.delivery import report_messages
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
 from gateway.views import Button, ChoiceCard, ReportView
@@ -59,16 +59,16 @@ async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | No
 
 
 async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
-    book = context.services.jobs
-    if not job.turn or book is None:
+    jobs = context.services.jobs
+    if not job.turn or jobs is None:
         return True
-    run = await book.jobs.run(job.job, job.slot)
+    run = await jobs.store.run(job.job, job.slot)
     known = context.state.turns.get(job.turn) or await context.services.store.turn(job.turn)
     stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
     if not stale and job.owner is not None:
         if at_least(await _role(context, job.owner), "user"):
             return True
-        await book.refuse(job.job, job.slot, "no_rights")
+        await jobs.ends.refuse(job.job, job.slot, "no_rights")
     context.state.submit(Changes(done=(row.seq,)))
     return False
 
@@ -97,30 +97,30 @@ def _as_run(context: Context, job: JobFired, row: TurnRow) -> TurnRow:
 
 
 def put_down_end(context: Context, row: TurnRow) -> None:
-    """Put down the end of a job's turn, once its last commit stands."""
-    firing, book, last = row.firing, context.services.jobs, context.state.last_commit
-    if firing is None or book is None:
+    """Put down the end of a turn that a job began, once its last commit stands."""
+    firing, jobs, last = row.firing, context.services.jobs, context.state.last_commit
+    if firing is None or jobs is None:
         return
 
     async def settle() -> None:
         if last is not None:
             await asyncio.wait([last])
         with suppress(StoreFailed):  # the scheduler looks again
-            await book.settle_turn(firing.job, firing.slot)
+            await jobs.ends.settle_turn(firing.job, firing.slot)
 
     context.services.spawn(settle, "settle")
 
 
 def pause_undeliverable(services: Services, turn: str) -> None:
     """Pause the job whose run's report a chat refuses: it would run, and cost, for nobody."""
-    book = services.jobs
-    if book is None:
+    jobs = services.jobs
+    if jobs is None:
         return
 
     async def pause() -> None:
         row = await services.store.turn(turn)
         if row is not None and row.firing is not None:
-            await book.pause(row.firing.job, "chat_gone")
+            await jobs.book.pause(row.firing.job, "chat_gone")
 
     services.spawn(pause, "pause")
 
@@ -140,16 +140,14 @@ def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
         ),
         language=told.language,
     )
-    view = context.state.want(f"row-{row.seq}", "card", card, 1, final=True)
-    context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
+    context.finish(row.seq, context.draw(row.seq, "card", card))
 
 
 def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
     """Show the report; whoever replies to it here talks about it."""
     report = ReportView(title=job.title, text=job.text, note=job.note, language=job.language)
     context.turns.history.add_messages(report_messages(job))
-    view = context.state.want(f"row-{row.seq}", "report", report, 1, final=True)
-    context.state.show(Changes(done=(row.seq,), views=(view,), row=context.state.row))
+    context.finish(row.seq, context.draw(row.seq, "report", report))
 
 
 async def asker(context: Context, sender: Sender) -> Asker:
@@ -159,8 +157,8 @@ async def asker(context: Context, sender: Sender) -> Asker:
 
 async def find_managed(context: Context, sender: Sender, name: str) -> Job | None:
     """The job `name`, if the person may manage it from here."""
-    book = context.services.jobs
+    jobs = context.services.jobs
     who = await asker(context, sender)
-    if book is None or who.role not in ("user", "admin"):
+    if jobs is None or who.role not in ("user", "admin"):
         return None
-    return next((job for job in await book.list_visible(who) if job.id == name), None)
+    return next((job for job in await jobs.book.list_visible(who) if job.id == name), None)

@@ -14,14 +14,15 @@ from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.policy import Verdict
+from agent_core.policy_rules import PREFIX as BY_OPERATOR
 from agent_core.scope import Scope
 from agent_core.tools.toolbox import Prepared
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.turns import OpenTurn
+from gateway.features.jobs.binding import bind_command
+from gateway.features.jobs.outcomes import SCRIPT, SILENT
 from gateway.jobs_port import OPERATOR
 from gateway.messages import Terms
-from gateway.services.jobs.binding import bind_command
-from gateway.services.jobs.outcomes import SCRIPT, SILENT
 
 NAME = "run_command"
 NOTHING = "(no output)"
@@ -92,6 +93,8 @@ class Scripted:
         about again."""
         verdict = self._hands.judge(item)
         if verdict.ruling != "ask" or not self._terms.bound or verdict.rule in ASKED_ANYWAY:
+            return verdict
+        if verdict.rule.startswith(BY_OPERATOR):
             return verdict
         if not self._trusted and (verdict.risk == "high" or verdict.rule == UNISOLATED):
             return verdict

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 from agent_core import ambient
 from gateway.feature import Call
 from gateway.features.jobs.runs import asker
+from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import MAX_RUNS
 from gateway.store.spending.tally import utc_day
 from gateway.texts import say
@@ -17,22 +18,22 @@ MAX_JOBS = 20
 async def timezone(call: Call) -> str:
     """Show or choose the time zone of who asks."""
     context = call.context
-    book, language = context.services.jobs, call.language
-    if book is None:
+    jobs, language = context.services.jobs, call.language
+    if jobs is None:
         return say("jobs_off", language)
     who = await asker(context, call.command.sender)
-    accounts = who.accounts | {who.sender.key}
+    zones, accounts = Zones(context.services.store), who.accounts | {who.sender.key}
     if not call.words:
-        zone = await book.zones.of(accounts)
+        zone = await zones.of(accounts)
         if not zone:
-            return say("timezone_none", language, zone=book.settings.zone)
+            return say("timezone_none", language, zone=jobs.settings.zone)
         return say("timezone_is", language, zone=zone, time=_time(zone))
     zone = call.words[0]
     try:
         time = _time(zone)
     except (OSError, ValueError, KeyError):
         return say("timezone_wrong", language, zone=zone[:64])
-    await book.zones.choose(accounts, zone)
+    await zones.choose(accounts, zone)
     return say("timezone_set", language, zone=zone, time=time)
 
 
@@ -43,13 +44,13 @@ def _time(zone: str) -> str:
 async def job_costs(call: Call) -> list[str]:
     """A line for each job that spent something today, of those that who asks may manage."""
     context = call.context
-    book = context.services.jobs
-    if book is None:
+    jobs = context.services.jobs
+    if jobs is None:
         return []
     lines, today = [], utc_day()
-    known = await book.list_visible(await asker(context, call.command.sender))
+    known = await jobs.book.list_visible(await asker(context, call.command.sender))
     for job in known[:MAX_JOBS]:
-        runs = await book.jobs.runs(job.id, MAX_RUNS)
+        runs = await jobs.store.runs(job.id, MAX_RUNS)
         cost = sum(run.cost for run in runs if f"{ambient.utc(run.at):%Y-%m-%d}" == today)
         if cost:
             lines.append(say("usage_job", call.language, title=job.title, cost=dollars(cost)))

@@ -1,7 +1,14 @@
 """Memory: a turn begins with what is remembered; people look at it and forget it."""
 
-from gateway.feature import Feature, own_command
+from agent_core.events import MemorySaved
+from gateway.feature import Feature, on_event, own_command
 from gateway.features.memory.commands import memory
+from gateway.features.memory.notices import make_notice
 from gateway.features.memory.recall import recall
 
-FEATURE = Feature(name="memory", commands=(own_command("memory", memory),), on_begin=(recall,))
+FEATURE = Feature(
+    name="memory",
+    commands=(own_command("memory", memory),),
+    on_begin=(recall,),
+    events=(on_event(MemorySaved, make_notice),),
+)

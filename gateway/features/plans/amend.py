@@ -23,7 +23,6 @@ from gateway.messages import (
     PlanPress,
     Sender,
 )
-from gateway.roles import at_least
 from gateway.store.rows import InboxRow
 from gateway.texts import Key, say
 from gateway.views import STEP_MARKS
@@ -109,12 +108,10 @@ async def press(
     """Do what a plan's button says."""
     turn_id, action, step = asked.turn, asked.action, asked.step
     sender, language = press.sender, press.sender.language
-    role = context.services.access.role(sender)
+    role = context.services.access.role(sender) or "viewer"
     known = context.state.turns.get(turn_id)
     held = context.state.loaded.get(turn_id)
-    if role is None or not at_least(role, "user"):
-        context.state.acknowledge(row.seq, press.press, say("not_allowed", language))
-    elif known is None or (held is not None and held.closed):
+    if known is None or (held is not None and held.closed):
         await press_late(context, row, press, asked)
     elif not await context.services.access.may_act_for(known.sender, sender, role):
         context.state.acknowledge(row.seq, press.press, say("not_yours", language))

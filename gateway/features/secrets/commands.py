@@ -1,6 +1,7 @@
 """/secret: which secrets commands may use here. Values are never written in a chat."""
 
 from gateway.feature import Call
+from gateway.features.secrets.texts import TEXTS
 from gateway.roles import at_least
 from gateway.texts import say
 
@@ -11,16 +12,18 @@ async def secret(call: Call) -> str:
     words = call.words
     vault, address = context.services.vault, context.state.conversation.id
     if vault is None:
-        return say("secret_none", call.language, address=address)
+        return TEXTS.say("secret_none", call.language, address=address)
     if words[:1] in (["remove"], ["forget"]) and len(words) == 2:
         mine = context.state.conversation.private or at_least(call.role, "admin")
         if not mine:
             return say("not_allowed", call.language)
         gone = vault.drop(address, words[1])
-        return say("secret_gone" if gone else "secret_unknown", call.language, name=words[1][:64])
+        return TEXTS.say(
+            "secret_gone" if gone else "secret_unknown", call.language, name=words[1][:64]
+        )
     if words:
-        return say("secret_never", call.language, address=address)
+        return TEXTS.say("secret_never", call.language, address=address)
     names = vault.names(address)
     if not names:
-        return say("secret_none", call.language, address=address)
-    return say("secret_list", call.language, names=", ".join(names), address=address)
+        return TEXTS.say("secret_none", call.language, address=address)
+    return TEXTS.say("secret_list", call.language, names=", ".join(names), address=address)

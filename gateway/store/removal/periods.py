@@ -1,10 +1,8 @@
 """For how long what is stored stays, and the settings that say so."""
 
-from functools import partial
-
 from msgspec import Struct
 
-from gateway.ports import SettingReader
+from gateway.declaration import Env, OrNever, Setting, SettingTables, WholeNumber
 
 DAY = 86_400.0
 MAX_DAYS = 36_500
@@ -38,22 +36,46 @@ class RetentionSettings(Struct, frozen=True, kw_only=True):
         return self.periods if self.chosen or created else BEFORE
 
 
-def read_retention(read: SettingReader) -> RetentionSettings:
-    """The settings as they are set; `read` raises what a wrong one is told by."""
-    defaults = {"CONVERSATIONS": 90, "JOURNALS": 30, "AUDIT": 365, "FILES": 30}
-    names = {name: f"RETENTION_{name}_DAYS" for name in defaults}
-    found = {
-        name.lower(): read(names[name], partial(_seconds, default=days))
-        for name, days in defaults.items()
-    }
-    chosen = any(read(name, bool) for name in names.values())
-    return RetentionSettings(periods=Periods(**found), chosen=chosen)
+DAYS = OrNever(
+    kind=WholeNumber(
+        least=1, most=MAX_DAYS, mend=f"write a number of days, 1 to {MAX_DAYS}, or 'never'."
+    ),
+    never=None,
+)
 
 
-def _seconds(text: str, default: int) -> float | None:
-    if text.lower() == "never":
-        return None
-    days = text or str(default)
-    if not (days.isascii() and days.isdecimal() and 1 <= int(days) <= MAX_DAYS):
-        raise ValueError(f"write a number of days, 1 to {MAX_DAYS}, or 'never'.")
-    return int(days) * DAY
+def _declare(what: str, days: int, about: str) -> Setting[int | None]:
+    return Setting(f"RETENTION_{what}_DAYS", days, DAYS, about)
+
+
+CONVERSATIONS = _declare(
+    "CONVERSATIONS",
+    90,
+    "days that a conversation stays after its last message, then all of it goes; or `never`",
+)
+JOURNALS = _declare("JOURNALS", 30, "days that the journal of an ended turn stays, or `never`")
+AUDIT = _declare("AUDIT", 365, "days that a line of the audit stays, or `never`")
+FILES = _declare(
+    "FILES",
+    30,
+    "days after its last use that the folder of a conversation that is gone stays, or `never`",
+)
+TABLES: SettingTables = {"retention": (CONVERSATIONS, JOURNALS, AUDIT, FILES)}
+
+
+def read_retention(env: Env) -> RetentionSettings:
+    """The settings in `env`; raises SettingsError."""
+    return RetentionSettings(
+        periods=Periods(
+            conversations=_read_seconds(CONVERSATIONS, env),
+            journals=_read_seconds(JOURNALS, env),
+            audit=_read_seconds(AUDIT, env),
+            files=_read_seconds(FILES, env),
+        ),
+        chosen=any(setting.text(env) for setting in TABLES["retention"]),
+    )
+
+
+def _read_seconds(setting: Setting[int | None], env: Env) -> float | None:
+    days = setting.read(env)
+    return None if days is None else days * DAY

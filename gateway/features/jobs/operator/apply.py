@@ -9,11 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core import ambient
+from gateway.features.jobs.deps import is_reachable
 from gateway.features.jobs.operator.jobfile import FILE, Fault, Faulty, JobTable, read
 from gateway.jobs_port import FILE as TO_FILE
-from gateway.jobs_port import HERE, OPERATOR, Draft, Job, JobRefused
-from gateway.services.jobs.book import JobService
-from gateway.services.jobs.deps import is_reachable
+from gateway.jobs_port import HERE, OPERATOR, Draft, Job, JobPorts, JobRefused
 
 log = logging.getLogger("turnkeeper.jobs")
 
@@ -61,11 +60,12 @@ class Applied(Struct, frozen=True, kw_only=True):
 
 
 class JobFile:
-    """The file of the data folder `home`."""
+    """The file of the data folder `home`. `platforms`: those that are set up."""
 
-    def __init__(self, home: Path, book: JobService) -> None:
+    def __init__(self, home: Path, jobs: JobPorts, platforms: frozenset[str]) -> None:
         self._path = home / FILE
-        self._book = book
+        self._jobs = jobs
+        self._platforms = platforms
         self._seen: tuple[int, int, int] | None = None
 
     async def look(self) -> None:
@@ -102,7 +102,7 @@ class JobFile:
         if text is None:
             raise Faulty([Fault(line=1, text=f"It is larger than {MAX_BYTES} bytes.")])
         entries, faults = read(text)
-        known = {job.id: job for job in await self._book.jobs.list_jobs()}
+        known = {job.id: job for job in await self._jobs.store.list_jobs()}
         drafts, same = await self._drafts(entries, known, faults)
         return await self._carry_out(entries, known, drafts, same)
 
@@ -135,7 +135,7 @@ class JobFile:
         self, entry: JobTable, known: dict[str, Job], names: set[str]
     ) -> list[Fault]:
         """What points to something that is not there."""
-        found, platforms = [], self._book.means.platforms
+        found, platforms = [], self._platforms
         if entry.where and not is_reachable(entry.where, platforms):
             why = "`where` is no address of a platform that is set up; /jobs here shows a chat's."
             found.append(entry.fault(why, "where"))
@@ -165,12 +165,12 @@ class JobFile:
             zone="",
             made=ambient.now(),
         )
-        drafting = self._book.drafting
+        drafts = self._jobs.drafts
         if old is not None:
-            wanted = drafting.apply_request(entry.wish, fresh, "", "")
+            wanted = drafts.apply_request(entry.wish, fresh)
             if all(getattr(wanted, name) == getattr(old, name) for name in SAID):
                 return None
-        return await drafting.look(entry.wish, fresh, "", "")
+        return await drafts.look(entry.wish, fresh)
 
     async def _carry_out(
         self, entries: tuple[JobTable, ...], known: dict[str, Job], drafts: list[Draft], same: int
@@ -181,11 +181,11 @@ class JobFile:
         made, changed = list[str](), list[str]()
         for draft in drafts:
             if draft.job.id in known:
-                await self._book.change(draft, moved=True)
+                await self._jobs.drafts.change(draft, moved=True)
                 changed.append(draft.job.id)
             else:
-                await self._book.make(draft, draft.job.id)
+                await self._jobs.drafts.make(draft, draft.job.id)
                 made.append(draft.job.id)
         for name in gone:
-            await self._book.remove(name)
+            await self._jobs.book.remove(name)
         return Applied(made=tuple(made), changed=tuple(changed), removed=tuple(gone), same=same)

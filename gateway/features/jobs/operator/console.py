@@ -9,8 +9,7 @@ from agent_core import ambient
 from gateway.features.jobs.api_values import present_job, present_run
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.jobfile import Faulty
-from gateway.jobs_port import MAX_RUNS, Job
-from gateway.services.jobs.book import JobService
+from gateway.jobs_port import MAX_RUNS, Job, JobPorts
 from gateway.texts.runs import describe_delivery, describe_tries, due, ran
 
 SHORT = 8
@@ -29,8 +28,8 @@ class ConsoleAnswer(Struct, frozen=True, kw_only=True):
 class Console:
     """Carries the commands out. `live`: a gateway runs, so what is begun here is done at once."""
 
-    def __init__(self, book: JobService, file: JobFile, *, live: bool) -> None:
-        self._book = book
+    def __init__(self, jobs: JobPorts, file: JobFile, *, live: bool) -> None:
+        self._jobs = jobs
         self._file = file
         self._live = live
 
@@ -58,30 +57,30 @@ class Console:
 
     async def _find(self, name: str) -> Job | str:
         """The job of that id, or of the only one that begins so; else why there is none."""
-        job = await self._book.jobs.get(name) if name else None
+        job = await self._jobs.store.get(name) if name else None
         if job is not None:
             return job
-        every = await self._book.jobs.list_jobs()
+        every = await self._jobs.store.list_jobs()
         near = [one for one in every if len(name) >= SHORT and one.id.startswith(name)]
         if len(near) == 1:
             return near[0]
         return f"There is no job {name[:64]!r}. `turnkeeper jobs list` shows their ids."
 
     async def _list(self, *, as_json: bool) -> ConsoleAnswer:
-        every = await self._book.jobs.list_jobs()
+        every = await self._jobs.store.list_jobs()
         if as_json:
             return ConsoleAnswer(
-                text=_json([await present_job(self._book, job, "") for job in every])
+                text=_json([await present_job(self._jobs, job, "") for job in every])
             )
         lines = [f"{job.id}  {job.state:<6}  {self._when(job)}  {job.title}" for job in every]
         return ConsoleAnswer(text="\n".join(lines) or "There are no jobs.")
 
     def _when(self, job: Job) -> str:
-        next_due = f", next {self._book.times.when(job.next_due, job.zone)}" if job.next_due else ""
-        return f"{due(self._book.times, job, '')} ({job.zone}){next_due}"
+        next_due = f", next {self._jobs.times.when(job.next_due, job.zone)}" if job.next_due else ""
+        return f"{due(self._jobs.times, job, '')} ({job.zone}){next_due}"
 
     async def _show(self, job: Job, as_json: bool) -> ConsoleAnswer:
-        shown = await present_job(self._book, job, "")
+        shown = await present_job(self._jobs, job, "")
         if as_json:
             return ConsoleAnswer(text=_json(shown))
         pairs = json.decode(json.encode(shown), type=dict[str, object])
@@ -89,34 +88,34 @@ class Console:
         return ConsoleAnswer(text="\n".join(lines))
 
     async def _history(self, job: Job, as_json: bool) -> ConsoleAnswer:
-        runs = await self._book.jobs.runs(job.id, MAX_RUNS)
+        runs = await self._jobs.store.runs(job.id, MAX_RUNS)
         if as_json:
             return ConsoleAnswer(text=_json([present_run(run, "") for run in runs]))
         lines = []
         for run in runs:
-            when = self._book.times.when(run.due, job.zone)
+            when = self._jobs.times.when(run.due, job.zone)
             lines.append(f"{when}  {ran(run, '')}")
             said = " ".join(run.text.split())[:200]
-            before = describe_tries(self._book.times, job, run, "")
+            before = describe_tries(self._jobs.times, job, run, "")
             lines += (f"    {one}" for one in (said, *before, describe_delivery(run, "")) if one)
         return ConsoleAnswer(text="\n".join(lines) or "It has not run yet.")
 
     async def _run(self, job: Job, as_json: bool) -> ConsoleAnswer:
-        done = await self._book.run_now(job.id, ambient.new_id())
+        done = await self._jobs.book.run_now(job.id, ambient.new_id())
         if not done:
             return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
         when = "now" if self._live else "when the gateway starts"
         return ConsoleAnswer(text=f"{job.title} runs {when}.")
 
     async def _pause(self, job: Job, as_json: bool) -> ConsoleAnswer:
-        if not await self._book.pause(job.id):
+        if not await self._jobs.book.pause(job.id):
             return ConsoleAnswer(
                 text=f"{job.title} is {job.state}, so it cannot be paused.", ok=False
             )
         return ConsoleAnswer(text=f"{job.title} is paused.")
 
     async def _resume(self, job: Job, as_json: bool) -> ConsoleAnswer:
-        after = await self._book.resume(job.id)
+        after = await self._jobs.book.resume(job.id)
         if after is None:
             return ConsoleAnswer(
                 text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False
@@ -129,7 +128,7 @@ class Console:
                 f"{job.title} stands in jobs.toml: take it out there, then `turnkeeper jobs apply`."
             )
             return ConsoleAnswer(text=text, ok=False)
-        if not await self._book.remove(job.id):
+        if not await self._jobs.book.remove(job.id):
             return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
         return ConsoleAnswer(text=f"{job.title} is deleted.")
 

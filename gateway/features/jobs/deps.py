@@ -1,18 +1,15 @@
-"""What jobs need of the gateway around them; a command line without one has less."""
+"""What jobs need of the gateway around them."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from agent_core.journal import Record
+from gateway.features.jobs.binding import bind_command
 from gateway.jobs_port import Asker
-from gateway.messages import Inbound, digest, read_conversation
+from gateway.messages import digest, read_conversation
 from gateway.ports import Accept
-from gateway.services.jobs.binding import bind_command
-from gateway.services.jobs.drafts import Bind, May
-from gateway.store.port import Store
 from gateway.store.rows import TranscriptRow, TurnRow
 
 NEWEST = 8
@@ -31,47 +28,26 @@ class JobDirectory(Protocol):
 
 
 class JobDeps(Struct, frozen=True, kw_only=True):
-    """`accept` brings something into a conversation. `may`: a person may let reports go to that
-    address. `bind`: what the confirmation of a command at an address is bound to. `workspace`:
-    the folder of an address. `platforms`: those that are set up."""
+    """`accept` brings something into a conversation. `folder` holds the workspaces. `platforms`:
+    those that are set up."""
 
     store: JobDirectory
     accept: Accept
-    may: May
-    bind: Bind
-    workspace: Callable[[str], Path]
+    folder: Path
     platforms: frozenset[str]
 
+    def workspace(self, address: str) -> Path:
+        """The folder of a conversation."""
+        return self.folder / digest(address.encode())
 
-def means_of(store: Store, accept: Accept, folder: Path, platforms: frozenset[str]) -> JobDeps:
-    """The means of a gateway whose workspaces lie in `folder`."""
+    def bind(self, address: str, command: str) -> str:
+        """What the confirmation of a command at an address is bound to."""
+        return bind_command(command, self.workspace(address))
 
-    def workspace(address: str) -> Path:
-        return folder / digest(address.encode())
-
-    def bind(address: str, command: str) -> str:
-        return bind_command(command, workspace(address))
-
-    async def may(asker: Asker, address: str) -> bool:
-        return is_reachable(address, platforms) and await may_report_to(store, asker, address)
-
-    return JobDeps(
-        store=store,
-        accept=accept,
-        may=may,
-        bind=bind,
-        workspace=workspace,
-        platforms=platforms,
-    )
-
-
-def alone(store: Store, folder: Path, platforms: frozenset[str]) -> JobDeps:
-    """The means while no gateway runs: its news wait in the store."""
-
-    async def accept(inbounds: Sequence[Inbound]) -> None:
-        await store.accept(inbounds)
-
-    return means_of(store, accept, folder, platforms)
+    async def may(self, asker: Asker, address: str) -> bool:
+        """The person may let reports go to that address."""
+        reached = is_reachable(address, self.platforms)
+        return reached and await may_report_to(self.store, asker, address)
 
 
 def is_reachable(address: str, platforms: frozenset[str]) -> bool:

@@ -1,26 +1,25 @@
 """A wish looked at: the job that it would be, or why it cannot be."""
 
-import re
 from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from agent_core import ambient
+from gateway.clock import now as read_now
 from gateway.jobs_port import (
     FILE,
     HERE,
+    HOOK_NAME,
     Asker,
     Draft,
     Job,
     JobRefused,
     JobRequest,
+    JobSettings,
     JobStore,
     Timetable,
 )
-from gateway.services.jobs.settings import JobSettings
 from gateway.texts import say
 
-HOOK = re.compile(r"[a-z][a-z0-9-]{0,30}")
 MAX_PLACES = 8
 _COMPARED = 60
 """Due times that are looked at for the least interval."""
@@ -64,7 +63,7 @@ class Drafting:
             prompt="",
             schedule="",
             zone="",
-            made=ambient.now(),
+            made=read_now(),
         )
         draft = await self.look(wish, known, zone, language)
         # a command of somebody who decides alone is confirmed with its card; of others it is
@@ -80,7 +79,7 @@ class Drafting:
             every = await self._jobs.list_jobs()
             if any(one.hook == job.hook and one.id != job.id for one in every):
                 raise JobRefused(say("jobs_hook_taken", language, name=job.hook), "hook")
-        now = ambient.now()
+        now = read_now()
         times = self.times(job.schedule, job.zone, now, _COMPARED) if job.schedule else ()
         if job.schedule and not times:
             raise JobRefused(say("jobs_past", language), "schedule")
@@ -100,7 +99,7 @@ class Drafting:
             raise JobRefused(say("jobs_no_when", language), "schedule")
         if not wish.prompt.strip() and not wish.script.strip():
             raise JobRefused(say("jobs_no_what", language), "prompt")
-        if wish.hook and not HOOK.fullmatch(wish.hook):
+        if wish.hook and not HOOK_NAME.fullmatch(wish.hook):
             raise JobRefused(say("jobs_hook_name", language), "hook")
         try:
             self._times.when(0.0, where)

@@ -12,9 +12,9 @@ from pathlib import Path
 from agent_core.errors import ToolFailed
 from agent_core.messages import Message, Text, user
 from agent_core.tools import paths
+from gateway.features.jobs.deps import JobDeps
 from gateway.jobs_port import FILE, HERE, Job, JobRun, Timetable
 from gateway.messages import JobReported, Terms, read_conversation
-from gateway.services.jobs.deps import JobDeps
 from gateway.shown_jobs import Delivery
 from gateway.texts import say
 
@@ -24,7 +24,7 @@ NOTE = (
 
 
 async def deliver(
-    means: JobDeps, times: Timetable, job: Job, run: JobRun, given: tuple[Terms, str]
+    deps: JobDeps, times: Timetable, job: Job, run: JobRun, given: tuple[Terms, str]
 ) -> tuple[Delivery, ...]:
     """Hand the text over to each place of the run's terms; what became of it."""
     terms, text = given
@@ -32,23 +32,21 @@ async def deliver(
     for place in terms.deliver:
         why = ""
         if place.startswith(FILE):
-            folder = means.workspace(job.conversation)
+            folder = deps.workspace(job.conversation)
             why = await asyncio.to_thread(
                 _write, folder, (place.removeprefix(FILE), run.turn), text
             )
         elif place != HERE:
-            why = await _bring(means, times, place, (job, run, text))
+            why = await _bring(deps, times, place, (job, run, text))
         done.append(Delivery(to=place, why=why))
     return tuple(done)
 
 
-async def _bring(
-    means: JobDeps, times: Timetable, place: str, what: tuple[Job, JobRun, str]
-) -> str:
+async def _bring(deps: JobDeps, times: Timetable, place: str, what: tuple[Job, JobRun, str]) -> str:
     job, run, text = what
     conversation = read_conversation(place)
     language = job.owner.language
-    if conversation.platform not in means.platforms:
+    if conversation.platform not in deps.platforms:
         return say("jobs_no_platform", language, platform=conversation.platform)
     report = JobReported(
         conversation=conversation,
@@ -58,7 +56,7 @@ async def _bring(
         note=say("jobs_due", language, when=times.when(run.due, job.zone)),
         language=language,
     )
-    await means.accept([report])
+    await deps.accept([report])
     return ""
 
 

@@ -1,0 +1,105 @@
+"""Who may use the gateway, by platform: lists of ids in the settings."""
+
+from msgspec import Struct
+
+from gateway.declaration import Env, Setting, SettingTables, split_words
+
+VIEWERS = (
+    "may read answers and `/status`, and do nothing. An id that a list names counts before `*`"
+)
+
+
+class AllowLists(Struct, frozen=True, kw_only=True):
+    """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for
+    everybody. `chats`: the groups in which the agent works; empty: all where an allowed person
+    speaks."""
+
+    allowed: frozenset[str] = frozenset()
+    admins: frozenset[str] = frozenset()
+    viewers: frozenset[str] = frozenset()
+    chats: frozenset[str] = frozenset()
+
+
+class ListSettings(Struct, frozen=True, kw_only=True):
+    """The settings of one platform's lists. `always`: admins whatever is set."""
+
+    allowed: Setting[frozenset[str]]
+    admins: Setting[frozenset[str]]
+    viewers: Setting[frozenset[str]]
+    chats: Setting[frozenset[str]]
+    always: frozenset[str] = frozenset()
+
+    def read(self, env: Env) -> AllowLists:
+        """The lists in `env`."""
+        return AllowLists(
+            allowed=self.allowed.read(env),
+            admins=self.admins.read(env) | self.always,
+            viewers=self.viewers.read(env),
+            chats=self.chats.read(env),
+        )
+
+
+def parse_ids(text: str) -> frozenset[str]:
+    """Ids with commas or spaces between them."""
+    return frozenset(split_words(text))
+
+
+def _declare(name: str, users: str, viewers: str, chats: str, *always: str) -> ListSettings:
+    def declare(what: str, about: str, default: str) -> Setting[frozenset[str]]:
+        return Setting(f"{name}_{what}", frozenset(), parse_ids, about, default_text=default)
+
+    return ListSettings(
+        allowed=declare("ALLOWED_USERS", users, "nobody"),
+        admins=declare("ADMIN_USERS", users, "nobody"),
+        viewers=declare("VIEWER_USERS", viewers, "nobody"),
+        chats=declare("ALLOWED_CHATS", chats, "all"),
+        always=frozenset(always),
+    )
+
+
+DISCORD_USERS = (
+    "Discord's user ids, as above; `@` and the id of a role for all who have it, in its server"
+)
+SLACK_USERS = "Slack's user ids (`U…`), as above"
+LISTS = {
+    "telegram": _declare(
+        "TELEGRAM",
+        "Telegram's user ids; `/whoami` shows one's own",
+        VIEWERS,
+        "ids of the groups in which the bot works, or `*`; not set: wherever an allowed person "
+        "speaks to it",
+    ),
+    "discord": _declare(
+        "DISCORD",
+        DISCORD_USERS,
+        DISCORD_USERS,
+        "ids of the servers and channels in which the bot works (a channel's threads with it), or "
+        "`*`",
+    ),
+    "slack": _declare(
+        "SLACK",
+        SLACK_USERS,
+        SLACK_USERS,
+        "ids of the channels (`C…`) in which the bot works, or `*`",
+    ),
+    "web": _declare(
+        "WEB",
+        "besides the page's owner, who is always an admin",
+        VIEWERS,
+        "of no use: the page has no groups",
+        "owner",
+    ),
+}
+PLATFORMS = tuple(LISTS)
+TABLES: SettingTables = {
+    "people": tuple(
+        setting
+        for lists in LISTS.values()
+        for setting in (lists.allowed, lists.admins, lists.viewers, lists.chats)
+    )
+}
+
+
+def read_people(env: Env) -> dict[str, AllowLists]:
+    """Who may use the gateway, by platform."""
+    return {platform: lists.read(env) for platform, lists in LISTS.items()}

@@ -1,0 +1,82 @@
+"""`turnkeeper policy`: what the policy says of calls, URLs and paths that nobody uses yet."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import BinaryIO
+
+from gateway.settings import Settings
+
+MAX_LINE = 1_000_000
+"""Bytes of a line; of a longer one only its beginning is held, and it is refused."""
+OK, FAILED = 0, 1
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command with its words."""
+    policy = commands.add_parser("policy", help="ask the policy about calls, URLs and paths")
+    actions = policy.add_subparsers(dest="action", required=True)
+    actions.add_parser("check", help="calls from standard input, one JSON object a line")
+    actions.add_parser("check-url", help="URLs from standard input, one a line")
+    path = actions.add_parser("check-path", help="paths from standard input, one a line")
+    path.add_argument("--write", action="store_true", help="to be written, not read")
+    explain = actions.add_parser("explain", help="a rule in words; without a name, all of them")
+    explain.add_argument("rule", nargs="?", default="")
+
+
+def answer(settings: Settings, words: argparse.Namespace) -> int:
+    """Do what the words say; the exit code."""
+    if words.action == "explain":
+        return _explain(settings, words.rule)
+    from agent_core.settings import ModelSettings
+    from gateway.services.operator_rules import FILE, read_rules
+    from gateway.wiring.policy_check import PolicyChecker
+
+    rules = read_rules(settings.home / FILE)
+    checker = PolicyChecker(ModelSettings.read(settings.env), rules)
+    match words.action:
+        case "check-url":
+            judge = checker.judge_url
+        case "check-path":
+            judge = checker.judge_written_path if words.write else checker.judge_path
+        case _:
+            judge = checker.judge_call
+    return _judge_lines(partial(_encode, judge), sys.stdin.buffer, sys.stdout.buffer)
+
+
+def _encode(judge: Callable[[bytes], object], line: bytes) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(judge(line))
+
+
+def _judge_lines(judge: Callable[[bytes], bytes], lines: BinaryIO, answers: BinaryIO) -> int:
+    """An answer for each line, in their order."""
+    try:
+        while line := lines.readline(MAX_LINE + 1):
+            last = line
+            while not last.endswith(b"\n") and (last := lines.readline(MAX_LINE)):
+                pass
+            answers.write(judge(line.removesuffix(b"\n").removesuffix(b"\r")) + b"\n")
+        answers.flush()
+    except BrokenPipeError:
+        return FAILED
+    return OK
+
+
+def _explain(settings: Settings, name: str) -> int:
+    from agent_core.policy_words import RULES, describe_rule
+    from gateway.services.operator_rules import FILE, read_rules
+
+    own = {one.rule: describe_rule(one) for one in read_rules(settings.home / FILE)}
+    known = {**RULES, **own}
+    if not name:
+        for rule, text in known.items():
+            print(f"{rule}: {text}")
+        return OK
+    if name not in known:
+        print(f"There is no rule {name!r}. Rules: {', '.join(known)}.", file=sys.stderr)
+        return FAILED
+    print(f"{name}: {known[name]}")
+    return OK

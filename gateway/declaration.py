@@ -1,0 +1,53 @@
+"""How the gateway, its platforms and its features declare settings: as the agent does it."""
+
+from agent_core.config.declaration import (
+    Env,
+    Secrecy,
+    Setting,
+    SettingsError,
+    SettingTables,
+    WrongValue,
+    merge_tables,
+)
+from agent_core.config.kinds import (
+    MIN_SECRET,
+    NO_WORDS,
+    Choice,
+    Json,
+    Matching,
+    Number,
+    OrNever,
+    SharedSecret,
+    Url,
+    WholeNumber,
+    is_url,
+    parse_dollars,
+    parse_switch,
+    split_commas,
+    split_words,
+)
+
+__all__ = [
+    "MIN_SECRET",
+    "NO_WORDS",
+    "Choice",
+    "Env",
+    "Json",
+    "Matching",
+    "Number",
+    "OrNever",
+    "Secrecy",
+    "Setting",
+    "SettingTables",
+    "SettingsError",
+    "SharedSecret",
+    "Url",
+    "WholeNumber",
+    "WrongValue",
+    "is_url",
+    "merge_tables",
+    "parse_dollars",
+    "parse_switch",
+    "split_commas",
+    "split_words",
+]

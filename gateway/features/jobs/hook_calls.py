@@ -1,0 +1,71 @@
+"""The calls of hooks that were taken, so that one which comes again is known again.
+
+A job keeps its newest 200 runs; who has recorded a call could wait for it to drop out of these.
+Each call has a small document of its own here, for longer than any signed time is good.
+"""
+
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from agent_core import ambient
+
+CALLS = "called:"
+"""How the names of the documents begin."""
+KEPT_SECONDS = 30 * 86_400.0
+"""A call by GitHub's way, which has no time, is known for so long; senders try again for days."""
+SWEEP_SECONDS = 3_600.0
+
+
+class CallDocuments(Protocol):
+    """What is needed of the directory."""
+
+    async def get(self, key: str) -> bytes | None: ...
+    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool: ...
+    async def keys(self, prefix: str) -> tuple[str, ...]: ...
+
+
+class CallNote(Struct, frozen=True, kw_only=True):
+    """A call: the run that it is about, whether that was begun, until when it is known."""
+
+    slot: str
+    until: float
+    begun: bool = False
+
+
+_decode = msgspec.json.Decoder(CallNote).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class KnownCalls:
+    """The notes, the same for all replicas."""
+
+    def __init__(self, documents: CallDocuments) -> None:
+        self._documents = documents
+        self._swept = ambient.monotonic()
+
+    async def claim(self, hook: str, name: str, slot: str) -> CallNote:
+        """The note of the call `name`; a new one, about the run `slot`, if there is none."""
+        await self._sweep()
+        key = f"{CALLS}{hook}:{name}"
+        new = CallNote(slot=slot, until=ambient.now() + KEPT_SECONDS)
+        if await self._documents.put(key, _encode(new), b""):
+            return new
+        body = await self._documents.get(key)
+        return _decode(body) if body is not None else new
+
+    async def mark_begun(self, hook: str, name: str, note: CallNote) -> None:
+        """The run is on record; it is not begun again, also when the job has forgotten it."""
+        begun = msgspec.structs.replace(note, begun=True)
+        await self._documents.put(f"{CALLS}{hook}:{name}", _encode(begun))
+
+    async def _sweep(self) -> None:
+        """Forget old calls, now and then."""
+        if ambient.monotonic() - self._swept < SWEEP_SECONDS:
+            return
+        self._swept, now = ambient.monotonic(), ambient.now()
+        for key in await self._documents.keys(CALLS):
+            body = await self._documents.get(key)
+            if body is not None and _decode(body).until < now:
+                await self._documents.put(key, None, body)

@@ -1,0 +1,130 @@
+"""What became of a run, once its turn is over: put down, tried again, reported, told."""
+
+import logging
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.features.jobs.delivery import deliver
+from gateway.features.jobs.deps import JobDeps
+from gateway.features.jobs.outcomes import RunOutcome, outcome
+from gateway.jobs_port import Job, JobRun, Jobs, JobStore, Timetable
+from gateway.messages import JobFailed, read_conversation
+from gateway.shown_jobs import Reason, Try
+from gateway.texts import Key, say
+
+log = logging.getLogger("turnkeeper.jobs")
+
+RETRIES = (300.0, 900.0, 1_800.0)
+"""Seconds after which a run that failed by what may be over is tried again."""
+NOT_BEGUN = 86_400.0
+"""Seconds after which a run that never began is given up."""
+
+
+class RunSettler:
+    """gateway.jobs_port.RunEnds. `ring` is called when a run is over."""
+
+    def __init__(
+        self,
+        jobs: JobStore,
+        book: Jobs,
+        times: Timetable,
+        deps: JobDeps,
+        ring: Callable[[], None],
+    ) -> None:
+        self._jobs = jobs
+        self._book = book
+        self._times = times
+        self._deps = deps
+        self._ring = ring
+
+    async def settle(self, run: JobRun) -> bool:
+        turn = await self._deps.store.turn(run.turn)
+        if turn is None:
+            if await self._deps.store.now() - run.at > NOT_BEGUN:
+                await self._end(run, RunOutcome(state="failed", reason="not_begun"))
+            return False
+        if turn.status in ("running", "parked"):
+            return True  # its journal may be long, and says nothing yet
+        end = outcome(turn, await self._deps.store.records(turn.id))
+        if end is not None:
+            terms = turn.firing.terms if turn.firing is not None else end.terms
+            await self._end(run, replace(end, terms=terms))
+        return True
+
+    async def settle_turn(self, name: str, slot: str) -> None:
+        run = await self._jobs.run(name, slot)
+        if run is not None and run.state == "fired":
+            await self.settle(run)
+            self._ring()
+
+    async def refuse(self, name: str, slot: str, why: Reason) -> None:
+        run = await self._jobs.run(name, slot)
+        if run is not None and run.open:
+            await self._end(run, RunOutcome(state="failed", reason=why))
+        await self._book.pause(name, why)
+
+    async def _end(self, run: JobRun, end: RunOutcome) -> None:
+        now, job = await self._deps.store.now(), await self._jobs.get(run.job)
+        spent = run.cost + end.cost
+        tries_left = run.tries < len(RETRIES) and job is not None and job.state != "paused"
+        if end.again and tries_left:  # also of one that was due once, and has ended
+            wake = now + RETRIES[run.tries]
+            tried = run.add_try(Try(at=now, reason=end.reason, text=end.text))
+            after = replace(
+                run,
+                state="retrying",
+                reason=end.reason,
+                tries=run.tries + 1,
+                wake=wake,
+                text=end.text,
+                cost=spent,
+                tried=tried,
+            )
+        else:
+            given = run.given if end.state == "failed" else ""  # it may be tried again
+            after = replace(
+                run,
+                state=end.state,
+                reason=end.reason,
+                ended=now,
+                wake=0.0,
+                text=end.text,
+                cost=spent,
+                given=given,
+            )
+        if after.state == "done" and end.terms.deliver and job is not None:
+            what = (end.terms, end.report)
+            after = replace(after, delivered=await deliver(self._deps, self._times, job, run, what))
+        if after.state == "failed" and job is not None:
+            await self._tell(job, after)
+            if end.again:
+                await self._book.pause(job.id, end.reason)
+        await self._jobs.advance(run, replace(after, version=ambient.new_id()))
+        log.info("run_ended", extra={"job": run.job, "slot": run.slot, "state": after.state})
+
+    async def _tell(self, job: Job, run: JobRun) -> None:
+        """Bring the failure to the job's conversation: known there, it is told once."""
+        language = job.owner.language
+        key: Key = f"jobs_why_{run.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
+        pauses = run.reason == "model" and run.tries and job.state == "active"
+        paused = say("jobs_failed_paused", language) if pauses else ""
+        text = say(
+            "jobs_failed",
+            language,
+            title=job.title,
+            when=self._times.when(run.due, job.zone),
+            why=f"{say(key, language)} {run.text}".strip(),
+            paused=paused,
+        )
+        told = JobFailed(
+            conversation=read_conversation(job.conversation),
+            event=f"failed:{job.id}:{run.slot}:{run.tries}",
+            job=job.id,
+            slot=run.slot,
+            text=text.strip(),
+            paused=bool(paused) or run.reason == "no_rights",
+            language=language,
+        )
+        await self._deps.accept([told])

@@ -1,0 +1,39 @@
+"""The operator's rules of the data folder, `policy.toml`: read at the start and on SIGHUP."""
+
+from pathlib import Path
+
+from agent_core.policy_file import MAX_BYTES, parse_rules
+from agent_core.policy_rules import OperatorRule
+from gateway.declaration import SettingsError
+
+FILE = "policy.toml"
+
+
+class OperatorRules:
+    """What holds now. `rules` is swapped as a whole."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / FILE
+        self.rules: tuple[OperatorRule, ...] = ()
+
+    def load(self) -> None:
+        """Take over what stands in the file; SettingsError where it cannot work, and then what
+        held before goes on to hold."""
+        self.rules = read_rules(self._file)
+
+
+def read_rules(file: Path) -> tuple[OperatorRule, ...]:
+    """The rules of `file`, none if there is no file. SettingsError."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SettingsError(f"{file}, line {line}", "", "write it in UTF-8.") from None
+    return parse_rules(text, str(file))

@@ -1,0 +1,121 @@
+"""All tools of a conversation with nothing behind them: for judging calls that are never made."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from agent_core.errors import ToolFailed
+from agent_core.research.means import ResearchDeps
+from agent_core.sandboxes.commands.background import Background
+from agent_core.sandboxes.port import (
+    NO_PERMITS,
+    ChannelCommand,
+    ChannelSandbox,
+    Language,
+    NetworkLoan,
+    Permits,
+    ProcessResult,
+    Running,
+    Shell,
+)
+from agent_core.settings import ModelSettings
+from agent_core.skills.built_in.all import built_in
+from agent_core.tools.browser.browser import Browser
+from agent_core.tools.code.script.running import RunningScripts
+from agent_core.tools.contract import Tool
+from agent_core.tools.finding.tools import finding_tools
+from agent_core.tools.send import FileStore
+from agent_core.tools.turn.terminate import terminate_tool
+from agent_core.tools.web.tools import web_of
+from gateway.services.vault import Vault
+from gateway.wiring.jobs import make_job_tool
+from gateway.wiring.toolkit import ToolDeps, toolkit
+
+CLOSED = "Nothing is run here."
+_NOWHERE = Path("/nonexistent")
+
+
+class ClosedSandbox:
+    """A sandbox that runs nothing, of a tier that isolates or not."""
+
+    name = "closed"
+    about = CLOSED
+    programs: Mapping[Language, str] = {
+        "python": "python3",
+        "javascript": "node",
+        "typescript": "node",
+        "bash": "bash",
+    }
+
+    def __init__(self, isolated: bool) -> None:
+        self.isolated = isolated
+
+    async def run(
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        output: Callable[[str], None],
+        permits: Permits = NO_PERMITS,
+    ) -> ProcessResult:
+        """As the port says: refused."""
+        raise ToolFailed(CLOSED)
+
+    async def start(
+        self,
+        command: str,
+        cwd: Path,
+        limit: float,
+        permits: Permits = NO_PERMITS,
+    ) -> Running:
+        """As the port says: refused."""
+        raise ToolFailed(CLOSED)
+
+    async def open_shell(self, cwd: Path, limit: float) -> Shell:
+        """As the port says: refused."""
+        raise ToolFailed(CLOSED)
+
+    @property
+    def channels(self) -> ChannelSandbox | None:
+        """So that the tools that need it are there."""
+        return self
+
+    async def start_talking(
+        self, command: str, cwd: Path, limit: float, permits: Permits = NO_PERMITS
+    ) -> ChannelCommand:
+        """As the port says: refused."""
+        raise ToolFailed(CLOSED)
+
+    def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]:
+        """As the port says: refused."""
+        raise ToolFailed(CLOSED)
+
+
+class _ClosedPreview:
+    is_public = False
+
+    async def open(self, workspace: Path, port: int) -> str:
+        raise ToolFailed(CLOSED)
+
+
+def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool, ...]:
+    """The tools as a gateway with these settings has them; none can be called, no disk is used."""
+
+    async def refuse(*_: object) -> str:
+        raise ToolFailed(CLOSED)
+
+    kept = FileStore(_NOWHERE)
+    ground = ToolDeps(
+        settings=settings,
+        sandbox=ClosedSandbox(isolated),
+        preview=_ClosedPreview(),
+        background=Background(),
+        kept=kept,
+        vault=Vault(_NOWHERE),
+        means=ResearchDeps(web=web_of(settings.tools.web), kept=kept),
+        job=make_job_tool(refuse),
+        skills=built_in(settings),
+        browser=Browser(_NOWHERE, settings.tools.web.allowed),
+        scripts=RunningScripts(),
+    )
+    return (*toolkit(ground), terminate_tool(), *finding_tools(()))

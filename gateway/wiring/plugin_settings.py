@@ -1,0 +1,11 @@
+"""What installed features declare of settings. Nothing is imported unless `PLUGINS` names one."""
+
+from gateway.declaration import Setting
+
+
+def find_declared(plugins: tuple[str, ...]) -> tuple[Setting[object], ...]:
+    """The settings of the features named `plugins`. SettingsError."""
+    from gateway.wiring.features import load_features
+
+    features = load_features(tuple(dict.fromkeys(plugins)))
+    return tuple(features.settings.values())

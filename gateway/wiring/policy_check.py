@@ -1,0 +1,168 @@
+"""Asks the policy about calls that nobody makes: the gateway's tools, facts and verdicts, without
+a gateway, a workspace, a store or DNS."""
+
+import logging
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agent_core import ambient
+from agent_core.messages import ToolCall
+from agent_core.policy import Mode, Situation
+from agent_core.policy_rules import OperatorRule
+from agent_core.settings import ModelSettings
+from agent_core.tools import ask, facts, paths
+from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR, Definition, foreign_tool
+from agent_core.tools.toolbox import Prepared, Toolbox
+from gateway.roles import Role
+from gateway.wiring.closed_tools import CLOSED, make_closed_tools
+
+log = logging.getLogger("turnkeeper.policy")
+
+Ruling = Literal["allow", "ask", "deny"]
+CONTAINING = frozenset({"bwrap", "docker", "boxlite", "landlock", "e2b", "monty"})
+"""Tiers of which a self-test at the gateway's start shows that they contain."""
+NONE, UNSAFE = "none", "unsafe-subprocess"
+TIERS = (NONE, UNSAFE, *sorted(CONTAINING))
+MAX_LINE = 1_000_000
+"""Characters of a line."""
+UNREADABLE, NO_TOOL, NO_FIT = "unreadable", "no-tool", "arguments"
+
+
+class CheckedCall(Struct, frozen=True, kw_only=True):
+    """A line of `policy check`."""
+
+    tool: str
+    args: dict[str, object]
+    mode: Mode = "ask"
+    role: Role = "user"
+    tier: str = NONE
+    person: str = ""
+    conversation: str = ""
+
+
+class PolicyAnswer(Struct, frozen=True, kw_only=True):
+    """What is written for a line. `error`: why it could not be read."""
+
+    decision: Ruling
+    rule: str
+    error: str | UnsetType = UNSET
+
+
+class PolicyChecker:
+    """Judges lines. `settings`: of the agent, for hosts and limits; `rules`: the operator's."""
+
+    def __init__(self, settings: ModelSettings, rules: tuple[OperatorRule, ...] = ()) -> None:
+        self._settings, self._rules = settings, rules
+        self._boxes: dict[bool, Toolbox] = {}
+
+    def judge_call(self, line: bytes) -> PolicyAnswer:
+        """The verdict on a call that is written as JSON."""
+        if len(line) > MAX_LINE:
+            return refuse_line(f"the line is longer than {MAX_LINE:,} bytes.")
+        try:
+            call = msgspec.json.decode(line, type=CheckedCall)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            return refuse_line(str(error))
+        if call.tier not in TIERS:
+            return refuse_line(f"there is no tier {call.tier!r}; tiers: {', '.join(TIERS)}.")
+        try:
+            return self._judge(call)
+        except Exception as error:  # the border: one line takes no other along
+            log.exception("policy_check_failed")
+            return refuse_line(f"it cannot be judged: {type(error).__name__}.")
+
+    def _judge(self, checked: CheckedCall) -> PolicyAnswer:
+        box = self._find_box(checked.tier != UNSAFE)
+        name = ask.ALSO.get(checked.tool, checked.tool)
+        foreign = {name: _make_foreign(name)} if NAME_SEPARATOR in name else {}
+        if name not in box.names and not foreign:
+            return PolicyAnswer(decision="deny", rule=NO_TOOL)
+        arguments = msgspec.json.encode(checked.args).decode()
+        call = ToolCall(id="c", name=name, arguments=arguments)
+        ready = box.prepare(call, (name,), None, foreign)
+        if not isinstance(ready, Prepared):
+            return PolicyAnswer(decision="deny", rule=NO_FIT)
+        verdict = facts.judge_call(ready.tool, ready.arguments, "", self._find_situation(checked))
+        return PolicyAnswer(decision=verdict.ruling, rule=verdict.rule)
+
+    def _find_box(self, isolated: bool) -> Toolbox:
+        if isolated not in self._boxes:
+            tools = make_closed_tools(self._settings, isolated=isolated)
+            self._boxes[isolated] = Toolbox(tools)
+        return self._boxes[isolated]
+
+    def _find_situation(self, checked: CheckedCall) -> Situation:
+        web = self._settings.tools.web
+        return Situation(
+            mode=checked.mode,
+            person=checked.person,
+            role=checked.role,
+            contained=checked.tier in CONTAINING,
+            hosts=web.open,
+            places=web.allowed,
+            operator=self._rules,
+            conversation=checked.conversation,
+            now=ambient.now(),
+        )
+
+    def judge_url(self, line: bytes) -> PolicyAnswer:
+        """Whether a URL may be read at all, by its words."""
+        text = _read_text(line)
+        if isinstance(text, PolicyAnswer):
+            return text
+        place, closed = facts.judge_url(text)
+        if closed is None or place in self._settings.tools.web.allowed:
+            return PolicyAnswer(decision="allow", rule="url")
+        return PolicyAnswer(decision="deny", rule="address")
+
+    def judge_path(self, line: bytes) -> PolicyAnswer:
+        """Whether a path of the workspace may be read at all, by its words."""
+        return _judge_path(line, write=False)
+
+    def judge_written_path(self, line: bytes) -> PolicyAnswer:
+        """Whether a path of the workspace may be written at all, by its words."""
+        return _judge_path(line, write=True)
+
+
+def _judge_path(line: bytes, *, write: bool) -> PolicyAnswer:
+    text = _read_text(line)
+    if isinstance(text, PolicyAnswer):
+        return text
+    if paths.why_refused(text, write) is None:
+        return PolicyAnswer(decision="allow", rule="path")
+    return PolicyAnswer(decision="deny", rule="outside")
+
+
+def _make_foreign(name: str) -> Tool:
+    """A server's tool, of which the policy knows no more than that it is one."""
+    server, _, tool = name.partition(NAME_SEPARATOR)
+    about = Definition(name=name, server=server, tool=tool, description="", parameters={})
+
+    async def call(arguments: object, context: ToolContext) -> str:
+        return CLOSED
+
+    return foreign_tool(about, call)
+
+
+def refuse_line(why: str) -> PolicyAnswer:
+    """The answer for a line that cannot be read."""
+    return PolicyAnswer(decision="deny", rule=UNREADABLE, error=why)
+
+
+def _read_text(line: bytes) -> str | PolicyAnswer:
+    """The text of a line; one that is a JSON string is read as that, so that it can hold all."""
+    if len(line) > MAX_LINE:
+        return refuse_line(f"the line is longer than {MAX_LINE:,} bytes.")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return refuse_line(str(error))
+    if not text.startswith('"'):
+        return text
+    try:
+        return msgspec.json.decode(line, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return refuse_line(str(error))
