@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis
@@ -10,6 +11,7 @@ import uvloop
 from hypothesis import HealthCheck
 
 from tests.fakes.browser import chromium
+from tests.fakes.docker_engine import EngineNotStarted, run_engine
 from tests.sampling import SEED, mark_parts, mark_what_is_left
 
 hypothesis.settings.register_profile(
@@ -50,6 +52,17 @@ def _umask() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[str]:
+    """The address of a Docker engine of this process's own; skips where none can be started."""
+    with ExitStack() as stack:
+        try:
+            address = stack.enter_context(run_engine())
+        except EngineNotStarted as error:
+            pytest.skip(str(error))
+        yield address
 
 
 @pytest.fixture

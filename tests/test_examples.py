@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -62,6 +63,14 @@ async def test_a_skill_folder_is_a_skill(rig: Rig) -> None:
     read, file = rig.seen(role="tool")
     assert "Begin with the greeting" in json.loads(read)["text"]
     assert "Good day" in json.loads(file)["text"]
+
+
+def test_the_page_about_features_shows_the_example_as_it_is() -> None:
+    page = (ROOT / "docs" / "adding-a-feature.md").read_text()
+    folder = EXAMPLES / "feature_ping"
+    shown = [block for _, block in re.findall(r"```(python|toml)\n(.*?)```", page, re.DOTALL)]
+    files = ("turnkeeper_ping/texts.py", "turnkeeper_ping/feature.py", "pyproject.toml")
+    assert shown == [(folder / name).read_text() for name in files]
 
 
 def test_all_examples_are_run() -> None:

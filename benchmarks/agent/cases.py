@@ -33,7 +33,7 @@ CASES = (
     Case(name="planner", model="forgetful", work=plans.planner, gain="right",
          fired=lambda run: "plan_overview" in run.kinds),
     Case(name="verify", model="false", work=plans.verify, gain="right",
-         fired=lambda run: "is missing or empty" in run.told),
+         fired=lambda run: "is missing." in run.told),
     Case(name="re-plan", model="false", work=plans.replan, gain="right",
          fired=lambda run: "[Planning again]" in run.told),
     Case(name="anti-repetition", model="repetitive", work=limits.repetition, gain="calls", fired=_circles),

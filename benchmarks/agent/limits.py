@@ -5,9 +5,9 @@ import itertools
 from agent_core.context import budget, stuck
 from agent_core.context.room import ContextLimits
 from agent_core.errors import ModelFailed
+from agent_core.models.endpoint import Endpoint
 from agent_core.models.fallback import Chain, Keys, Route
 from agent_core.models.port import Model, ModelRequest
-from agent_core.models.providers import Endpoint
 from agent_core.tools.decorator import tool
 from benchmarks.agent.course import Course, Said, Scripted
 from benchmarks.agent.script import last, made, steps, switched_off

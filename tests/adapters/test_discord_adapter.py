@@ -1,5 +1,6 @@
 """The adapter through the real discord.py against a Discord on loopback."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from io import BytesIO
@@ -11,10 +12,12 @@ import pytest
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.render import render
+from gateway.declaration import SettingsError
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived
 from gateway.ports import Adapter
-from gateway.settings import ConfigurationError, Settings
+from gateway.settings import Settings
+from gateway.texts import say
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView, View
 from gateway.wiring.features import our_commands
 from gateway.wiring.menu import Menu
@@ -279,8 +282,30 @@ async def test_presses_and_private_words(server: DiscordServer) -> None:
         await adapter.tell(TEAM, press.press, "")
         await adapter.tell(TEAM, "1/too-old", "lost")
         await server.wait(lambda: server.commands)
+        await adapter.tell(TEAM, press.press, say("plan_off"))
         assert adapter.last_contact > 0
-    assert server.whispers[pressed] == ["not yours"]
+    assert server.whispers[pressed] == [
+        "not yours",
+        "Plans run at once. `/plan on` shows them to you first.",
+    ]
+
+
+async def test_a_restart_knows_the_commands_before_the_menu_is_taken(
+    server: DiscordServer, tmp_path: Path
+) -> None:
+    said, file = Notice(text=say("jobs_no_such")), tmp_path / "discord.json"
+    first = made(server, commands=Menu(our_commands), memory=file)
+    assert b"`/jobs` lists" in first.render(said, TEAM)[0]
+    async with running(first, Store()):
+        async with asyncio.timeout(10):
+            while b"</jobs:" not in first.render(said, TEAM)[0]:
+                await asyncio.sleep(0)
+    number = next(one["id"] for one in server.commands if one["name"] == "jobs")
+    server.fail("menu", 500, times=100)
+    second = made(server, commands=Menu(our_commands), memory=file)
+    async with running(second, Store()):
+        await server.wait(lambda: server.made("menu")[1:])
+        assert f"</jobs:{number}> lists".encode() in second.render(said, TEAM)[0]
 
 
 async def test_poison_holds_nothing_up(server: DiscordServer) -> None:
@@ -327,7 +352,7 @@ def test_its_settings(tmp_path: Path) -> None:
         ("DISCORD_API_BASE_URL", "ftp://x"),
         ("DISCORD_GATEWAY_URL", "https://x"),
     ):
-        with pytest.raises(ConfigurationError, match=name) as refused:
+        with pytest.raises(SettingsError, match=name) as refused:
             read(**({"DISCORD_BOT_TOKEN": "a.b.c"} | {name: value}))
         assert "secret-value" not in str(refused.value)
 

@@ -13,6 +13,7 @@ from adapters.slack.adapter import SlackAdapter
 from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment
+from gateway.texts import say
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView
 from tests.adapters.slack_rig import adapter_of, where
 from tests.fakes.slack_server import TOKEN, SlackServer, elements, shown
@@ -183,11 +184,14 @@ async def test_private_words_and_receipts_are_best_effort(
     (said,) = server.ephemeral
     assert (said["channel"], said["thread_ts"], said["user"]) == ("C0DEV", "1.5", "U0BOB")
     assert said["text"] == "Not &lt;you&gt;."
+    for thread, written in (("1.5", "@turnkeeper /jobs"), ("", "/turnkeeper jobs")):
+        await adapter.tell(where(), f"C0DEV|{thread}|U0BOB", say("jobs_no_such"))
+        assert f"no such job. {written} lists them" in server.ephemeral[-1]["text"]
     await adapter.tell(where(), "C0DEV|1.5|U0BOB", "")
     await adapter.tell(where(), "", "word")
     server.fail("chat.postEphemeral", error="user_not_in_channel")
     await adapter.tell(where(), "C0DEV||U0BOB", "word")
-    assert len(server.made("chat.postEphemeral")) == 2
+    assert len(server.made("chat.postEphemeral")) == 4
     await adapter.receipt(where(), "5.5")
     server.fail("reactions.add", error="already_reacted")
     await adapter.receipt(where(), "5.5")

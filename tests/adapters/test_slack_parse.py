@@ -71,6 +71,9 @@ def test_a_command_in_words() -> None:
     given_ = heard(text="<@U0BOT> /deny use another")
     assert isinstance(given_, CommandGiven)
     assert (given_.name, given_.arguments) == ("deny", "use another")
+    copied = heard(channel="D0ANN", channel_type="im", text="@turnkeeper /stop all")
+    assert isinstance(copied, CommandGiven), "a hint of ours that was copied mentions nobody"
+    assert (copied.name, copied.arguments) == ("stop", "all")
     among = heard(text="/deny it")
     assert isinstance(among, MessageReceived), "in a channel it must be said to us"
 

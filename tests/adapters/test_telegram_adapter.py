@@ -12,7 +12,8 @@ from adapters.telegram.adapter import TelegramAdapter
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound
 from gateway.ports import Adapter
-from gateway.views import ApprovalCard, Button, FormCard, ProposalLine, ReplyView, View
+from gateway.texts import say
+from gateway.views import ApprovalCard, Button, FormCard, Notice, ProposalLine, ReplyView, View
 from gateway.wiring.features import our_commands
 from gateway.wiring.menu import Menu
 from tests.adapters.telegram_rig import Store, running
@@ -178,6 +179,15 @@ async def test_cards_round_trip(server: TelegramServer, telegram: TelegramAdapte
         assert (press.token, press.message) == ("q:1:yes", native)
         await telegram.tell(ANN, press.press, "x" * 300)
         await telegram.tell(ANN, press.press, "")
+        await telegram.tell(ANN, press.press, say("plan_off"))
+        await telegram.tell(TEAM, press.press, say("plan_off"))
+        said = Notice(text=say("plan_usage"))
+        (alone, among) = (payload(telegram, said, chat).decode() for chat in (ANN, TEAM))
+    assert "Use /plan on or /plan off. /todo changes" in alone
+    assert "Use /plan@test_bot on or /plan@test_bot off. /todo@test_bot changes" in among
+    assert alone.count('"type":"code"') == among.count('"type":"code"') == 2, "to be copied"
+    assert server.answers[2]["text"].endswith("/plan on shows them to you first.")
+    assert server.answers[3]["text"].endswith("/plan@test_bot on shows them to you first.")
     assert len(server.answers[0]["text"]) == 200
     assert server.answers[1] == {"callback_query_id": press.press}
     decided = ApprovalCard(

@@ -22,6 +22,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
+from gateway.texts import say
 from gateway.views import Button, ChoiceCard, FormCard, Notice, ReplyView, SaidView
 from tests.fakes.desk import FakeDesk
 from tests.fakes.web_server import WebServer, serve
@@ -50,11 +51,6 @@ async def events(
             mark = None
 
 
-def as_person(server: WebServer, person: str) -> dict[str, str]:
-    cookie = f"{server.gate.cookie}={server.gate.session(person)}"
-    return {"Cookie": cookie, "Origin": server.url}
-
-
 async def test_a_message_is_accepted_once_by_its_key(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         for _ in range(2):
@@ -74,7 +70,7 @@ async def test_two_people_with_the_same_key_and_id_do_not_meet(tmp_path: Path) -
     async with serve(tmp_path) as server:
         message = {"text": "mine", "key": "k1"}
         await post(server, f"{C1}/messages", message)
-        async with aiohttp.ClientSession(server.url, headers=as_person(server, "ann")) as http:
+        async with aiohttp.ClientSession(server.url, headers=await server.sign_in("ann")) as http:
             async with http.post(f"{C1}/messages", json=message) as answer:
                 assert answer.status == 202
             server.desk.show(server.address("c1"), SaidView(name="owner", text="secret"), "said")
@@ -181,7 +177,7 @@ async def test_a_viewer_reads_and_a_stranger_does_not(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         cases = (("vic", 200, 403), ("eve", 403, 403), ("ann", 200, 202))
         for person, reads, writes in cases:
-            headers = as_person(server, person)
+            headers = await server.sign_in(person)
             async with aiohttp.ClientSession(server.url, headers=headers) as http:
                 async with http.get(C1) as answer:
                     assert answer.status == reads
@@ -211,7 +207,7 @@ async def test_a_file_is_kept_attached_and_fetched(tmp_path: Path) -> None:
         for ref in ("owner/none/x", "../../etc/passwd", "/etc/passwd", "a/../b", "a/b/\0"):
             with pytest.raises(Rejected):
                 await server.adapter.fetch(Attachment(ref=ref, name="x"), BytesIO())
-        headers = as_person(server, "ann")
+        headers = await server.sign_in("ann")
         async with aiohttp.ClientSession(server.url, headers=headers) as http:
             async with http.post(f"{C1}/messages", json=message) as answer:
                 assert answer.status == 400, "another person's file"
@@ -304,8 +300,9 @@ async def test_growing_text_standing_and_private_words_come_live(tmp_path: Path)
                 ("Other", False),
             ]
             await server.adapter.tell(read_conversation(where), "k0", "")
-            await server.adapter.tell(read_conversation(where), "k1", "Too late.")
-            assert await anext(stream) == ("told", None, {"press": "k1", "text": "Too late."})
+            await server.adapter.tell(read_conversation(where), "k1", say("jobs_no_such"))
+            word = "There is no such job. /jobs lists them with their numbers."
+            assert await anext(stream) == ("told", None, {"press": "k1", "text": word})
             await post(server, f"{C1}/messages", {"text": "later"})
             name, _, data = await anext(stream)
             assert (name, data["waiting"][0]["text"]) == ("standing", "later")

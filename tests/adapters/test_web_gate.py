@@ -1,5 +1,6 @@
 """Who may come in: the gate's rules as values, and the same rules over a real socket."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, Claim, RequestGate, RequestRefused
+from adapters.web import api
+from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, RequestGate, RequestRefused
+from adapters.web.sessions import MAX_SESSIONS, SessionBook, name_device
 from agent_core import ambient
-from tests.fakes.web_server import SECRET, TOKEN, serve
+from tests.fakes.web_server import SECRET, TOKEN, DocumentShelf, serve
 
 HOST = "127.0.0.1:8080"
 ORIGIN = f"http://{HOST}"
@@ -42,9 +45,13 @@ def hands() -> Iterator[Hands]:
 
 def gate(
     host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str | None = None, port: int = 8080,
-    claim: Claim | None = None,
+    shelf: DocumentShelf | None = None, secret: bytes = SECRET,
 ) -> RequestGate:  # fmt: skip
-    return RequestGate(SECRET, host, port, names, token, claim)
+    return RequestGate(secret, SessionBook(shelf or DocumentShelf()), host, port, names, token)
+
+
+async def who(gate: RequestGate, cookie: str = "", **headers: str) -> str:
+    return (await gate.identify(headers, cookie, "127.0.0.1")).person
 
 
 def refusal(gate: RequestGate, method: str, **headers: str) -> int:
@@ -126,32 +133,80 @@ def test_a_post_says_where_it_comes_from(method: str, headers: dict[str, str], s
         assert refused.status == status
 
 
-def test_a_session_lasts_its_time_and_belongs_to_its_secret(hands: Hands) -> None:
-    here = gate()
-    cookie = here.session("ann@example.org")
-    assert here.person({}, cookie) == "ann@example.org"
+async def test_a_session_lasts_its_time_and_belongs_to_its_secret(hands: Hands) -> None:
+    shelf = DocumentShelf()
+    here = gate(shelf=shelf)
+    cookie = await here.begin_session("ann@example.org")
+    assert await who(here, cookie) == "ann@example.org"
     hands.time += SESSION_SECONDS - 1
-    assert here.person({}, cookie) == "ann@example.org"
+    assert await who(here, cookie) == "ann@example.org"
     hands.time += 1
+    for other in (cookie, await gate(shelf=shelf, secret=b"x" * 32).begin_session("ann"), ""):
+        with pytest.raises(RequestRefused):
+            await who(here, other)
+
+
+async def test_a_session_ends_in_all_processes_and_takes_no_other_along(hands: Hands) -> None:
+    shelf = DocumentShelf()
+    here, there = gate(shelf=shelf), gate(shelf=shelf)
+    first, second = await here.begin_session("ann", "one"), await there.begin_session("ann", "two")
+    bob = await here.begin_session("bob")
+    old, new = await there.book.find("ann")
+    assert (old.device, new.device) == ("one", "two") and old.began == int(hands.time)
+    assert await there.book.end("ann", old.id)
+    assert not await there.book.end("ann", old.id) and not await here.book.end("bob", new.id)
     with pytest.raises(RequestRefused):
-        here.person({}, cookie)
+        await who(here, first)
+    assert [await who(here, one) for one in (second, bob)] == ["ann", "bob"]
+
+
+async def test_the_oldest_session_makes_room(hands: Hands) -> None:
+    here = gate()
+    cookies = [await here.begin_session("ann") for _ in range(MAX_SESSIONS + 1)]
+    assert len(await here.book.find("ann")) == MAX_SESSIONS
+    assert await who(here, cookies[1]) == "ann"
     with pytest.raises(RequestRefused):
-        here.person({}, RequestGate(b"x" * 32, "127.0.0.1", 8080).session("ann"))
+        await who(here, cookies[0])
+
+
+async def test_a_cookie_from_before_sessions_were_kept_is_none(hands: Hands) -> None:
+    here = gate()
+    for person in ("owner", "ann@example.org"):
+        with pytest.raises(RequestRefused):
+            await who(here, here._sign("session", person, int(hands.time) + 99))
+
+
+@pytest.mark.parametrize(
+    ("agent", "device"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox, Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0 "
+         "Safari/537.36 Edg/142.0", "Edge, Windows"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 "
+         "Mobile/15E148 Safari/604.1", "Safari, iPhone"),
+        ("curl/8.5.0", "curl"),
+        ("\u202eevil\n<b>/1", "evil<b>"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_device_is_named_in_a_few_words(agent: str, device: str) -> None:
+    assert name_device({"User-Agent": agent}) == device
 
 
 @given(st.text(max_size=80))
-def test_no_cookie_of_chance_is_a_session(text: str) -> None:
+async def test_no_cookie_of_chance_is_a_session(text: str) -> None:
     with pytest.raises(RequestRefused):
-        gate().person({}, text)
+        await who(gate(), text)
 
 
 @given(st.data())
-def test_no_changed_cookie_is_a_session(data: st.DataObject) -> None:
-    cookie = gate().session("ann")
+async def test_no_changed_cookie_is_a_session(data: st.DataObject) -> None:
+    here = gate()
+    cookie = await here.begin_session("ann")
     at = data.draw(st.integers(0, len(cookie) - 1))
     other = data.draw(st.characters().filter(lambda one: one != cookie[at]))
     with pytest.raises(RequestRefused):
-        gate().person({}, cookie[:at] + other + cookie[at + 1 :])
+        await who(here, cookie[:at] + other + cookie[at + 1 :])
 
 
 async def test_a_link_works_once_and_for_ten_minutes(hands: Hands) -> None:
@@ -167,24 +222,12 @@ async def test_a_link_works_once_and_for_ten_minutes(hands: Hands) -> None:
     assert here.issue("ann") != here.issue("ann")
 
 
-async def test_a_link_of_another_process_works_until_a_restart_forgets_the_used_ones(
-    hands: Hands,
-) -> None:
-    running = gate()
-    hands.time += 5
-    token = gate().issue("ann")
-    assert await running.redeem(token) == "ann"
-    hands.time += 5
-    with pytest.raises(RequestRefused):
-        await gate().redeem(token)
-
-
 async def test_a_link_is_no_cookie_and_a_cookie_no_link(hands: Hands) -> None:
     here = gate()
     with pytest.raises(RequestRefused):
-        await here.redeem(here.session("ann"))
+        await here.redeem(await here.begin_session("ann"))
     with pytest.raises(RequestRefused):
-        here.person({}, here.issue("ann"))
+        await who(here, here.issue("ann"))
 
 
 @pytest.mark.parametrize("name", ["", "a~b", "a b", "a:b", "a/b", "../x", "é", "x" * 65])
@@ -193,29 +236,16 @@ def test_a_person_is_a_plain_name(name: str) -> None:
         gate().issue(name)
 
 
-def test_the_token_is_the_owner_and_a_wrong_one_nobody(hands: Hands) -> None:
+async def test_the_token_is_the_owner_and_a_wrong_one_nobody(hands: Hands) -> None:
     here = gate(token=TOKEN)
-    assert here.person({"Authorization": f"Bearer {TOKEN}"}, None) == "owner"
+    assert await who(here, Authorization=f"Bearer {TOKEN}") == "owner"
+    cookie = await here.begin_session("owner")
     for wrong in ("x", TOKEN + "x", TOKEN[:-1], "é"):
         with pytest.raises(RequestRefused) as caught:
-            here.person({"Authorization": f"Bearer {wrong}"}, here.session("owner"))
+            await who(here, cookie, Authorization=f"Bearer {wrong}")
         assert caught.value.status == 401
     with pytest.raises(RequestRefused):
-        gate().person({"Authorization": "Bearer None"}, None)
-
-
-def test_the_owner_is_welcome_only_from_this_machine_without_a_token() -> None:
-    assert gate().welcome({}, "127.0.0.1") == "owner"
-    assert gate().welcome({"Sec-Fetch-Site": "none"}, "::1") == "owner"
-    assert gate().welcome({"Sec-Fetch-Site": "same-origin"}, "127.0.0.1") == "owner"
-    assert gate().welcome({"Sec-Fetch-Site": "cross-site"}, "127.0.0.1") is None
-    assert gate().welcome({"Sec-Fetch-Site": "same-site"}, "127.0.0.1") is None
-    assert gate().welcome({"X-Forwarded-For": "1.2.3.4"}, "127.0.0.1") is None
-    assert gate().welcome({}, "192.168.1.9") is None
-    assert gate().welcome({}, "") is None
-    assert gate(token=TOKEN).welcome({}, "127.0.0.1") is None
-    assert gate("0.0.0.0").welcome({}, "127.0.0.1") is None
-    assert gate(names=("chat.example.org",)).welcome({}, "127.0.0.1") is None
+        await who(gate(), Authorization="Bearer None")
 
 
 async def test_foreign_requests_over_a_socket(tmp_path: Path) -> None:
@@ -237,11 +267,13 @@ async def test_foreign_requests_over_a_socket(tmp_path: Path) -> None:
 
 async def test_without_a_good_cookie_or_token_nothing_is_told(tmp_path: Path, hands: Hands) -> None:
     async with serve(tmp_path) as server:
-        good = server.gate.session("owner")
+        good = await server.gate.begin_session("owner")
         hands.time -= SESSION_SECONDS
-        expired = server.gate.session("owner")
+        expired = await server.gate.begin_session("owner")
         hands.time += SESSION_SECONDS
-        forged = RequestGate(b"another secret, as long", "127.0.0.1", server.port).session("owner")
+        forged = await gate(port=server.port, secret=b"another secret, as long").begin_session(
+            "owner"
+        )
         name = server.gate.cookie
         async with aiohttp.ClientSession(server.url, headers={"Origin": server.url}) as http:
             paths = ("/api/conversations", "/api/conversations/c1", "/api/conversations/c1/events")
@@ -251,8 +283,9 @@ async def test_without_a_good_cookie_or_token_nothing_is_told(tmp_path: Path, ha
                         assert answer.status == 401
                         assert "turnkeeper link" in (await answer.json())["error"]
                 async with http.get("/", headers={"Cookie": f"{name}={cookie}"}) as answer:
-                    assert answer.status == 401
+                    assert answer.status == 200 and "Set-Cookie" not in answer.headers
                     assert "turnkeeper link" in await answer.text()
+                    assert 'id="log"' not in await answer.text()
             async with http.get(paths[0], headers={"Cookie": f"{name}={good}"}) as answer:
                 assert answer.status == 200
             wrong = {"Authorization": "Bearer wrong"}
@@ -284,22 +317,77 @@ async def test_a_link_signs_in_once(tmp_path: Path) -> None:
                 assert "Set-Cookie" not in answer.headers
 
 
-async def test_on_loopback_without_a_token_the_page_signs_the_owner_in(tmp_path: Path) -> None:
-    async with serve(tmp_path, token=None) as server:
-        jar = aiohttp.CookieJar(unsafe=True)
-        async with aiohttp.ClientSession(server.url, cookie_jar=jar) as http:
-            site = {"Sec-Fetch-Site": "cross-site"}
-            async with http.get("/", headers=site) as answer:
-                assert answer.status == 401
+@pytest.mark.parametrize("token", [None, TOKEN])
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}, {"X-Forwarded-For": "::1"}],
+)
+async def test_nobody_is_the_owner_by_coming_from_this_machine(
+    tmp_path: Path, token: str | None, headers: dict[str, str]
+) -> None:
+    async with serve(tmp_path, token=token) as server:
+        async with aiohttp.ClientSession(server.url, headers=headers) as http:
             async with http.get("/") as answer:
-                assert answer.status == 200
+                assert answer.status == 200 and "Set-Cookie" not in answer.headers
+                assert "turnkeeper link" in await answer.text()
             async with http.get("/api/conversations") as answer:
-                assert (await answer.json())["person"] == "owner"
+                assert answer.status == 401
+
+
+async def test_a_person_sees_and_ends_their_sessions_and_signs_out(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        server.desk.roles["web:ann"] = "viewer"
+        phone, here = await server.sign_in("ann"), await server.sign_in("ann")
+        theirs = await server.sign_in("owner")
+        async with aiohttp.ClientSession(server.url) as http:
+            async with http.get("/api/sessions", headers=here) as answer:
+                new, old = (await answer.json())["sessions"]
+            assert new["current"] and not old["current"] and old["expires"] > old["began"]
+            path = f"/api/sessions/{old['id']}"
+            for headers, status in (
+                (theirs, 404),
+                ({**here, "Origin": "https://evil.example"}, 403),
+            ):
+                async with http.delete(path, headers=headers) as answer:
+                    assert answer.status == status
+            events = "/api/conversations/c1/events"
+            async with http.get(events, headers=phone) as stream:
+                await stream.content.readline()
+                async with http.delete(path, headers=here) as answer:
+                    assert (answer.status, await answer.json()) == (200, {"ended": old["id"]})
+                    assert "Set-Cookie" not in answer.headers
+                await stream.content.read()  # it ends: what comes now is not for that session
+            async with http.get("/api/conversations", headers=phone) as answer:
+                assert answer.status == 401
+            async with http.post("/api/signout", headers=here) as answer:
+                assert answer.status == 200
+                assert f'{server.gate.cookie}=""' in answer.headers["Set-Cookie"]
+            async with http.get("/api/sessions", headers=here) as answer:
+                assert answer.status == 401
+            async with http.get("/api/sessions", headers=theirs) as answer:
+                assert len((await answer.json())["sessions"]) == 1
+        async with server.http.post("/api/signout") as answer:
+            assert answer.status == 400 and "token" in (await answer.json())["error"]
+
+
+async def test_a_session_that_ended_at_another_replica_ends_its_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "HEARTBEAT", 0.05)
+    async with serve(tmp_path) as server:
+        headers = await server.sign_in("owner")
+        async with aiohttp.ClientSession(server.url) as http:
+            async with http.get("/api/conversations/c1/events", headers=headers) as stream:
+                await stream.content.readline()
+                (session,) = await server.gate.book.find("owner")
+                await server.gate.book.end("owner", session.id)
+                async with asyncio.timeout(5):
+                    await stream.content.read()
 
 
 async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
-        cookie = {"Cookie": f"{server.gate.cookie}={server.gate.session('owner')}"}
+        cookie = {"Cookie": (await server.sign_in("owner"))["Cookie"]}
         for path in ("/", "/page.js", "/page.css", "/api/conversations", "/api/openapi.json"):
             async with server.http.get(path, headers=cookie) as answer:
                 policy = answer.headers["Content-Security-Policy"]
@@ -312,18 +400,14 @@ async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None
                 assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-async def test_a_link_that_is_claimed_in_a_store_works_once_in_all_processes(hands: Hands) -> None:
-    used: set[str] = set()
-
-    async def claim(nonce: str, until: int) -> bool:
-        new = nonce not in used
-        used.add(nonce)
-        return new
-
-    old, token = gate(claim=claim), gate().issue("ann")
+async def test_a_link_works_once_in_all_processes(hands: Hands) -> None:
+    shelf = DocumentShelf()
+    old, token = gate(shelf=shelf), gate(shelf=shelf).issue("ann")
     hands.time += 5
-    younger = gate(claim=claim)
-    assert await younger.redeem(token) == "ann"
-    for one in (old, younger, gate(claim=claim)):
+    assert await gate(shelf=shelf).redeem(token) == "ann"
+    for one in (old, gate(shelf=shelf)):
         with pytest.raises(RequestRefused):
             await one.redeem(token)
+    hands.time += LINK_SECONDS + 1
+    await old.redeem(old.issue("ann"))
+    assert len(await shelf.keys("link:")) == 1, "what is over is not noted any longer"

@@ -28,9 +28,10 @@ from gateway.views import (
     SaidView,
     ToolLine,
 )
+from tests.adapters.web_rig import faults
 from tests.fakes.browser import browse
 from tests.fakes.needs import NEEDS_CHROMIUM
-from tests.fakes.web_server import ANSWER, LIVE, activity, approval, opened, serve
+from tests.fakes.web_server import ANSWER, LIVE, WIDE, activity, approval, opened, serve
 
 pytestmark = [
     NEEDS_CHROMIUM,
@@ -255,6 +256,30 @@ async def test_the_page_signs_in_by_link_and_says_when_it_cannot(tmp_path: Path)
         await page.until("document.body.textContent.includes('This link has expired')")
 
 
+@pytest.mark.parametrize("look", [WIDE, (390, 800, "light")])
+async def test_a_person_looks_where_they_are_signed_in_and_signs_out(
+    tmp_path: Path, axe: str, look: tuple[int, int, str]
+) -> None:
+    async with opened(tmp_path, look=look) as room:
+        page, book = room.page, room.server.gate.book
+        await book.begin("owner", "Safari, iPhone", 60)
+        if look is not WIDE:
+            await page.click("#menu")
+        await page.js("document.querySelector('#sessions').click()")
+        await room.shows("#signins h3", "Chrome, Linux")
+        assert await room.texts("#signins h3") == ["Safari, iPhone", "Chrome, Linux"]
+        assert await room.texts("#signins .risk") == ["this browser"]
+        assert await room.texts("#signins li button") == ["End", "Sign out"]
+        assert await faults(room, axe) == []
+        await room.shoot(f"sessions-{look[0]}")
+        await page.click("#signins li:first-child button")
+        await room.shows("#signins-told", "Safari, iPhone is signed out.")
+        await room.shows("#signins li:only-child h3", "Chrome, Linux")
+        await page.click("#signins li button")
+        await page.until("document.body.textContent.includes('turnkeeper link')")
+        assert await book.find("owner") == ()
+
+
 async def test_reading_above_is_not_disturbed(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page
@@ -324,7 +349,7 @@ def test_the_page_is_whole_in_both_languages() -> None:
     assert set(re.findall(r"""say\("(\w+)\"""", code)) <= known
     assert "{{" not in words.page("de")
     used = code + words.PAGE.read_text()
-    notes = ("sign_in", "link_over", "signed_in", "open_chat")
+    notes = ("sign_in", "link_over", "slow_down", "signed_in", "open_chat")
     families = ("theme_", "step_", "line_")
     unused = [
         key

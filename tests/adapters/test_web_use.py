@@ -11,10 +11,12 @@ from gateway.messages import (
     MessageEdited,
     MessageReceived,
 )
+from gateway.texts import say
 from gateway.views import (
     Activity,
     Media,
     MediaFile,
+    Notice,
     PlanStep,
     PlanView,
     ReplyView,
@@ -33,6 +35,33 @@ pytestmark = [
 ]
 XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">"""
+
+
+async def test_a_command_in_a_text_is_a_button(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, ReplyView(text=say("memory_usage")), "reply")
+        await room.shows(".reply", "Write /memory, /memory forget")
+        assert await room.texts(".reply button") == [], "a model makes none"
+        desk.show(room.where, Notice(text=say("memory_usage")), "notice")
+        await room.shows(".notice .command", "/memory")
+        written = ["/memory", "/memory forget", "/memory clear", "/memory off", "/memory on"]
+        assert await room.texts(".notice .command") == written
+        await page.click("#text")
+        await page.type("the cat")
+        await page.click(".notice .command:nth-of-type(4)")
+        given = await room.next()
+        assert isinstance(given, CommandGiven)
+        assert (given.name, given.arguments) == ("memory", "off")
+        assert await value(room) == "the cat", "what one writes stays"
+        await page.click(".notice .command:nth-of-type(2)")
+        await page.until("document.activeElement.id === 'text'")
+        assert await value(room) == "/memory forget the cat"
+        await page.click(".notice .command:nth-of-type(3)")
+        assert await value(room) == "/memory clear "
+        await press(room, "Enter")
+        given = await room.next()
+        assert isinstance(given, CommandGiven) and given.arguments == "clear"
 
 
 async def test_commands_are_chosen_by_keyboard_alone(tmp_path: Path) -> None:

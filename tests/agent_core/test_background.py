@@ -7,16 +7,16 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import wrap_output
-from agent_core.sandboxes.background import MAX_COMMANDS, Background
-from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.sandboxes.commands.background import MAX_COMMANDS, Background
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.shell import Check, RunCommandArguments, check_tool, shell_tool
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
+from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 
 both = pytest.mark.parametrize(
-    "sandbox", [pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP), PlainSubprocess()]
+    "sandbox", [pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP), unsafe_sandbox()]
 )
 
 
@@ -80,13 +80,13 @@ async def test_its_time_ends(sandbox: Sandbox, tmp_path: Path) -> None:
 
 async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
     mark = a_mark()
-    desk = Desk(PlainSubprocess(), tmp_path)
+    desk = Desk(unsafe_sandbox(), tmp_path)
     handles = [await desk.start(f"sleep {mark}") for _ in range(MAX_COMMANDS)]
     with pytest.raises(ToolFailed, match=f"4 commands run.*{handles[0]}"):
         await desk.start("true")
-    other = Desk(PlainSubprocess(), tmp_path / "other")
+    other = Desk(unsafe_sandbox(), tmp_path / "other")
     other.background = desk.background
-    other._run = shell_tool(PlainSubprocess(), desk.background)
+    other._run = shell_tool(unsafe_sandbox(), desk.background)
     other._check = check_tool(desk.background)
     other.workspace.mkdir()
     elsewhere = await other.start(f"sleep {mark}")
@@ -103,11 +103,11 @@ async def test_four_at_once_in_each_workspace(tmp_path: Path) -> None:
 
 async def test_an_unknown_handle_says_what_may_have_happened(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="restarted since: then the process is gone"):
-        await Desk(PlainSubprocess(), tmp_path).check("command-AAAAA")
+        await Desk(unsafe_sandbox(), tmp_path).check("command-AAAAA")
 
 
 async def test_little_is_kept_of_much(tmp_path: Path) -> None:
-    desk = Desk(PlainSubprocess(), tmp_path)
+    desk = Desk(unsafe_sandbox(), tmp_path)
     first = await desk.start("seq 200000; sleep 60")
     async with asyncio.timeout(10):
         while "\n200000" not in (said := await desk.check(first)):
@@ -125,25 +125,21 @@ async def test_little_is_kept_of_much(tmp_path: Path) -> None:
 
 
 async def test_a_command_that_cannot_start_is_no_command(tmp_path: Path) -> None:
-    desk = Desk(PlainSubprocess(), tmp_path / "none")
+    desk = Desk(unsafe_sandbox(), tmp_path / "none")
     with pytest.raises(OSError):
         await desk.start("true")
     assert desk.background._commands == {}
 
 
-async def test_the_watch_beside_a_command_is_not_seen(tmp_path: Path) -> None:
-    """Without isolation a second process waits for the gateway's end."""
-    mark = a_mark()
+async def test_a_command_sees_nothing_of_its_supervisor(tmp_path: Path) -> None:
+    """No input, no open file of another's, no child that it did not start."""
     code = (
         "import os, sys\nprint(repr(sys.stdin.read()), os.path.exists('/proc/self/fd/4'))\n"
         "try: os.wait()\nexcept ChildProcessError: print('no child')"
     )
     (tmp_path / "x.py").write_text(code)
     quiet = lambda _: None  # noqa: E731
-    done = await PlainSubprocess().run("python3 x.py", tmp_path, 10, quiet)
+    done = await unsafe_sandbox().run("python3 x.py", tmp_path, 10, quiet)
     assert done.output == "'' False\nno child\n"
-    done = await PlainSubprocess().run("kill -SEGV $$", tmp_path, 10, quiet)
+    done = await unsafe_sandbox().run("kill -SEGV $$", tmp_path, 10, quiet)
     assert (done.exit_code, done.output) == (139, "")
-    done = await PlainSubprocess().run(f"sleep {mark} & exit 4", tmp_path, 10, quiet)
-    assert done.exit_code == 4
-    await gone(mark)

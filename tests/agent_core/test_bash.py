@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import wrap_output
-from agent_core.sandboxes import shells
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.sandboxes.commands import shells
+from agent_core.sandboxes.commands.background import Background
+from agent_core.sandboxes.commands.session import ShellOutput
 from agent_core.sandboxes.port import Sandbox
-from agent_core.sandboxes.session import _Stream
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool, bind
 from agent_core.tools.contract import ToolContext
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
+from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 
-ISOLATED = pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP)
-both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
+ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
+both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()])
 
 
 class Lent:
@@ -176,7 +176,7 @@ async def test_stop_and_cancellation_end_it(desk: Desk) -> None:
     await gone(mark)
 
 
-@pytest.mark.parametrize("sandbox", [PlainSubprocess()])
+@pytest.mark.parametrize("sandbox", [unsafe_sandbox()])
 async def test_the_one_that_was_idle_longest_makes_room(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,7 +284,7 @@ async def test_a_stream_is_parted_at_its_mark_however_it_comes(
 ) -> None:
     said = b"".join(pieces).replace(b"\0mark ", b"\0mork ")
     whole = said + b"\0mark 7 /a b\0later"
-    stream, live = _Stream(), list[str]()
+    stream, live = ShellOutput(), list[str]()
     over = stream.begin(b"\0mark ", live.append)
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     for start, end in zip(places, places[1:], strict=False):
@@ -297,7 +297,7 @@ async def test_a_stream_is_parted_at_its_mark_however_it_comes(
 
 async def test_a_mark_that_was_found_out_holds_nothing_back() -> None:
     """What comes behind it and never ends is output like any other: bounded, and counted."""
-    stream = _Stream()
+    stream = ShellOutput()
     stream.begin(b"\0mark ", lambda text: None)
     stream.add(b"\0mark ")
     for _ in range(100):
@@ -309,7 +309,7 @@ async def test_a_mark_that_was_found_out_holds_nothing_back() -> None:
 
 
 async def _given_up(workspace: Path, moments: int) -> None:
-    run = PlainSubprocess().run("sleep 50", workspace, 60, lambda text: None)
+    run = unsafe_sandbox().run("sleep 50", workspace, 60, lambda text: None)
     call = asyncio.ensure_future(run)
     for _ in range(moments):
         await asyncio.sleep(0)
@@ -325,7 +325,7 @@ def test_a_loop_can_close_when_a_call_was_given_up(tmp_path: Path) -> None:
 
 
 async def test_a_shell_that_was_idle_is_gone_too_when_all_are_closed(tmp_path: Path) -> None:
-    desk = Desk(PlainSubprocess(), tmp_path)
+    desk = Desk(unsafe_sandbox(), tmp_path)
     desk.began(idle=0.0)
     await desk.run("echo")
     (place,) = desk.background.shells._desks.values()

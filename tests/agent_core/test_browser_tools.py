@@ -28,12 +28,12 @@ from agent_core.tools.browser import desk as desk_module
 from agent_core.tools.browser.acts import Act
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.browser.desk import MAX_TABS, _keep
-from agent_core.tools.browser.proxy import GuardedProxy, _resolve
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Hit
+from agent_core.tools.web.proxy import GuardedProxy, _resolve
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_pages import Answer, WebPages, served
 

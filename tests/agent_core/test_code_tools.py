@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, ToolOutput, wrap_output
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess
+from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.port import Language, Sandbox
+from agent_core.sandboxes.unsafe import UnsafeTier
 from agent_core.tools import backups
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.code.all import every_code_tool
@@ -24,12 +24,13 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox, UnfitCall
 from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 
-ISOLATED = pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP)
+ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
 needs_python = pytest.mark.skipif(
-    "python" not in PlainSubprocess().programs, reason="needs python3 among the system's programs"
+    "python" not in unsafe_sandbox().programs, reason="needs python3 among the system's programs"
 )
-both = pytest.mark.parametrize("sandbox", [ISOLATED, PlainSubprocess()])
+both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()])
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
@@ -97,8 +98,10 @@ async def test_code_that_takes_too_long_is_stopped(sandbox: Sandbox, tmp_path: P
     assert said == "1\n[stopped after 2 s]"
 
 
-class Bare(PlainSubprocess):
-    """A tier with other languages than this machine has."""
+class Bare(UnsafeTier):
+    """A tier with other languages than this machine has, whose commands cannot talk."""
+
+    channels = None
 
     def __init__(self, *languages: Language) -> None:
         self._languages: Mapping[Language, str] = dict.fromkeys(languages, "false")

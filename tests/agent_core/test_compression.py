@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.config.declaration import SettingsError
 from agent_core.context.compression import (
     SummaryRequest,
     Window,
@@ -22,7 +23,6 @@ from agent_core.events import Compressed
 from agent_core.journal import Emitted, Journal, Record
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
-from agent_core.models.providers import SettingsError
 from agent_core.scope import Scope, Turn
 from tests.fakes.world import check_order
 

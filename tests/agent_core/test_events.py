@@ -24,8 +24,7 @@ from agent_core.events import (
 from agent_core.journal import ToolFinished, decode, encode
 from agent_core.library.callbacks import CALLBACKS
 from agent_core.questions import Approval
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.bwrap import PlainSubprocess
+from agent_core.sandboxes.commands.background import Background
 from agent_core.tools.ask import ask_tool
 from agent_core.tools.backups import rollback_tool
 from agent_core.tools.code.all import every_code_tool
@@ -37,6 +36,7 @@ from agent_core.tools.shell import command_tools
 from tests.agent_core.events_rig import BROWSED, fill, journaled, kind
 from tests.agent_core.library_rig import provider
 from tests.fakes.model_server import Call, Calls, Cut, Fail, ModelServer, Say, Think
+from tests.fakes.sandboxes import unsafe_sandbox
 from tests.fakes.web_pages import served
 from tests.stories.history_rig import SHORT, until_long
 from tests.stories.memory_rig import FALCON, memory
@@ -170,7 +170,7 @@ async def test_a_command(server: ModelServer, tmp_path: Path) -> None:
         Say("Done."),
     )
     agent = Agent(
-        model=provider(server), tools=command_tools(PlainSubprocess(), background, 5),
+        model=provider(server), tools=command_tools(unsafe_sandbox(), background, 5),
         on_question=allow, workspace=tmp_path,
     )  # fmt: skip
     events = [event for event in await turn(agent, "Run it.") if kind(event).startswith("term")]
@@ -195,7 +195,7 @@ async def test_code_and_a_shell_that_stays(server: ModelServer, tmp_path: Path) 
         Call("bash", '{"restart": true}', id="c4"),
         Say("Done."),
     )
-    bash = Bash(PlainSubprocess(), background.shells, 5)
+    bash = Bash(unsafe_sandbox(), background.shells, 5)
     agent = Agent(
         model=provider(server), tools=every_code_tool(bash, FileStore(tmp_path / "kept")),
         on_question=allow, workspace=tmp_path,
@@ -241,7 +241,7 @@ async def test_what_calls_leave_behind(server: ModelServer, tmp_path: Path) -> N
 
 async def test_a_command_that_was_denied_did_not_begin(server: ModelServer, tmp_path: Path) -> None:
     server.script(Call("run_command", '{"command": "echo"}'), Say("Not done."))
-    tools = command_tools(PlainSubprocess(), Background(), 5)
+    tools = command_tools(unsafe_sandbox(), Background(), 5)
     agent = Agent(model=provider(server), tools=tools, workspace=tmp_path)
     assert not [k for k in kinds(await turn(agent, "Run it.")) if k.startswith("term")]
 

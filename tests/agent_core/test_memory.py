@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from agent_core.config.declaration import SettingsError
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.events import MemorySaved
 from agent_core.journal import Emitted, Journal, Record, Replied
@@ -18,7 +19,6 @@ from agent_core.memory.refusals import HIDDEN, SECRET, STEERING, refusal
 from agent_core.memory.settings import MemorySettings
 from agent_core.messages import Message, Text, ToolResult, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
-from agent_core.models.providers import SettingsError
 from agent_core.scope import Scope, Turn
 from tests.fakes.attacks import make_tokens
 
@@ -341,6 +341,6 @@ def test_in_a_group_a_flush_keeps_nothing_about_a_person() -> None:
 def test_settings() -> None:
     assert MemorySettings.read({}) == MemorySettings(enabled=True, memory=2_200, user=1_375)
     own = MemorySettings.read({"MEMORY_ENABLED": "Off", "USER_CHAR_LIMIT": "500"})
-    assert (own.enabled, own.limit("user"), own.limit("memory")) == (False, 500, 2_200)
+    assert (own.enabled, own.user, own.memory) == (False, 500, 2_200)
     with pytest.raises(SettingsError, match="MEMORY_CHAR_LIMIT"):
         MemorySettings.read({"MEMORY_CHAR_LIMIT": "many"})

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from agent_core.messages import Message, Text, Thinking, ToolCall, calls_of, user
 from agent_core.models.anthropic_messages import AnthropicMessages
@@ -340,3 +341,23 @@ async def test_a_model_that_cannot_be_made_to_call_is_asked(
         reply = await model.complete(ask(tools=(TOOL,), tool_choice="required"), ignore)
         assert reply.parts == (Text(text="ok"),)
     assert len(server.requests) == 3
+
+
+async def test_answers_may_be_as_long_as_the_model_writes(server: ModelServer) -> None:
+    """Old models refuse more than they write: that is asked for once."""
+
+    def answer(body: Json) -> Say | Fail:
+        if body["model"] == "claude-proxied" and body["max_tokens"] > 8192:
+            return Fail(400, message="max_tokens: 64000 > 8192, which is the maximum allowed")
+        return Say("yes")
+
+    model = connect(await server.start())
+    try:
+        for name in ("claude-sonnet-5-5", "claude-3-5-haiku", "other", *["claude-proxied"] * 2):
+            server.script(answer, answer)
+            assert (await model.complete(replace(ask(), model=name), ignore)).finish == "stop"
+            server.steps.clear()
+    finally:
+        await model.close()
+    asked = [request.body["max_tokens"] for request in server.requests]
+    assert asked == [64_000, 8192, 8192, 64_000, 8192, 8192]

@@ -19,13 +19,13 @@ from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import read_steps
 from agent_core.orchestration.side_calls import Unusable, find_json, tier
 from agent_core.orchestration.verify import StepVerdict, verify
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.bwrap import PlainSubprocess
+from agent_core.sandboxes.commands.background import Background
 from agent_core.scope import Scope, Turn
 from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.orchestrator_rig import STEPS, TurnRig, events, plan, purpose
 from tests.agent_core.scope_rig import Disk
+from tests.fakes.sandboxes import unsafe_sandbox
 
 
 async def test_only_the_last_words_stream(tmp_path: Path) -> None:
@@ -108,11 +108,22 @@ async def test_a_circle_is_asked_about_once(tmp_path: Path) -> None:
     assert "wait for each other: a, b" in again
 
 
+async def test_a_step_whose_model_fails_ends_and_what_was_done_is_told(tmp_path: Path) -> None:
+    world, disk = TurnRig(tmp_path, b=ModelFailed("The model is away.")), Disk()
+    result = await world.run(disk)
+    assert (result.text, result.finish) == ("final done", "stop")
+    assert world.asked.count("plan") == 1, "no re-plan helps against that"
+    assert {e.id: e.state for e in events(disk, StepEnded)} == {
+        "a": "done", "b": "failed", "c": "done",
+    }  # fmt: skip
+
+
 async def test_a_provider_that_goes_away_ends_the_turn_with_its_word(tmp_path: Path) -> None:
-    world, disk = TurnRig(tmp_path, a=ModelFailed("The model is away.")), Disk()
+    gone = ModelFailed("The model is away.")
+    world, disk = TurnRig(tmp_path, a=gone, final=gone), Disk()
     result = await world.run(disk)
     assert (result.text, result.finish) == ("", "error")
-    assert world.asked == ["plan", "a"], "no re-plan helps against that"
+    assert world.asked == ["plan", "a", "final"], "no re-plan helps against that"
 
 
 async def test_a_judge_that_is_away_lets_go_on_and_says_so(tmp_path: Path) -> None:
@@ -204,6 +215,7 @@ ENDS = {
     "[exit code 0]": CommandResult(exit_code=0, written=1),
     "[exit code 2]": CommandResult(exit_code=2, written=1),
     "[stopped after 30 s]": CommandResult(stopped=30.0, written=1),
+    "[stopped]": CommandResult(stopped=0.0, written=1),
 }
 
 
@@ -226,7 +238,7 @@ def called(*contents: str, text: str = "All went well.", by: str = "run_command"
 
 async def found(world: TurnRig, step: Step, ended: TurnResult) -> StepVerdict:
     findings: list[StepVerdict] = []
-    shell = shell_tool(PlainSubprocess(), Background())
+    shell = shell_tool(unsafe_sandbox(), Background())
     world.hands = replace(world.hands, toolbox=Toolbox((shell,)))
 
     async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
@@ -242,12 +254,7 @@ async def found(world: TurnRig, step: Step, ended: TurnResult) -> StepVerdict:
     ("step", "ended", "why"),
     [
         ({}, called("x", text=" "), "no result"),
-        ({"command": True}, called("x\n[exit code 0]", "y\n[exit code 2]"), "exit code 2"),
-        ({"command": True}, called("x\n[stopped after 30 s]"), "stopped after 30 s"),
-        ({"command": True}, called("a file"), "No command"),
-        ({"command": True}, called("x\n[exit code 0]", by="read_file"), "No command"),
         ({"files": ("none.txt",)}, called("written"), "none.txt"),
-        ({"files": ("empty.txt",)}, called("written"), "empty.txt"),
         ({"files": ("../outside.txt",)}, called("written"), "outside.txt"),
     ],
 )
@@ -256,12 +263,55 @@ async def test_what_can_be_seen_is_seen_without_a_model(
 ) -> None:
     room = tmp_path / "room"
     room.mkdir()
-    (room / "empty.txt").touch()
     (tmp_path / "outside.txt").write_text("x")
     world = TurnRig(room)
     finding = await found(world, Step(id="a", description="d", outcome="o", **step), ended)  # type: ignore[arg-type]
     assert not finding.ok and why in finding.why
     assert world.asked == []
+
+
+@pytest.mark.parametrize(
+    ("ended", "remark"),
+    [
+        (called("x\n[exit code 0]", "y\n[exit code 2]"), "exit code 2"),
+        (called("x\n[stopped after 30 s]"), "stopped after 30 s"),
+        (called("a file"), "No command"),
+        (called("x\n[exit code 0]", by="read_file"), "No command"),
+    ],
+)
+async def test_the_judge_may_overrule_what_is_remarked_of_commands(
+    tmp_path: Path, ended: TurnResult, remark: str
+) -> None:
+    step = Step(id="a", description="d", outcome="o", command=True)
+    world = TurnRig(tmp_path)
+    assert (await found(world, step, ended)).ok
+    assert f"Remark: {remark}" in text_of(world.requests[0].messages[0]).replace(
+        "Its last command ended with [", ""
+    )
+    away = TurnRig(tmp_path, check=ModelFailed("away"))
+    finding = await found(away, step, ended)
+    assert not finding.ok and remark in finding.why
+    plain = await found(world, Step(id="a", description="d", command=True), ended)
+    assert not plain.ok and remark in plain.why
+
+
+@pytest.mark.parametrize("content", ["started\n[stopped]", "x\n[exit code 0]"])
+async def test_nothing_is_remarked_where_all_went_as_it_should(
+    tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "__init__.py").touch()
+    world = TurnRig(tmp_path)
+    step = Step(id="a", description="d", outcome="o", command=True, files=("__init__.py",))
+    assert (await found(world, step, called(content))).ok
+    assert "Remark" not in text_of(world.requests[0].messages[0])
+
+
+async def test_the_judge_sees_arguments_and_what_is_left_out(tmp_path: Path) -> None:
+    world = TurnRig(tmp_path)
+    await found(world, Step(id="a", description="d", outcome="o"), called("b" * 9_000))
+    shown = text_of(world.requests[0].messages[0])
+    assert "run_command {} gave: " + "b" * 2_000 in shown
+    assert "[… 5000 characters left out for length …]" in shown
 
 
 async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
@@ -271,5 +321,5 @@ async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
     finding = await found(world, step, called("7 lines\n[exit code 0]"))
     assert finding == StepVerdict(ok=False, why="the number is 7, not 8")
     shown = text_of(world.requests[0].messages[0])
-    assert "Expected outcome: 8 lines" in shown and "run_command gave: 7 lines" in shown
+    assert "Expected outcome: 8 lines" in shown and "run_command {} gave: 7 lines" in shown
     assert "All went well." in shown

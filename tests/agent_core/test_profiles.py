@@ -88,6 +88,28 @@ async def test_a_profile_is_chosen_by_mode_and_given_back(rig: Rig) -> None:
     await rig.quiet()
 
 
+@pytest.mark.parametrize("set_to", ["standard", "codeact"])
+async def test_the_execution_mode_shows_scripts_with_each_request(rig: Rig, set_to: str) -> None:
+    await rig.start(EXECUTION_MODE=set_to)
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/mode mcp")
+    await rig.shows("Profile: mcp")
+    rig.telegram.say(PERSON, "and there")
+    await rig.shows("ack and there")
+    await rig.quiet()
+    shown = [[one["function"]["name"] for one in r.body["tools"]] for r in rig.model.requests]
+    assert ["execute_script" in names for names in shown] == [set_to == "codeact", False]
+    rig.telegram.say(PERSON, "/mode swe")
+    await rig.shows("Profile: swe")
+    rig.telegram.say(PERSON, "and here")
+    await rig.shows("ack and here")
+    names = [one["function"]["name"] for one in rig.model.requests[-1].body["tools"]]
+    assert names.count("execute_script") == 1, "a profile that writes code shows it anyway"
+    await rig.quiet()
+
+
 async def test_a_profile_outlives_a_restart_and_bounds_what_is_called(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/mode mcp")

@@ -163,7 +163,7 @@ def test_errors_name_setting_value_and_mend(env: dict[str, str], text: str) -> N
 
 
 def test_secrets_stay_out_of_representations() -> None:
-    settings = ModelSettings.read(KEYS | providers(compatible()))
+    settings = ModelSettings.read(KEYS | providers(compatible()) | {"EXA_API_KEY": "sk-web"})
     shown = f"{settings!r} {settings.endpoint('openai')!r}"
     assert "sk-" not in shown
 
@@ -250,3 +250,7 @@ def test_what_is_set_about_tools() -> None:
     tools = ModelSettings.read({"COMMAND_MAX_SECONDS": "90", "HOOKS": "a:b, c:d,"}).tools
     assert (tools.command_max_seconds, tools.hooks) == (90, ("a:b", "c:d"))
     assert ModelSettings.read({}).tools.command_max_seconds == 600
+    assert ModelSettings.read({}).tools.execution_mode == "standard"
+    assert ModelSettings.read({"EXECUTION_MODE": "CodeAct"}).tools.execution_mode == "codeact"
+    with pytest.raises(SettingsError, match="EXECUTION_MODE"):
+        ModelSettings.read({"EXECUTION_MODE": "wild"})

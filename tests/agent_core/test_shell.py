@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.errors import ToolFailed
 from agent_core.messages import CommandResult, ToolOutput, wrap_output
-from agent_core.sandboxes import bwrap
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.bwrap import BwrapSandbox, PlainSubprocess, detect, prepare
+from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.commands.background import Background
+from agent_core.sandboxes.folders import prepare
 from agent_core.sandboxes.port import ProcessResult, Sandbox
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.shell import RunCommandArguments, bind, shell_tool
 from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 
 both = pytest.mark.parametrize(
-    "sandbox", [pytest.param(BwrapSandbox(), marks=NEEDS_BWRAP), PlainSubprocess()]
+    "sandbox", [pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP), unsafe_sandbox()]
 )
 
 
@@ -26,19 +28,14 @@ async def run(sandbox: Sandbox, command: str, cwd: Path, limit: float = 10.0) ->
 
 
 @NEEDS_BWRAP
-async def test_it_is_found_by_trying() -> None:
-    assert (await detect()).isolated
-
-
-@NEEDS_BWRAP
 async def test_nothing_else_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "SECRET")
     (tmp_path / "a").write_text("x")
     command = (
-        "cat a; echo y > b; env; cat /proc/1/environ; ls /root /home /etc/shadow; "
+        "cat a; echo y > b; env; cat /proc/1/environ; ls /root /srv /etc/shadow; "
         "cat < /dev/tcp/127.0.0.1/80; touch .turnkeeper/z; mv .turnkeeper q; pwd; id -u"
     )
-    done = await run(BwrapSandbox(), command, tmp_path)
+    done = await run(bwrap_sandbox(), command, tmp_path)
     assert "SECRET" not in done.output and "/workspace" in done.output
     assert done.output.count("cannot access") == 3 and "refused" in done.output
     assert (tmp_path / "b").read_text() == "y\n"
@@ -48,9 +45,9 @@ async def test_nothing_else_is_reached(tmp_path: Path, monkeypatch: pytest.Monke
 
 @NEEDS_BWRAP
 async def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bwrap, "MAX_PROCESSES", 60)  # with 512 other tests could start nothing
+    monkeypatch.setattr(BwrapTier, "max_processes", 60)  # with 512 others could start nothing
     command = "for n in $(seq 100); do sleep 5 & done 2>&1 | grep -c -m1 esource"
-    done = await run(BwrapSandbox(), command, tmp_path, 8.0)
+    done = await run(bwrap_sandbox(), command, tmp_path, 8.0)
     assert done.output.startswith("1")
 
 
@@ -99,7 +96,7 @@ async def test_endless_output_is_bounded(sandbox: Sandbox, tmp_path: Path) -> No
 
 
 async def test_the_tool(tmp_path: Path) -> None:
-    tool = shell_tool(PlainSubprocess(), Background())
+    tool = shell_tool(unsafe_sandbox(), Background())
     assert not tool.isolated and "Nothing isolates" in tool.description
     context = ToolContext(workspace=tmp_path, key="k", limit=5, output=lambda _: None)
     assert await tool.call(RunCommandArguments(command="echo hi; false"), context) == ToolOutput(
@@ -131,3 +128,27 @@ def test_a_script_is_bound_by_its_content(tmp_path: Path, command: str) -> None:
     for name in ("x.sh", "d/y.sh", ".env"):
         (tmp_path / name).write_text("rm")
     assert bind(RunCommandArguments(command=command), tmp_path) != before
+
+
+@both
+async def test_a_command_runs_in_a_folder_of_the_workspace(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "sub dir").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "out").symlink_to("/usr")
+    tool = shell_tool(sandbox, Background())
+    context = ToolContext(workspace=tmp_path, key="k", limit=5, output=lambda _: None)
+    wanted = RunCommandArguments(command='basename "$PWD"', cwd="sub dir")
+    assert wrap_output(await tool.call(wanted, context)).text.startswith("sub dir\n")
+    for cwd in ("none", "file", "out", "../x", "/etc", "sub dir/../.."):
+        with pytest.raises(ToolFailed):
+            await tool.call(RunCommandArguments(command="pwd", cwd=cwd), context)
+
+
+def test_the_folder_is_part_of_what_is_approved(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "x.sh").write_text(place)
+    told = {bind(RunCommandArguments(command="sh x.sh", cwd=one), tmp_path) for one in ("a", "b")}
+    assert len(told) == 2

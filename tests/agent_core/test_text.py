@@ -3,10 +3,19 @@
 import json
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.text import clean, escape_name, file_name, is_clean, unescape_name
+from agent_core.text import (
+    MAX_DEPTH,
+    clean,
+    escape_name,
+    file_name,
+    is_clean,
+    is_deep,
+    unescape_name,
+)
 
 ANY = st.text(st.characters(codec=None, categories=None))
 NAMES = st.binary(min_size=1, max_size=60).map(
@@ -27,7 +36,8 @@ def test_each_character_alone() -> None:
     for code in range(0x110000):
         char = chr(code)
         unfit = code < 32 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000
-        expected = "\ufffd" if unfit and char not in "\t\n" else char
+        mark = 0xFDD0 <= code < 0xFDF0
+        expected = "" if mark else "\ufffd" if unfit and char not in "\t\n" else char
         assert clean(f"a{char}b") == (f"a{expected}b" if char != "\r" else "a\nb")
     assert clean("a\r\nb") == "a\r\nb"
 
@@ -60,3 +70,19 @@ def test_a_file_name_is_one(name: str) -> None:
     made = file_name(name)
     assert made and "/" not in made and not made.startswith(".") and made.isprintable()
     assert len(made.encode()) <= 140 and is_clean(made)
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH, MAX_DEPTH + 1])
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}"), ('[{"]":', "}]")])
+def test_deep_json_is_known_by_its_depth(opens: str, closes: str, depth: int) -> None:
+    count = depth // (len(closes))
+    text = opens * count + "1" + closes * count
+    assert is_deep(text) == (count * len(closes) > MAX_DEPTH)
+    assert is_deep("[" + text) or count * len(closes) < MAX_DEPTH, "also what is cut"
+
+
+def test_what_stands_in_strings_is_no_depth() -> None:
+    assert not is_deep('["' + "[" * 1_000 + '"]')
+    assert not is_deep('["\\"' + "[" * 1_000 + '"]')
+    assert not is_deep("[]" * 1_000)
+    assert is_deep('"\\\\"' + "[" * 1_000)

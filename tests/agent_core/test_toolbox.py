@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, wrap_output
-from agent_core.sandboxes.background import Background
-from agent_core.sandboxes.bwrap import PlainSubprocess
+from agent_core.sandboxes.commands.background import Background
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.shell import shell_tool
@@ -25,8 +24,9 @@ from agent_core.tools.toolbox import (
     bind_digest,
     run,
 )
+from tests.fakes.sandboxes import unsafe_sandbox
 
-BOX = Toolbox((*file_tools(), shell_tool(PlainSubprocess(), Background())))
+BOX = Toolbox((*file_tools(), shell_tool(unsafe_sandbox(), Background())))
 
 
 def call(name: str, arguments: str) -> ToolCall:

@@ -12,8 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import ClassVar, get_args
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from gateway.command_texts import MARKS, name_command
 from gateway.errors import Ambiguous, Gone, RateLimited, Rejected, TokenRefused, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived, dedupe_keys
 from gateway.ports import Adapter, Recalling
@@ -43,6 +46,7 @@ CARD = ChoiceCard(
     text="Shall I?",
     buttons=(Button(label="Yes", token=YES), Button(label="No", token=NO, style="bad")),
 )
+FORM = FormCard(question="1", text="Which day?", token="q:1:text")
 VIEWS: tuple[View, ...] = (
     ReplyView(text="**Hello** `you`\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
     Activity(lines=(ToolLine(call_id="1", tool="shell", summary="ls", state="running"),)),
@@ -54,7 +58,7 @@ VIEWS: tuple[View, ...] = (
         buttons=CARD.buttons,
     ),
     CARD,
-    FormCard(question="1", text="Which day?", token="q:1:text"),
+    FORM,
     Media(files=(MediaFile(ref="kept", name="a.txt", mime="text/plain", size=2),), caption="See"),
     ReportView(title="Report", text="All is well.", note="From a job"),
     Notice(text="Stopped.", quiet=True),
@@ -63,12 +67,21 @@ VIEWS: tuple[View, ...] = (
 """One of each."""
 
 
+def _with_commands(view: View) -> View:
+    """`view` with a command wherever a text of ours stands in it."""
+    ours = {"outcome", "note"} | ({"text"} if isinstance(view, ChoiceCard | Notice) else set())
+    words = {name: f"See {name_command('undo')}." for name in ours & set(view.__struct_fields__)}
+    return replace(view, **words)
+
+
 class AdapterCase(ABC):
     """One adapter, connected to a server in this process. `store` gets what comes in."""
 
     adapter: Adapter
     where: Conversation
     """A private chat of one person with the agent."""
+    writes: tuple[str, str]
+    """How the platform writes the commands `help` and `stop all` in a text."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -92,6 +105,11 @@ class AdapterCase(ABC):
     @abstractmethod
     async def press(self, label: str) -> None:
         """The person presses a button of the newest message."""
+
+    def draw(self, view: View) -> str:
+        """What people would see of the view, as the platform is given it."""
+        payloads = self.adapter.render(view, self.where)
+        return str([msgspec.json.decode(payload) for payload in payloads])
 
     def shown(self) -> list[str]:
         """What the agent's messages show now."""
@@ -143,6 +161,17 @@ class AdapterContract:
                 assert all(button.token in whole for button in buttons), "tokens go out whole"
             else:
                 assert first
+
+    async def test_a_command_in_a_text_is_the_platforms_own(self, given: AdapterCase) -> None:
+        bare, full = given.writes
+        async with given.receiving():
+            await given.say("hello")  # by now the adapter knows its bot and its menu
+            await given.store.holds(1)
+            said = f"Write {name_command('help')} or {name_command('stop all')}."
+            for view in (Notice(text=said), replace(CARD, text=said), replace(FORM, text=said)):
+                assert f"Write {bare} or {full}." in given.draw(view)
+            for view in (*VIEWS, *map(_with_commands, VIEWS)):
+                assert not MARKS.search(given.draw(view)), "no mark is seen"
 
     async def test_nothing_is_lost_while_the_store_fails(self, given: AdapterCase) -> None:
         given.store.failures = 2

@@ -14,10 +14,14 @@ from adapters.slack import receive as slack_receive
 from adapters.slack.adapter import SlackAdapter
 from adapters.telegram import receive as telegram_receive
 from adapters.telegram.adapter import TelegramAdapter
+from adapters.web.render import draw
 from examples.plain_adapter import PlainAdapter
 from gateway.accounts.slack import Slack
 from gateway.messages import Conversation, read_conversation
-from gateway.ports import Adapter
+from gateway.ports import Adapter, Shown
+from gateway.views import View
+from gateway.wiring.features import our_commands
+from gateway.wiring.menu import Menu
 from tests.adapters import slack_rig, telegram_rig
 from tests.contracts.adapter_contract import (
     YES,
@@ -33,6 +37,13 @@ from tests.fakes.slack_server import SlackServer
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
 from tests.fakes.web_server import WebServer, serve
+
+
+def _button(words: str) -> str:
+    """A command on the page."""
+    about = f'class="command" data-command="/{words}" data-runs="true"'
+    return f'<button type="button" {about}>/{words}</button>'
+
 
 NOWHERE = "http://127.0.0.1:1"
 CHAT = "/api/conversations/c1"
@@ -53,6 +64,7 @@ async def until(met: Callable[[], object]) -> None:
 
 
 class TelegramCase(AdapterCase):
+    writes = ("/help", "/stop all")
     where = Conversation(platform="telegram", account="123456", channel="7", private=True)
 
     def __init__(self, server: TelegramServer) -> None:
@@ -109,13 +121,14 @@ async def telegram(_folder: Path) -> AsyncIterator[AdapterCase]:
 
 
 class DiscordCase(AdapterCase):
+    writes = (f"</help:{7_000 + list(our_commands()).index('help')}>", "`/stop all`")
     where = Conversation(platform="discord", account=BOT, channel="90007", private=True)
 
     def __init__(self, server: DiscordServer) -> None:
         super().__init__()
         self.server = server
         self.adapter = self._adapter = DiscordAdapter(
-            server.token, server.api_url, server.gateway.url
+            server.token, server.api_url, server.gateway.url, Menu(our_commands)
         )
 
     @asynccontextmanager
@@ -127,7 +140,7 @@ class DiscordCase(AdapterCase):
     @asynccontextmanager
     async def receiving(self) -> AsyncIterator[None]:
         async with telegram_rig.running(self._adapter, self.store):
-            await self.server.wait(lambda: self.server.gateway.connected)
+            await self.server.wait(lambda: self.server.gateway.connected and self.server.commands)
             yield
 
     async def say(self, text: str) -> None:
@@ -168,6 +181,7 @@ async def discord(_folder: Path) -> AsyncIterator[AdapterCase]:
 
 
 class SlackCase(AdapterCase):
+    writes = ("`/turnkeeper help`", "`/turnkeeper stop all`")
     where = slack_rig.where()
 
     def __init__(self, server: SlackServer) -> None:
@@ -234,6 +248,8 @@ async def slack(_folder: Path) -> AsyncIterator[AdapterCase]:
 
 
 class WebCase(AdapterCase):
+    writes = (_button("help"), _button("stop all"))
+
     def __init__(self, server: WebServer) -> None:
         super().__init__()
         self.server, self.adapter = server, server.adapter
@@ -265,6 +281,11 @@ class WebCase(AdapterCase):
         assert label == "Yes"
         assert await self._post("answers", {"token": YES, "key": "p1"}) == 202
 
+    def draw(self, view: View) -> str:
+        """The page draws what the API gives."""
+        shown = draw(Shown(rev=1, turn="t", name="v", position=1, at=0.0, view=view))
+        return f"{shown.html} {shown.view}"
+
     async def _post(self, what: str, body: object) -> int:
         async with self.server.http.post(f"{CHAT}/{what}", json=body) as answer:
             return answer.status
@@ -277,6 +298,7 @@ async def web(folder: Path) -> AsyncIterator[AdapterCase]:
 
 
 class PlainCase(AdapterCase):
+    writes = ("/help", "/stop all")
     where = Conversation(platform="plain", account="bot", channel="ann", private=True)
 
     def __init__(self, server: PlainServer) -> None:

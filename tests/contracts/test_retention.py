@@ -11,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from gateway.declaration import SettingsError
 from gateway.messages import Conversation
 from gateway.ops.backup import unpack_backup
 from gateway.ops.stored_contents import make_removal
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services.retention import Retention
 from gateway.services.workspaces import Workspaces
-from gateway.settings import ConfigurationError, Settings
+from gateway.settings import Settings
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.removal.periods import BEFORE, CREATED, Periods, RetentionSettings
@@ -341,7 +342,7 @@ async def test_a_backup_says_where_the_store_is_if_it_is_not_in_it(
 @pytest.mark.parametrize("value", ["0", "-1", "soon", "1.5", "36501", "٣"])
 def test_what_no_period_can_be(value: str, tmp_path: Path) -> None:
     given = {"TURNKEEPER_HOME": str(tmp_path), "RETENTION_CONVERSATIONS_DAYS": value}
-    with pytest.raises(ConfigurationError, match="RETENTION_CONVERSATIONS_DAYS"):
+    with pytest.raises(SettingsError, match="RETENTION_CONVERSATIONS_DAYS"):
         Settings.read(given, tmp_path)
 
 

@@ -21,6 +21,7 @@ from tests.fakes.discord_schema import (
     fields,
     walk,
 )
+from tests.fakes.marks import find_marks
 
 Json = dict[str, Any]
 BOT, APPLICATION = "4001", "4002"
@@ -328,6 +329,7 @@ class DiscordServer:
         params, files = await _read(request)
         call = Call(name, request.path, params, files, time.monotonic(), query=request.query)
         self.calls.append(call)
+        self.violations += find_marks(params)
         self.gateway.note()
         gate = self._gates.get(name)
         if gate and name not in self._silent:
@@ -525,7 +527,11 @@ class DiscordServer:
         if application != APPLICATION:
             raise Refusal(403, "Missing Access", 50001)
         self.violations += check_commands(call.params)
-        self.commands = call.params
+        known = {one["name"]: one["id"] for one in self.commands}
+        self.commands = [
+            one | {"id": known.get(one["name"], str(7_000 + n))}
+            for n, one in enumerate(call.params)
+        ]
         return self.commands
 
     def _find(self, channel: str, message: str) -> Json:

@@ -1,6 +1,6 @@
 """An MCP server of the real SDK: as a child process on standard input, or on loopback by HTTP.
 
-    python mcp_server.py [--http PORT] [--sse] [--tools N] [--dead FILE] [--note FILE] [--stay]
+    python mcp_server.py [--http PORT] [--sse] [--tools N] [--dead FILE] [--note FILE] [--stay] [--publishes WORDS]
 
 `--stay`: it does not end with its input. `--dead FILE`: while the file is there, it does not start. `--note FILE`: each effect is a line.
 """
@@ -24,14 +24,17 @@ PIXEL = base64.b64decode(
 )
 
 
-def build(note: Path, tools: int = 0) -> MCPServer:
+PUBLISH = "Publish a note for all readers to see."
+
+
+def build(note: Path, tools: int = 0, publishes: str = PUBLISH) -> MCPServer:
     server = MCPServer("fake")
 
     def noted(text: str) -> None:
         with note.open("a") as file:
             file.write(f"{text}\n")
 
-    @server.tool(description="Publish a note for all readers to see.")
+    @server.tool(description=publishes)
     def publish(title: str, copies: int = 1) -> str:
         noted(f"publish {title}")
         return f"published {title} x{copies}"
@@ -61,9 +64,10 @@ def build(note: Path, tools: int = 0) -> MCPServer:
         return "never"
 
     @server.tool(description="Adds a tool to the server.")
-    async def grow(ctx: Context) -> str:
+    async def grow(ctx: Context, quiet: bool = False) -> str:
         server.add_tool(lambda: "grown", name="grown_tool", description="A tool grown later.")
-        await ctx.notify_tools_changed()
+        if not quiet:
+            await ctx.notify_tools_changed()
         return "it grew"
 
     for n in range(tools):
@@ -105,6 +109,10 @@ class Http:
             time.sleep(0.02)
         raise AssertionError("the server does not listen")
 
+    def describe(self, publishes: str) -> None:
+        """From the next start on, its tool `publish` says this of itself."""
+        self._arguments += ["--publishes", publishes]
+
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -124,10 +132,11 @@ def main() -> None:
     parser.add_argument("--dead", default="")
     parser.add_argument("--note", required=True)
     parser.add_argument("--stay", action="store_true")
+    parser.add_argument("--publishes", default=PUBLISH)
     given = parser.parse_args()
     if given.dead and Path(given.dead).exists():
         sys.exit("out of order with TOKEN-SECRET")
-    server = build(Path(given.note), given.tools)
+    server = build(Path(given.note), given.tools, given.publishes)
     if given.http:
         server.run("sse" if given.sse else "streamable-http", port=given.http)
         return

@@ -8,6 +8,7 @@ from tests.fakes.model_steps import (
     Calls,
     Cut,
     Empty,
+    Ends,
     Events,
     Json,
     Say,
@@ -161,6 +162,9 @@ class Anthropic(Dialect):
                 return out, "tool_use"
             case Empty():
                 return [], "end_turn"
+            case Ends(then=then, how=how):
+                stop = "max_tokens" if how == "length" else "refusal"
+                return self._blocks(then, number)[0], stop
         raise AssertionError(step)
 
     def _message(self, body: Json, content: list[Json], stop: str | None) -> Json:

@@ -12,6 +12,7 @@ from tests.fakes.model_steps import (
     Calls,
     Cut,
     Empty,
+    Ends,
     Events,
     Json,
     Say,
@@ -122,6 +123,10 @@ class Gemini(Dialect):
                 return [*said, *_calls(calls, number)], "STOP"
             case Empty():
                 return [], "STOP"
+            case Ends(then=Call(arguments=cut)) if not cut.endswith("}"):
+                return [], "MALFORMED_FUNCTION_CALL"  # it sends no piece of one
+            case Ends(then=then, how=how):
+                return self._parts(then, number)[0], "MAX_TOKENS" if how == "length" else "SAFETY"
         raise AssertionError(step)
 
     def _chunk(self, parts: list[Json]) -> Json:

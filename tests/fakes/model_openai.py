@@ -8,6 +8,7 @@ from tests.fakes.model_steps import (
     Calls,
     Cut,
     Empty,
+    Ends,
     Events,
     Json,
     Say,
@@ -148,6 +149,10 @@ class OpenAI(Dialect):
                 return [*said, *_openai_calls(calls, number)], "tool_calls"
             case Empty():
                 return [], "stop"
+            case Ends(then=then, how=how):
+                return self._deltas(then, number)[
+                    0
+                ], "length" if how == "length" else "content_filter"
         raise AssertionError(step)
 
     def _chunk(self, body: Json, choices: list[Json]) -> Json:

@@ -8,6 +8,7 @@ from tests.fakes.model_steps import (
     Calls,
     Cut,
     Empty,
+    Ends,
     Events,
     Json,
     Say,
@@ -89,6 +90,8 @@ class Responses(Dialect):
     def lines(self, body: Json, step: Step, number: int) -> list[str]:
         if isinstance(step, Events):
             return [f"data: {line}" for line in step.lines]
+        how = step.how if isinstance(step, Ends) else ""
+        step = step.then if isinstance(step, Ends) else step
         items, deltas, whole = self._items(body, step, number)
         shell = self._response(body, [], "in_progress")
         events: list[Json] = [{"type": "response.created", "response": shell}]
@@ -99,9 +102,14 @@ class Responses(Dialect):
                 | place
             )
             events += [delta | place for delta in deltas[index]]
-            if whole:
+            if whole and not (how and index == len(items) - 1):
                 events.append({"type": "response.output_item.done", "item": item} | place)
-        if whole:
+        if how:
+            end = self._response(body, items, "incomplete")
+            reason = "max_output_tokens" if how == "length" else "content_filter"
+            end["incomplete_details"] = {"reason": reason}
+            events.append({"type": "response.incomplete", "response": end})
+        elif whole:
             end = self._response(body, items, "completed")
             events.append({"type": "response.completed", "response": end})
         return [
@@ -180,7 +188,7 @@ class Responses(Dialect):
             "error": None,
             "incomplete_details": None,
             "output": items,
-            "usage": usage if status == "completed" else None,
+            "usage": usage if status != "in_progress" else None,
         }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 
@@ -95,7 +95,15 @@ class Events:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What `then` answers, which the provider says it ended early."""
+
+    then: "Step"
+    how: Literal["length", "refused"] = "length"
+
+
 Step: TypeAlias = (
-    Say | Think | Call | Calls | Fail | Cut | Stop | Hang | Empty | Slow | Events
+    Ends | Say | Think | Call | Calls | Fail | Cut | Stop | Hang | Empty | Slow | Events
     | Callable[[Json], "Step"]
 )  # fmt: skip

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from aiohttp import ClientSession, WSMsgType, web
 
+from tests.fakes.marks import find_marks
 from tests.fakes.slack_limits import Limits
 from tests.fakes.slack_schema import check
 
@@ -403,7 +404,7 @@ class SlackServer:
         if request.headers.get("Authorization") == f"Bearer {wanted}" and (
             not fault or fault.after_effect
         ):
-            self.violations += check(call.method, call.arguments)
+            self.violations += check(call.method, call.arguments) + find_marks(call.arguments)
             handler = getattr(self, f"_on_{call.method.replace('.', '_').lower()}", None)
             try:
                 body = (

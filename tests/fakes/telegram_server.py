@@ -10,6 +10,7 @@ from typing import Self
 
 from aiohttp import ClientSession, web
 
+from tests.fakes.marks import find_marks
 from tests.fakes.telegram_limits import Limits
 from tests.fakes.telegram_schema import check
 from tests.fakes.telegram_wire import Call, Fault, File, Json, Refusal, content, read_call
@@ -234,7 +235,7 @@ class TelegramServer:
         handler = getattr(self, f"_on_{call.method.lower()}", None)
         if handler is None or (call.method == "sendRichMessage" and not self.rich):
             raise Refusal(404, "Not Found: method not found")
-        self.violations += check(call.method, call.whole)
+        self.violations += check(call.method, call.whole) + find_marks(call.whole)
         self._pace(call)
         call.status = 200
         if fault and not fault.after_effect:

@@ -12,6 +12,7 @@ from aiohttp import ClientSession, web
 from adapters.web.adapter import WebAdapter
 from adapters.web.gate import RequestGate
 from adapters.web.jobs import job_routes
+from adapters.web.sessions import SessionBook
 from gateway.messages import Inbound
 from gateway.views import Activity, ApprovalCard, Button, ProposalLine, ToolLine
 from tests.fakes.browser import Page, browse
@@ -20,7 +21,29 @@ from tests.fakes.job_desk import FakeJobDesk
 from tests.fakes.ports import free_port
 
 SECRET = b"0123456789abcdef0123456789abcdef"
-TOKEN = "the-api-token"
+TOKEN = "the-api-token-of-the-page"
+
+
+class DocumentShelf:
+    """adapters.web.sessions.SignInDocuments in memory."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    async def get(self, key: str) -> bytes | None:
+        return self._kept.get(key)
+
+    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
+        if expected is not None and self._kept.get(key, b"") != expected:
+            return False
+        if body is None:
+            self._kept.pop(key, None)
+        else:
+            self._kept[key] = body
+        return True
+
+    async def keys(self, prefix: str) -> tuple[str, ...]:
+        return tuple(key for key in self._kept if key.startswith(prefix))
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -35,6 +58,11 @@ class WebServer:
     adapter: WebAdapter
     http: ClientSession
     outputs: Path
+
+    async def sign_in(self, person: str) -> dict[str, str]:
+        """The headers of somebody who is signed in, with our own Origin."""
+        cookie = await self.gate.begin_session(person)
+        return {"Cookie": f"{self.gate.cookie}={cookie}", "Origin": self.url}
 
     def address(self, chat: str, person: str = "owner") -> str:
         return f"web:local::{person}~{chat}::p"
@@ -51,7 +79,7 @@ async def serve(
     """Serve until the block ends."""
     port = free_port()
     desk = desk or FakeDesk()
-    gate = RequestGate(SECRET, "127.0.0.1", port, names, token)
+    gate = RequestGate(SECRET, SessionBook(DocumentShelf()), "127.0.0.1", port, names, token)
     outputs = folder / "outputs"
     adapter = WebAdapter(desk, gate, folder / "uploads", outputs)
     app = web.Application()
@@ -147,6 +175,8 @@ async def opened(
         server.desk.on_accept = came.put_nowait
         await page.speak(language)
         await page.look(*look)
+        cookie = await server.gate.begin_session("owner", "Chrome, Linux")
+        await page.call("Network.setCookie", name=server.gate.cookie, value=cookie, url=server.url)
         await page.go(f"{server.url}/#c={chat}")
         await page.until(LIVE)
         yield Room(page=page, server=server, where=server.address(chat), came=came)

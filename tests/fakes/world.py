@@ -220,6 +220,12 @@ class ScriptedAgent:
     def tidy(self, before: float) -> int:
         return 0
 
+    def holds(self, turn: str) -> bool:
+        return False
+
+    def end_turn(self, turn: str) -> None:
+        """Nothing waits for it."""
+
     def hands(self, circumstances: PolicyContext) -> Hands:
         def judge(item: Prepared) -> Verdict:
             known = any(rule.tool == item.tool.name for rule in circumstances.settings().rules)

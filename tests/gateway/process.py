@@ -26,7 +26,7 @@ class Run:
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         self._process = process
         self._folder = folder
-        self.url = ""
+        self.url = self.link = ""
 
     @property
     def pid(self) -> int:
@@ -42,11 +42,13 @@ class Run:
 
     async def ready(self) -> "Run":
         """Until it has said where its page is."""
-        while not (found := re.search(r"ready: (http\S+)", self.out)):
+        while not (
+            found := re.search(r"ready: (http\S+)\n(?s:.*)^open (http\S+)\n", self.out, re.M)
+        ):
             if self._process.returncode is not None:
                 raise AssertionError(f"ended with {self._process.returncode}: {self.log}")
             await asyncio.sleep(0.02)
-        self.url = found[1]
+        self.url, self.link = found[1], found[2]
         return self
 
     async def end(self, how: signal.Signals = signal.SIGTERM) -> int:

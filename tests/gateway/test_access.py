@@ -5,9 +5,17 @@ from collections.abc import Mapping
 import pytest
 
 from agent_core.questions import Approval, Input, Proposal
-from gateway.access.access import Access, AllowLists, refusal
-from gateway.access.policy import GroupPolicy, Policy, read_chat, read_quota, read_rights
+from gateway.access.access import Access, refusal
+from gateway.access.people import PLATFORMS, AllowLists
+from gateway.access.policy import (
+    TURNS_PER_HOUR,
+    GroupPolicy,
+    Policy,
+    read_chat,
+    read_rights,
+)
 from gateway.approvers import Approvers, Deciders, Person, read_approvers
+from gateway.declaration import SettingsError
 from gateway.messages import (
     Conversation,
     GatewaySaid,
@@ -16,7 +24,7 @@ from gateway.messages import (
     read_conversation,
 )
 from gateway.roles import Role
-from gateway.settings import PLATFORMS, ConfigurationError, Settings
+from gateway.settings import Settings
 from gateway.store.rows import QuestionRow
 
 ROOM = Conversation(platform="telegram", account="1", channel="-5", thread="3")
@@ -185,7 +193,7 @@ def test_more_people_decide_after_a_time() -> None:
     ],
 )
 def test_what_cannot_work_is_named_with_its_mend(name: str, value: str, mend: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(SettingsError) as caught:
         Settings.read({name: value, "TURNKEEPER_HOME": "/nowhere"})
     assert f"{name}={value}: " in str(caught.value) and mend in str(caught.value)
 
@@ -208,7 +216,7 @@ def test_settings_of_people() -> None:
     assert settings.question_reminder == 0.0
     plain = Settings.read({"TURNKEEPER_HOME": "/nowhere"})
     assert (plain.policy, plain.question_reminder) == (Policy(), 4 * 3600.0)
-    assert (read_rights(""), read_quota("never")) == ({}, 0)
+    assert (read_rights(""), TURNS_PER_HOUR.kind("never")) == ({}, 0)
 
 
 # ---- presses -------------------------------------------------------------------------------
@@ -248,7 +256,6 @@ def test_the_next_moment_of_a_question() -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("", ""),
         ("telegram:-100", "telegram:42::-100:"),
         ("telegram::-100", "telegram:42::-100:"),
         ("telegram:7", "telegram:42::7::p"),

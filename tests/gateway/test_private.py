@@ -2,12 +2,14 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from gateway.declaration import SettingsError
 from gateway.ops import lock
-from gateway.settings import ConfigurationError
 from tests.gateway.process import PERSON, START, peopled
 
 FILES = ("turnkeeper.db", "turnkeeper.db-wal", "turnkeeper.db-shm", "secrets.json", "replica_id",
@@ -54,7 +56,7 @@ def test_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
     home.mkdir()
     os.chown(home, 12345, 12345)
     with (
-        pytest.raises(ConfigurationError, match="belongs to another user") as refused,
+        pytest.raises(SettingsError, match="belongs to another user") as refused,
         lock.hold(home),
     ):
         pass
@@ -80,3 +82,21 @@ def _check(home: Path) -> None:
         path for path in (home, *home.rglob("*")) if not path.is_symlink() and mode(path) & 0o077
     ]
     assert not open_to_others
+
+
+ASK = "import ctypes; print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+"""PR_GET_DUMPABLE: 0 is out of reach of others of the same user."""
+LOOK = f"""
+import subprocess, sys
+from gateway.cli.main import main
+main(["version"])
+{ASK}
+sys.stdout.flush()
+subprocess.run([sys.executable, "-c", "{ASK}"])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has it")
+def test_the_gateway_cannot_be_read_by_others_of_its_user_and_its_programs_can() -> None:
+    done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-2:] == ["0", "1"]

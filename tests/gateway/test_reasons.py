@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from agent_core import phrases, policy
 from agent_core.journal import QuestionAsked, ToolFinished, ToolStarted
 from agent_core.messages import ToolCall
+from agent_core.orchestration.made_calls import CALLS
 from agent_core.phrases import phrase
 from agent_core.policy import Situation, Verdict
 from agent_core.questions import Approval, Coverage, Proposal
-from agent_core.skills.contract import CALLS
 from agent_core.tools.browser import acts
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
@@ -39,6 +39,8 @@ class Given(BaseModel):
     path: str = "a.txt"
     timeout: int = 5
     background: bool = False
+    hosts: tuple[str, ...] = ()
+    url: str = ""
 
 
 async def _never(arguments: BaseModel, context: ToolContext) -> str:
@@ -68,6 +70,15 @@ def verdicts() -> Iterator[Verdict]:
             for behind in (False, True):
                 given = Given(command=command, background=behind)
                 yield judge_call(tool, given, DIGEST, asks)
+    yield judge_call(shut, Given(hosts=("a.test",)), DIGEST, asks)
+    for url in ("http://me@a.test/", "http://10.0.0.1/"):
+        yield judge_call(made("network"), Given(url=url), DIGEST, asks)
+    viewer = msgspec.structs.replace(asks, role=policy.VIEWER)
+    yield judge_call(made("write"), Given(), DIGEST, viewer)
+    contained = Situation(mode="auto", person="p", contained=True)
+    yield judge_call(shut, Given(command="./run.sh"), DIGEST, contained)
+    unsaved = msgspec.structs.replace(contained, unsaved="9 GB")
+    yield judge_call(shut, Given(command="./run.sh"), DIGEST, unsaved)
     first = judge_call(shut, Given(command="ls"), DIGEST, asks)
     grant = policy.Grant(tool="it", pattern=first.always, person="p")
     granted = Situation(mode="ask", person="p", rules=(grant,))
@@ -84,11 +95,13 @@ def asked(verdict: Verdict) -> Proposal:
 
 def test_every_line_of_the_policy_has_german_words() -> None:
     found = list(verdicts())
-    lines = set(re.findall(r'\brule="([\w-]+)"', inspect.getsource(policy)))
+    lines = {policy.HOSTS, *re.findall(r'\brule="([\w-]+)"', inspect.getsource(policy))}
     assert {one.rule for one in found} == lines, "a line of the policy that is not looked at here"
     for one in found:
         if one.ruling == "allow":
-            assert one.rule in ("person", "read", "granted"), "nobody reads why it is allowed"
+            assert one.rule in ("person", "read", "granted", "contained"), (
+                "nobody reads why it is allowed"
+            )
             continue
         call = asked(one)
         said = reasons.describe_reason(call, "de")
@@ -194,7 +207,7 @@ def test_cards_and_refusals_are_in_the_persons_language() -> None:
 
 
 def test_a_question_stored_before_lines_were_is_read() -> None:
-    now = asked(list(verdicts())[-2])
+    now = next(one for one in map(asked, verdicts()) if one.notes and one.covers is not None)
     stored = json.loads(msgspec.json.encode(now))
     assert msgspec.convert(stored, Proposal) == now and now.notes and now.covers is not None
     for name in ("line", "why", "notes", "preview", "covers"):

@@ -6,12 +6,15 @@ import json
 import os
 import re
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
 from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World
 
@@ -33,8 +36,7 @@ async def test_a_message_is_answered_and_operations_see_it(world: World) -> None
     assert world.telegram.violations == []
 
     assert await fetch(f"{run.url}healthz") == (200, "ok\n")
-    status, ready = await fetch(f"{run.url}readyz")
-    assert status == 200 and '"telegram":{"ready":true' in ready and '"web":{"ready":true' in ready
+    assert await fetch(f"{run.url}readyz") == (200, "ready\n")
     status, metrics = await fetch(f"{run.url}metrics")
     assert status == 200
     assert "turnkeeper_accepted_total 1.0" in metrics and "turnkeeper_rss_bytes" in metrics
@@ -207,7 +209,7 @@ async def test_a_turn_that_kills_its_process_is_given_up(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
     async with ClientSession(run.url, headers={"Origin": run.url.rstrip("/")}) as page:
-        async with page.get("/") as answer:
+        async with page.get(run.link) as answer:
             signed = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
         path = "/api/conversations/one/messages"
         async with page.post(path, json={"text": "poison"}, headers=signed) as kept:
@@ -236,13 +238,41 @@ async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
     await world.telegram.wait_text(PERSON, "role: admin", START)
 
 
+async def test_the_operators_rules_are_read_again_on_sighup_unless_they_are_wrong(
+    world: World,
+) -> None:
+    home = world.folder / ".turnkeeper"
+    home.mkdir(mode=0o700)
+    rules = home / "policy.toml"
+    rules.write_text('[[rule]]\nname = "no-x"\neffect = "denie"\n')
+    code, said = await world.command("run")
+    assert code == 2
+    assert f"{rules}, line 3, effect=denie: write allow, ask or deny." in said
+    code, said = await world.command("policy", "explain")
+    assert code == 2 and "line 3" in said
+    rules.write_text('[[rule]]\nname = "no-x"\neffect = "deny"\ncommand = "x"\n')
+    run = await world.start()
+    rules.write_text('[[rule]]\nname = "no-x"\neffect = 5\n')
+    os.kill(run.pid, signal.SIGHUP)
+    async with asyncio.timeout(START):
+        while "not_reloaded" not in run.log:
+            await asyncio.sleep(0.02)
+    assert "line 3, effect=5" in run.log
+    rules.write_text("")
+    os.kill(run.pid, signal.SIGHUP)
+    async with asyncio.timeout(START):
+        while run.log.count("reloaded") < 2:
+            await asyncio.sleep(0.02)
+
+
 @pytest.mark.pick("a story in a process", 3)
 async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     wrong = TOKEN.replace("fake", "else")
     run = await world.start(TELEGRAM_BOT_TOKEN=wrong)
-    status, ready = await fetch(f"{run.url}readyz")
-    assert status == 503 and "refuses the bot token" in ready
-    assert '"web":{"ready":true' in ready and wrong not in ready
+    assert await fetch(f"{run.url}readyz") == (503, "unready\n")
+    _, said = await world.command("status")
+    assert "telegram: Telegram refuses the bot token" in said
+    assert "web: ready" in said and wrong not in said
     assert "adapter_gave_up platform=telegram" in run.log
     assert wrong not in run.log
     assert await run.end() == 0
@@ -256,6 +286,9 @@ async def test_the_demo_on_the_page(world: World) -> None:
     headers = {"Origin": run.url.rstrip("/")}
     async with ClientSession(run.url, headers=headers) as page, asyncio.timeout(START):
         async with page.get("/") as answer:
+            assert answer.status == 200 and "Set-Cookie" not in answer.headers
+            assert "turnkeeper link" in await answer.text()
+        async with page.get(run.link) as answer:
             cookie = answer.headers["Set-Cookie"].partition(";")[0]
         signed = {"Cookie": cookie}
         path = "/api/conversations/one"
@@ -285,6 +318,98 @@ async def test_a_bad_setting_ends_with_2(world: World, name: str, value: str, me
     assert code == 2
     assert name in said and value.split("/")[0] in said and mend in said
     assert "Traceback" not in said
+
+
+@pytest.mark.pick("a story in a process", 3)
+async def test_the_link_that_run_prints_signs_in_once(world: World) -> None:
+    run = await world.start()
+    assert run.out.splitlines()[-1] == f"open {run.link}"
+    assert run.link.startswith(f"{run.url}signin/")
+    token = run.link.rpartition("/")[2]
+    async with ClientSession(run.url) as http:
+        async with http.get(run.link) as answer:
+            assert answer.status == 200
+            signed = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+        async with http.get("/api/conversations", headers=signed) as answer:
+            assert (answer.status, (await answer.json())["person"]) == (200, "owner")
+        async with http.get(run.link) as answer:
+            assert answer.status == 401 and "Set-Cookie" not in answer.headers
+    assert await run.end() == 0
+    assert token not in run.log
+    run = await world.start(TURNKEEPER_PORT=run.url.rstrip("/").rpartition(":")[2])
+    async with ClientSession(run.url) as http:
+        async with http.get(f"/signin/{token}") as answer:
+            assert answer.status == 401, "a restart forgets no used link"
+        async with http.get("/api/conversations", headers=signed) as answer:
+            assert answer.status == 200, "and no session"
+
+
+OPENER = '#!/bin/sh\ncp "$1" "$HOME/opened.new" && mv "$HOME/opened.new" "$HOME/opened.html"\n'
+
+
+@pytest.mark.parametrize(("display", "terminal"), [(":9", True), ("", True), (":9", False)])
+async def test_the_browser_is_opened_where_there_is_one(
+    world: World, display: str, terminal: bool
+) -> None:
+    opener = world.folder / "bin" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text(OPENER)
+    opener.chmod(0o755)
+    env = world.env(DISPLAY=display, PATH=f"{opener.parent}:{os.environ['PATH']}")
+    ours, theirs = os.openpty()
+    out = theirs if terminal else asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway.cli.main", "run"),
+        cwd=world.folder, env=env, stdout=out, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(theirs)
+    opened = world.folder / "opened.html"
+    try:
+        if display and terminal:
+            async with asyncio.timeout(START):
+                while not opened.exists():
+                    await asyncio.sleep(0.02)
+            assert re.search(r"url=http://127\.0\.0\.1:\d+/signin/owner\.", opened.read_text())
+            page = world.folder / ".turnkeeper" / "open.html"
+            assert page.stat().st_mode & 0o777 == 0o600
+        else:
+            async with asyncio.timeout(START):
+                while not (world.folder / ".turnkeeper" / "control.sock").exists():
+                    await asyncio.sleep(0.02)
+            await asyncio.sleep(0.3)
+            assert not opened.exists()
+    finally:
+        process.terminate()
+        assert await process.wait() == 0
+        os.close(ours)
+
+
+@pytest.mark.pick("a bad setting")
+@pytest.mark.parametrize("name", ["TURNKEEPER_TOKEN", "TELEGRAM_WEBHOOK_SECRET"])
+async def test_a_secret_that_can_be_guessed_ends_with_2(world: World, name: str) -> None:
+    code, said = await world.command("run", **{name: "hunter2-hunter2"})
+    assert code == 2 and "hunter2" not in said and "Traceback" not in said
+    assert f"{name}: it is shorter than 16 characters" in said and "openssl rand" in said
+
+
+@pytest.mark.pick("a bad setting")
+async def test_a_sandbox_that_does_not_work_here_ends_with_2(world: World, tmp_path: Path) -> None:
+    missing = {"SANDBOX_PROVIDER": "bwrap", "PATH": str(tmp_path)}
+    code, said = await world.command("run", **missing)
+    assert code == 2 and "Traceback" not in said
+    assert "SANDBOX_PROVIDER=bwrap: does not work here (bwrap is not installed" in said
+    assert "mend that, or use auto" in said
+    code, said = await world.command("doctor", **missing)
+    assert code == 1 and "wrong    sandbox: SANDBOX_PROVIDER=bwrap does not work here" in said
+
+
+@NEEDS_LANDLOCK
+async def test_doctor_names_what_a_tier_cannot(world: World) -> None:
+    code, said = await world.command("doctor", SANDBOX_PROVIDER="landlock")
+    assert code == 0, said
+    assert "ok       sandbox: landlock. " in said
+    assert "It cannot hide that other processes exist" in said
+    assert "it contains what runs in it, but for copies, processes." in said
 
 
 async def test_a_taken_port_ends_with_2(world: World) -> None:

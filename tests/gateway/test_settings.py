@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.access.people import read_people
+from gateway.declaration import Setting, SettingsError
 from gateway.model_settings import read_models
-from gateway.settings import SETTING_NAMES, ConfigurationError, Settings, read_people
+from gateway.settings import TABLES, Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +19,7 @@ def read(folder: Path, **env: str) -> Settings:
 
 
 def refused(folder: Path, **env: str) -> str:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(SettingsError) as caught:
         read(folder, **env)
     return str(caught.value)
 
@@ -90,7 +92,11 @@ def test_a_wrong_file(tmp_path: Path, text: str, words: list[str]) -> None:
         ("TURNKEEPER_PORT", "http", "write a number"),
         ("TURNKEEPER_PORT", "70000", "write a number"),
         ("TELEGRAM_API_BASE_URL", "localhost:80", "http or https"),
-        ("SANDBOX_PROVIDER", "e2b", "use one of: auto, bwrap, unsafe-subprocess"),
+        (
+            "SANDBOX_PROVIDER",
+            "e2b",
+            "use one of: auto, bwrap, docker, boxlite, landlock, unsafe-subprocess",
+        ),
         ("QUESTION_EXPIRES", "soon", "or 'never'"),
         ("QUESTION_EXPIRES", "nan", "or 'never'"),
         ("QUESTION_EXPIRES", "-1", "or 'never'"),
@@ -116,6 +122,8 @@ def test_errors_name_setting_value_and_mend(
         {"TELEGRAM_WEBHOOK_URL": "https://x.example", "TELEGRAM_BOT_TOKEN": "1:hunter2hunter2"},
         {"TELEGRAM_WEBHOOK_SECRET": "hunter2 hunter2", "TELEGRAM_BOT_TOKEN": "1:a"},
         {"REDIS_URL": "http://:hunter2@host"},
+        {"REDIS_URL": "me:hunter2@host:6379"},
+        {"DISCORD_API_BASE_URL": "ftp://me:hunter2@host"},
     ],
 )
 def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:
@@ -123,7 +131,7 @@ def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:
 
 
 def test_model_errors_are_settings_errors(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="PRO_MODEL"):
+    with pytest.raises(SettingsError, match="PRO_MODEL"):
         read_models(read(tmp_path, PRO_MODEL="nothing"))
 
 
@@ -140,11 +148,13 @@ def test_never_and_flags(tmp_path: Path) -> None:
 def test_secrets_are_collected(tmp_path: Path) -> None:
     settings = read(
         tmp_path, TELEGRAM_BOT_TOKEN="1:telegram", OPENAI_API_KEY="sk-first,sk-second",
-        REDIS_URL="redis://:redis-password@host", TURNKEEPER_TOKEN="api-token",
+        REDIS_URL="redis://:redis-password@host", TURNKEEPER_TOKEN="the-api-token-of-it",
+        OPENAI_BASE_URL="http://me:proxy-password@host/v1",
     )  # fmt: skip
-    assert {"1:telegram", "sk-first", "sk-second", "redis-password", "api-token"} <= set(
-        settings.secrets
-    )
+    assert set(settings.secrets) == {
+        "1:telegram", "sk-first,sk-second", "sk-second", "sk-first", "redis-password", "the-api-token-of-it",
+        "proxy-password",
+    }  # fmt: skip
     assert not [one for one in settings.secrets if one in repr(settings)]
 
 
@@ -154,8 +164,30 @@ def test_people() -> None:
     assert lists["slack"].admins == {"*"}
 
 
+def test_a_file_may_hold_what_the_features_named_in_plugins_declare(tmp_path: Path) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def declared(plugins: tuple[str, ...]) -> tuple[Setting[object], ...]:
+        asked.append(plugins)
+        return (Setting("PING_KEY", "", str, "help", secret="all"),)
+
+    file = tmp_path / "turnkeeper.toml"
+    file.write_text("plugins = ['ping']\n[ping]\nkey = 'ping-secret'\n")
+    env = {"TURNKEEPER_HOME": str(tmp_path)}
+    settings = Settings.read(env, tmp_path, declared)
+    assert asked == [("ping",)] and settings.secrets == ("ping-secret",)
+    file.write_text("plugins = ['ping']\nping_kay = 1\n")
+    with pytest.raises(SettingsError, match="PING_KAY: .* did you mean PING_KEY"):
+        Settings.read(env, tmp_path, declared)
+    file.write_text("ping_key = 1\n")
+    with pytest.raises(SettingsError, match="there is no such setting"):
+        Settings.read(env, tmp_path, declared)
+    assert len(asked) == 2, "nothing is asked where PLUGINS names nothing"
+
+
 def test_known_settings_are_unique() -> None:
-    assert len(SETTING_NAMES) == len(set(SETTING_NAMES))
+    names = [setting.name for table in TABLES.values() for setting in table]
+    assert len(names) == len(set(names)) > 100
 
 
 def test_reading_settings_imports_nothing_slow() -> None:

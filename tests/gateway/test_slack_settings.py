@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings import ConfigurationError, Settings
+from gateway.declaration import SettingsError
+from gateway.settings import Settings
 
 BOT, APP = "xoxb-1-2-abc", "xapp-1-A1-2-abc"
 
@@ -38,6 +39,6 @@ def test_by_socket_mode_or_over_http(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_told(tmp_path: Path, env: dict[str, str], setting: str) -> None:
-    with pytest.raises(ConfigurationError, match=setting) as caught:
+    with pytest.raises(SettingsError, match=setting) as caught:
         read(tmp_path, **env)
     assert "abc" not in str(caught.value)

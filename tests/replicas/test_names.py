@@ -2,44 +2,20 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from tests.contracts.redis_server import RedisServer, redis_server
 from tests.fakes.model_server import Say
-from tests.gateway.process import PERSON, START, World, peopled
+from tests.gateway.process import PERSON, START
+from tests.replicas.conftest import Pair
 
 RESTART = 5.0
 """Seconds after a kill in which a message is answered."""
 
 
-@pytest.fixture
-async def both(tmp_path: Path) -> AsyncIterator[tuple[World, World, RedisServer]]:
-    """Two homes with the same people, and a Redis."""
-    redis = redis_server(tmp_path)
-    try:
-        first, second = tmp_path / "one", tmp_path / "two"
-        first.mkdir()
-        second.mkdir()
-        async with peopled(first) as one:
-            other = World(second, one.telegram, one.model)
-            other.model_url = one.model_url
-            try:
-                yield one, other, redis
-            finally:
-                for run in other.runs:
-                    await run.end(signal.SIGKILL)
-    finally:
-        redis.end()
-
-
 @pytest.mark.slow
-async def test_a_second_living_process_is_refused(
-    both: tuple[World, World, RedisServer],
-) -> None:
-    one, other, redis = both
+async def test_a_second_living_process_is_refused(pair: Pair) -> None:
+    one, other, redis = pair
     named = {"REDIS_URL": redis.url, "REPLICA_ID": "same"}
     first = await one.start(**named)
     code, said = await other.command("run", **named)
@@ -50,10 +26,8 @@ async def test_a_second_living_process_is_refused(
 
 
 @pytest.mark.slow
-async def test_a_restart_after_a_kill_answers_in_time(
-    both: tuple[World, World, RedisServer],
-) -> None:
-    one, _, redis = both
+async def test_a_restart_after_a_kill_answers_in_time(pair: Pair) -> None:
+    one, _, redis = pair
     named = {"REDIS_URL": redis.url, "REPLICA_ID": "same"}
     first = await one.start(**named)
     one.model.script(Say("here again"))
@@ -67,10 +41,8 @@ async def test_a_restart_after_a_kill_answers_in_time(
 
 
 @pytest.mark.slow
-async def test_one_that_stood_still_ends_when_its_name_was_taken(
-    both: tuple[World, World, RedisServer],
-) -> None:
-    one, other, redis = both
+async def test_one_that_stood_still_ends_when_its_name_was_taken(pair: Pair) -> None:
+    one, other, redis = pair
     named = {"REDIS_URL": redis.url, "REPLICA_ID": "same"}
     first = await one.start(**named)
     first.signal(signal.SIGSTOP)

@@ -2,41 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from tests.contracts.redis_server import RedisServer, redis_server
 from tests.fakes.model_server import Call, Say
-from tests.gateway.process import PERSON, START, World, peopled
+from tests.gateway.process import PERSON, START, World
+from tests.replicas.conftest import Pair
 
 LEASE = 30.0
 AFTER = 8.0
 """Seconds in which who woke up could still do harm."""
-
-
-Pair = tuple[World, World, RedisServer]
-
-
-@pytest.fixture
-async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
-    """Two homes with the same people and servers, and a Redis."""
-    redis = redis_server(tmp_path)
-    first, second = tmp_path / "one", tmp_path / "two"
-    first.mkdir()
-    second.mkdir()
-    try:
-        async with peopled(first) as one:
-            two = World(second, one.telegram, one.model)
-            two.model_url = one.model_url
-            try:
-                yield one, two, redis
-            finally:
-                for run in two.runs:
-                    await run.end(signal.SIGKILL)
-    finally:
-        redis.end()
 
 
 @pytest.mark.slow

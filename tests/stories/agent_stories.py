@@ -4,7 +4,13 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 
+import pytest
+
+from agent_core.sandboxes.detect import MissingTier
+from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Json, Say, Slow, Step
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT
+from tests.fakes.package_server import NAME, WORDS, PackageServer
 from tests.fakes.web_pages import served
 from tests.gateway.process import KEY
 from tests.stories.budget_rig import PRICES, looks
@@ -50,6 +56,126 @@ async def research(s: Surface) -> None:
     assert any(f"[{report.name}, " in shown for shown in s.screen())
     await s.command("/mode task")
     await s.shows("No mode is set")
+
+
+# ---- the network -----------------------------------------------------------------------------
+
+GIT_HOST = "127.0.0.2"
+"""Loopback, and not what programs reach without the proxy."""
+
+
+@contextlib.asynccontextmanager
+async def git_host(s: Surface) -> AsyncIterator[dict[str, str]]:
+    """A host of repositories, which commands in a sandbox have to be let to."""
+    server = PackageServer(s.rig.home.parent / "served", GIT_HOST)
+    try:
+        yield {
+            "SANDBOX_PROVIDER": "bwrap",
+            "WEB_ALLOWED_HOSTS": f"{GIT_HOST}:{server.port}",
+        }
+    finally:
+        server.close()
+
+
+def clone(host: str, folder: str, *hosts: str) -> Call:
+    command = f"git clone -q http://{host}/{NAME}.git {folder} && cat {folder}/greeting.txt"
+    return Call("run_command", json.dumps({"command": command, "hosts": hosts}))
+
+
+@story("asked", "opened", beside=git_host, needs=(NEEDS_BWRAP, NEEDS_GIT), long=True)
+async def network_opened(s: Surface) -> None:
+    """A host is opened by one press, for this conversation: the next command needs none. What is
+    not opened is not reached, and the model is told how to ask."""
+    host = s.beside["WEB_ALLOWED_HOSTS"]
+    s.answers(
+        Get=[clone(host, "one", host), Say("Cloned.")],
+        Again=[clone(host, "two"), Say("Cloned again.")],
+        Else=[clone("other.example", "three"), Say("It is shut.")],
+    )  # fmt: skip
+    await s.say("Get it")
+    await s.card("Data can leave to")
+    await s.rest("asked")
+    s.look("while it asks")
+    await s.press("Allow them in this conversation")
+    await s.shows("Cloned.")
+    assert WORDS in s.rig.seen(role="tool")[-1]
+    await s.rest("opened")
+    await s.say("Again, please")
+    await s.shows("Cloned again.")
+    assert WORDS in s.rig.seen(role="tool")[-1]
+    await s.say("Else?")
+    await s.shows("It is shut.")
+    assert "[Not reached: other.example is not open" in s.rig.seen(role="tool")[-1]
+    await s.command("/permissions")
+    await s.shows("commands reach")
+
+
+# ---- no sandbox ------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def no_tier(_: Surface) -> AsyncIterator[dict[str, str]]:
+    """A machine on which no sandbox works."""
+
+    async def find_tier(name: str, docker_host: str) -> MissingTier:
+        return MissingTier({"bwrap": "bwrap is not installed (package bubblewrap)"})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembly, "find_tier", find_tier)
+        yield {"SANDBOX_PROVIDER": "auto"}
+
+
+@story("refused", beside=no_tier, long=True)
+async def no_tier_found(s: Surface) -> None:
+    """Nothing runs, and nobody is asked whether it may: the model is told what is missing, and so
+    is who asks for the status. Files can be written still."""
+    command = Call("run_command", json.dumps({"command": "rm -rf build && make"}))
+    s.answers(
+        Build=[command, Say("It cannot be built here.")],
+        Write=[write("note.txt", "by hand"), Say("Written.")],
+    )  # fmt: skip
+    await s.say("Build it")
+    await s.shows("It cannot be built here.")
+    assert "Install bubblewrap" in s.rig.seen(role="tool")[-1]
+    assert "bwrap is not installed" in s.rig.seen(role="tool")[-1]
+    await s.rest("refused")
+    await s.say("Write it down")
+    await s.shows("Written.")
+    await s.command("/status")
+    await s.shows("Sandbox: none works on this machine")
+
+
+# ---- scripts ---------------------------------------------------------------------------------
+
+SCRIPT = """from turnkeeper import *
+list_files()
+run_command('echo one >> made.txt')
+print('done')"""
+
+
+@story("command asked", differs="command asked", long=True)
+async def script_with_calls(s: Surface) -> None:
+    """Each call of a script has its line, and is asked about where it has to be; the script waits.
+    Cut off while it waits, it is not run again: what was allowed meanwhile is not run either, and
+    the model is told."""
+    code = json.dumps({"code": SCRIPT})
+    s.answers(Script=[Call("execute_script", code), Say("I have seen what came of it.")])
+    await s.say("Script it")
+    await s.card("execute_script, high risk")
+    await s.press("Approve once")
+    await s.shows("Approved once by")
+    await s.card("run_command, high risk")
+    await s.rest("command asked")
+    s.look("while the script waits")
+    await s.press("Approve once")
+    await s.shows("I have seen what came of it.")
+    (told,) = s.rig.seen(role="tool")
+    made = [path.read_text() for path in s.rig.home.glob("workspaces/*/made.txt")]
+    if s.crash_at == "command asked":
+        assert told.startswith("Outcome unknown") and "a person allowed it" in told
+        assert made == [], "nothing of the script goes on without it"
+    else:
+        assert json.loads(told)["success"] and made == ["one\n"]
 
 
 # ---- what is kept ----------------------------------------------------------------------------

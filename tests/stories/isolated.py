@@ -1,9 +1,21 @@
 """A sandbox that says that it isolates."""
 
-from agent_core.sandboxes.bwrap import PlainSubprocess
+import pytest
+
+from agent_core.sandboxes.unsafe import UnsafeTier
+from gateway.wiring import assembly
 
 
-class Isolated(PlainSubprocess):
+class Isolated(UnsafeTier):
     """Says that it isolates, so that the policy lets people approve for longer."""
 
     isolated = True
+
+
+def isolate(patch: pytest.MonkeyPatch) -> None:
+    """Let every gateway of the test choose `Isolated`, whatever it is set to."""
+
+    async def choose(*_: object) -> Isolated:
+        return Isolated()
+
+    patch.setattr(assembly, "find_tier", choose)

@@ -5,9 +5,8 @@ import time
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from gateway.jobs_port import Asker, Job, JobRequest, JobRun
+from gateway.jobs_port import Asker, Job, JobPorts, JobRequest, JobRun
 from gateway.messages import Conversation, Sender
-from gateway.services.jobs.book import JobService
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 
@@ -32,20 +31,20 @@ def schedule(**more: object) -> Call:
     return Call("schedule_job", json.dumps(wanted))
 
 
-def book(rig: Rig) -> JobService:
+def jobs_of(rig: Rig) -> JobPorts:
     found = rig.host.services.jobs
     assert found is not None
     return found
 
 
 async def only(rig: Rig) -> Job:
-    (job,) = await book(rig).jobs.list_jobs()
+    (job,) = await jobs_of(rig).store.list_jobs()
     return job
 
 
 async def runs(rig: Rig) -> list[JobRun]:
     job = await only(rig)
-    return list(await book(rig).jobs.runs(job.id, 100))
+    return list(await jobs_of(rig).store.runs(job.id, 100))
 
 
 def card_of(rig: Rig, text: str, chat: int = PERSON) -> Json:
@@ -69,7 +68,7 @@ async def make(rig: Rig, chat: int = PERSON, **more: str) -> Job:
 
 async def pass_until(rig: Rig, clock: Shifted, moment: float) -> None:
     clock.offset = moment - time.time()  # noqa: TID251  # a clock
-    book(rig).ring()
+    jobs_of(rig).bell.set()
 
 
 async def fire(rig: Rig, clock: Shifted) -> None:
@@ -97,4 +96,4 @@ async def own(rig: Rig) -> Job:
     wish = JobRequest(
         title="Look", prompt="Look around.", schedule="0 9 * * *", zone="Europe/Berlin"
     )
-    return await book(rig).make(await book(rig).draft(wish, asker), "mine")
+    return await jobs_of(rig).drafts.make(await jobs_of(rig).drafts.draft(wish, asker), "mine")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 import gateway.__main__ as root
 from adapters.telegram import receive
@@ -67,7 +68,7 @@ class Rig:
     def __init__(self, folder: Path, telegram: TelegramServer, model: ModelServer, url: str):
         self.folder, self.telegram, self.model, self.model_url = folder, telegram, model, url
         self.log = Log()
-        self.url = ""
+        self.url = self.link = ""
         self._task: asyncio.Task[None] | None = None
         self._gateway: root.Gateway | None = None
 
@@ -95,12 +96,20 @@ class Rig:
         if self._task.done():
             self._task.result()
         self.url = said.result().split("ready: ")[1].split()[0]
+        self.link = said.result().splitlines()[-1].removeprefix("open ")
         return self
 
     async def _live(self, settings: Settings, said: asyncio.Future[str]) -> None:
         with lock.hold(settings.home), listen(settings.host, settings.port) as listening:
             self._gateway = root.Gateway(settings, said.set_result)
             await self._gateway.run(listening)
+
+    async def sign_in(self) -> tuple[str, str]:
+        """The cookie of who opens the link that `run` prints."""
+        async with ClientSession() as http, http.get(self.link) as answer:
+            assert answer.status == 200, await answer.text()
+            name, _, value = answer.headers["Set-Cookie"].partition(";")[0].partition("=")
+            return name, value
 
     async def stop(self) -> None:
         """As SIGTERM does."""

@@ -21,7 +21,10 @@ AT_THE_PAGE = {"form": ["☑ Ann: Monday"]}
 which asks for a reply, cannot be edited."""
 
 OUTPUT = ["Created a.txt (5 bytes).", "--- a.txt", "+++ a.txt", "@@ -0,0 +1 @@", "+hello"]
-FOLDED = {("tools", "discord"): OUTPUT, ("limits", "discord"): ["Nothing found."]}
+FOLDED = {
+    ("tools", "discord"): OUTPUT, ("limits", "discord"): ["Nothing found."],
+    ("script_with_calls", "discord"): ["done", "[exit code 0]"],
+}  # fmt: skip
 """(story, surface) -> what is not shown there: where nothing can be folded, only the newest outputs
 of tools stand below their lines."""
 
@@ -61,6 +64,7 @@ def runs(*, killed: bool) -> list[Any]:
         for rest in STORIES[name].rests if killed else ("",):
             flaw = FLAWS.get((name, on, rest))
             marks = [pytest.mark.xfail(strict=True, reason=flaw)] if flaw else []
+            marks += STORIES[name].needs
             marks.append(pytest.mark.pick(f"{'killed' if killed else 'told'} {name}"))
             if killed and STORIES[name].long:
                 marks.append(pytest.mark.slow)
@@ -76,6 +80,7 @@ async def tell(name: str, on: str, folder: Path, crash_at: str = "") -> str:
     async with living(folder) as rig:
         surface = SURFACES[on](rig, told.language, crash_at)
         async with told.beside(surface) as found:
+            surface.beside = found
             await surface.open(**told.settings | found)
             try:
                 await told.tell(surface)

@@ -71,6 +71,8 @@ async def opened(folder: Path, language: str = "en") -> AsyncIterator[tuple[Rig,
         async with browse() as page:
             await page.speak(language)
             await page.look(1200, 860)
+            await page.go(rig.link)
+            await page.until("document.querySelector('#person')?.textContent.includes('owner')")
             await page.go(f"{rig.url}#c=c1")
             await page.until(LIVE)
             yield rig, Tab(page), port
@@ -354,8 +356,7 @@ async def test_other_sites_and_names_are_refused(tmp_path: Path) -> None:
         await rig.start(**alone(0))
         own = rig.url.rstrip("/")
         async with ClientSession() as http:
-            async with http.get(rig.url) as answer:
-                signed = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+            signed = {"Cookie": "=".join(await rig.sign_in())}
             url = f"{rig.url}api/conversations/one/messages"
 
             async def status(method: str = "POST", **headers: str) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.main import main
+from gateway.command_texts import drop_marks
 from gateway.ops import control
 from gateway.settings import Settings
 from gateway.texts import say
@@ -193,7 +194,7 @@ async def test_an_admin_lets_a_stranger_in_and_out_again(rig: Rig) -> None:
     await rig.shows(say("not_allowed"))
     rig.telegram.say(ADMIN, f"/pair {code}")
     await rig.shows(say("paired", name=f"U{STRANGER}"), ADMIN)
-    await rig.shows(say("welcome"), STRANGER)
+    await rig.shows(drop_marks(say("welcome")), STRANGER)
     rig.telegram.say(STRANGER, "hello again")
     await rig.shows("ack hello again", STRANGER)
     rig.telegram.say(PERSON, f"/unpair {STRANGER}")
@@ -217,7 +218,7 @@ async def test_pairing_while_no_gateway_runs_and_in_another_process(rig: Rig) ->
     assert (await operations.answer(asked)).text == say("paired", name=f"U{STRANGER}")
     rig.telegram.say(STRANGER, "let in elsewhere")
     await rig.shows("ack let in elsewhere", STRANGER)
-    await rig.shows(say("welcome"), STRANGER)
+    await rig.shows(drop_marks(say("welcome")), STRANGER)
     asked = control.Question(command="unpair", words=(f"telegram:{STRANGER}",))
     assert (await operations.answer(asked)).ok
     await store.close()

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from agent_core.sandboxes.bwrap import PlainSubprocess
+from gateway.declaration import SettingsError
 from gateway.messages import ButtonPressed, JobFired, Sender
-from gateway.settings import ConfigurationError, Settings
-from gateway.wiring import agent_default, assembly
+from gateway.settings import Settings
+from gateway.wiring import agent_default
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Calls, Say
 from tests.fakes.ports import free_port
+from tests.stories.isolated import isolate
 from tests.stories.rig import (
     ADMIN,
     FRIEND,
@@ -240,19 +241,6 @@ async def argv_rebuilt(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     assert not list(rig.home.glob("workspaces/*/[se]*"))
 
 
-class Isolated(PlainSubprocess):
-    """Says that it isolates, so that the policy lets people approve for longer."""
-
-    isolated = True
-
-
-def isolate(patch: pytest.MonkeyPatch) -> None:
-    async def found() -> Isolated:
-        return Isolated()
-
-    patch.setattr(assembly, "detect", found)
-
-
 @case("always-scope-wrapper")
 async def always_wrapper(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     isolate(patch)
@@ -462,9 +450,9 @@ async def no_secret(rig: Rig, patch: pytest.MonkeyPatch) -> None:
 
 @case("telegram-secret-unset")
 async def secret_unset(rig: Rig, patch: pytest.MonkeyPatch) -> None:
-    for secret in ("", " ", "with space", "ü"):
+    for secret in ("", " ", "with a space, but long", "ü" * 16, "fifteen-letters"):
         env = rig.env(TELEGRAM_WEBHOOK_URL="http://x/hook", TELEGRAM_WEBHOOK_SECRET=secret)
-        with pytest.raises(ConfigurationError) as error:
+        with pytest.raises(SettingsError) as error:
             Settings.read(env, rig.folder)
         assert error.value.setting == "TELEGRAM_WEBHOOK_SECRET"
 
@@ -563,10 +551,10 @@ async def secret_rotation(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     """The secret is read at the start: a new one takes a restart, and then the old is out."""
     await hooked(rig)
     await rig.stop()
-    url = await hooked(rig, TELEGRAM_WEBHOOK_SECRET="the-new-secret")
+    url = await hooked(rig, TELEGRAM_WEBHOOK_SECRET="the-new-secret-of-it")
     update = rig.telegram.say(PERSON, "hello")
     assert await post(url, update) == 401
-    assert await post(url, update, "the-new-secret") == 200
+    assert await post(url, update, "the-new-secret-of-it") == 200
     await rig.shows("ack hello")
 
 

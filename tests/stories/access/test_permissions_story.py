@@ -5,12 +5,12 @@ import json
 
 import pytest
 
+from gateway.command_texts import drop_marks
 from gateway.features.approvals.grants import describe_rule
 from gateway.store.rows import Rule
 from gateway.texts import say
-from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Say
-from tests.stories.isolated import Isolated
+from tests.stories.isolated import isolate
 from tests.stories.rig import (
     FRIEND,
     GROUP,
@@ -27,10 +27,7 @@ LS = Call("run_command", '{"command": "ls"}')
 
 @pytest.fixture
 async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    async def found() -> Isolated:
-        return Isolated()
-
-    monkeypatch.setattr(assembly, "detect", found)
+    isolate(monkeypatch)
     return rig
 
 
@@ -80,7 +77,7 @@ async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> N
     await rig.crash()
     await rig.start(SANDBOX_PROVIDER="auto")
     rig.telegram.say(PERSON, "/permissions drop 2")
-    await rig.shows(say("grants_usage"))
+    await rig.shows(drop_marks(say("grants_usage")))
     rig.telegram.say(PERSON, "/permissions drop 1")
     await rig.shows("Revoked: write_file")
     await rig.until(lambda: not card.get("reply_markup") and say("grants_none") in card["text"])

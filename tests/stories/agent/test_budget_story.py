@@ -11,9 +11,10 @@ from agent_core.models.catalog import Price
 from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
 from gateway.cli.main import _first
+from gateway.declaration import SettingsError
 from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer
-from gateway.settings import ConfigurationError, Settings
+from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
 from tests.stories.budget_rig import PRICES, looks
@@ -125,7 +126,7 @@ async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     with pytest.raises(ExceptionGroup) as wrong:
         await rig.start(BUDGET_DAY_USD="1")
     error = _first(wrong.value)
-    assert isinstance(error, ConfigurationError) and "MODEL_PRICES=openai/fake-model" in str(error)
+    assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
     with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
         read_models(Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder))
 

@@ -3,10 +3,10 @@ over a restart, a picture, a second turn; nothing that was sent before is sent d
 
 import pytest
 
-from tests.fakes.model_server import Say, Think
+from tests.fakes.model_server import Call, Empty, Ends, Say, Think
 from tests.fakes.pictures import PNG
 from tests.stories.pictures_rig import photo
-from tests.stories.rig import PERSON, Rig, write
+from tests.stories.rig import ADMIN, PERSON, Rig, write
 
 PROVIDERS = {
     "openai": ("openai/fake-model", "/v1", {}, "messages"),
@@ -21,15 +21,21 @@ PROVIDERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_conversation(rig: Rig, name: str) -> None:
-    model, path, more, turns = PROVIDERS[name]
+def settings(rig: Rig, name: str) -> dict[str, str]:
+    """Those of one provider, spoken to in one protocol."""
+    model, path, more, _ = PROVIDERS[name]
     provider = model.partition("/")[0].upper()
-    env = {
+    rig.model.key = "k-1"
+    return {
         f"{provider}_API_KEY": "k-1", f"{provider}_BASE_URL": f"{rig.model_url}{path}",
         "PRO_MODEL": model,
     } | more  # fmt: skip
-    rig.model.key = "k-1"
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_conversation(rig: Rig, name: str) -> None:
+    turns = PROVIDERS[name][3]
+    env = settings(rig, name)
     rig.model.script(Think("hm", write("a.txt", "seen")), Say("written"), Say("still there"))
     await rig.start(**env)
     photo(rig, PNG, "write down what you see")
@@ -48,6 +54,46 @@ async def test_a_conversation(rig: Rig, name: str) -> None:
     for before, after in zip(bodies, bodies[1:], strict=False):
         assert unmarked(after)[: len(before)] == unmarked(before)
     assert PNG_TEXT in str(bodies[0]) and PNG_TEXT in str(bodies[-1])
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_cut_answer_is_continued_and_a_cut_call_made_again(rig: Rig, name: str) -> None:
+    turns = PROVIDERS[name][3]
+    cut = Call("write_file", '{"path": "a.txt", "content": "half of')
+    rig.model.script(
+        Ends(Say("One, two, th")), Ends(Say("ree, fo")), Say("ur."),
+        Ends(cut), write("a.txt", "all"), Say("It is written."), Say("Still there."),
+    )  # fmt: skip
+    await rig.start(**settings(rig, name), TELEGRAM_ADMIN_USERS=str(ADMIN))
+    rig.telegram.say(ADMIN, "count")
+    await rig.shows("One, two, three, four.", ADMIN)
+    await rig.quiet()
+    rig.telegram.say(ADMIN, "write it")
+    await rig.shows("It is written.", ADMIN)
+    assert (rig.workspace(ADMIN) / "a.txt").read_text() == "all"
+    await rig.quiet()
+    rig.telegram.say(ADMIN, "and now?")
+    await rig.shows("Still there.", ADMIN)
+    bodies = [request.body[turns] for request in rig.model.requests]
+    assert "Go on exactly where you stopped" in str(bodies[1])
+    own = name.startswith("gemini by")  # which sends no piece of a call, and is asked again
+    assert own or "write_file was cut off" in str(bodies[4])
+    assert "half of" not in str(bodies[4])
+    for before, after in zip(bodies, bodies[1:], strict=False):
+        assert unmarked(after)[: len(before)] == unmarked(before)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_what_a_provider_refuses_is_told(rig: Rig, name: str) -> None:
+    rig.model.script(Ends(Say("I begin, but"), "refused"), Ends(Empty(), "refused"), Say("Yes."))
+    await rig.start(**settings(rig, name))
+    for n in (1, 2):
+        rig.telegram.say(PERSON, "tell me")
+        await rig.until(lambda n=n: str(rig.said()).count("refused to answer this") == n)
+        await rig.quiet()
+    assert "I begin, but" in str(rig.said())
+    rig.telegram.say(PERSON, "and that?")
+    await rig.shows("Yes.")
 
 
 PNG_TEXT = "iVBORw0KGgo"

@@ -236,7 +236,7 @@ async def test_an_app_is_planned_on_max_and_written_on_pro(rig: Rig) -> None:
     assert (project / "requirements.txt").read_text() == "flask\n"
     told = json.loads(result(rig))
     assert told["project"] == "apps/notes" and "Denied by" in told["installed"]
-    assert told["started"].startswith("Not started") and "no live preview" in told["preview"]
+    assert told["started"].startswith("Not started") and "not shown" in told["preview"]
 
 
 async def test_a_page_without_packages_is_started_and_looked_at(rig: Rig) -> None:

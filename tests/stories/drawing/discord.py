@@ -27,6 +27,7 @@ CSS = """
 .alone { color: #949ba4; font-size: 12px; } .seen { background: #3b405a; border: 1px solid #5865f2; border-radius: 8px; padding: 1px 7px; width: fit-content; font-size: 12px; }
 .thread { border-left: 2px solid #4e5058; margin: 8px 0 0 10px; padding-left: 12px; font-weight: 600; }
 """
+COMMAND = re.compile(r"</(\w+):\d+>")
 SMALL = re.compile(r"^-# (.*)$")
 BADGE = "<b>APP</b>"
 
@@ -77,7 +78,8 @@ def _file(item: Json, files: Mapping[str, bytes]) -> str:
 
 
 def _text(content: str) -> str:
-    """Discord's markdown: what markdown is, and lines of small print."""
+    """Discord's markdown: what markdown is, commands to press, and lines of small print."""
+    content = COMMAND.sub(r"`/\1`", content)
     shown, gathered, fenced = "", [], False
     for line in [*content.split("\n"), None]:
         found = None if line is None or fenced else SMALL.match(line)

@@ -25,6 +25,7 @@ from tests.stories.surfaces.jobs_stories import MONDAY
 from tests.stories.surfaces.jobs_stories import STORIES as OF_JOBS
 from tests.stories.surfaces.story import STORIES as SHARED
 from tests.stories.surfaces.story import Story
+from tests.stories.surfaces.web import Web
 
 LIVE = "document.body.dataset.live === 'on'"
 STILL = (
@@ -125,6 +126,9 @@ async def _page(surface: Surface, tab: Page) -> str:
     await tab.go("about:blank")
     await tab.speak(surface.language)
     await tab.look(WEB_WIDTH, HEIGHT)
+    assert isinstance(surface, Web)
+    name, value = surface.cookie()
+    await tab.call("Network.setCookie", name=name, value=value, url=surface.rig.url)
     await tab.go(f"{surface.rig.url.rstrip('/')}/#c=c1")
     await tab.until(LIVE)
     whole = await tab.js(f"((scroll) => {WHOLE})(document.getElementById('scroll'))")

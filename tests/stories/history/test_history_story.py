@@ -3,6 +3,7 @@ one that has grown long."""
 
 import json
 import re
+import shutil
 import sqlite3
 
 import pytest
@@ -66,20 +67,60 @@ def undone(rig: Rig, chat: int = PERSON) -> list[str]:
     return [text for text in rig.said(chat) if text.startswith("The last request is undone")]
 
 
-async def test_undo_says_what_it_could_not_put_back(rig: Rig) -> None:
+async def made_by_command(rig: Rig) -> None:
+    """A turn that writes a.txt by a tool, c.txt and d/ by a command, and removes old.txt so."""
     await rig.start(**AUTO)
-    command = Call("run_command", json.dumps({"command": "echo x > c.txt"}))
+    rig.workspace().mkdir(parents=True, exist_ok=True)
+    (rig.workspace() / "old.txt").write_text("old")
+    command = Call(
+        "run_command", json.dumps({"command": "echo x > c.txt; mkdir d; echo y > d/e; rm old.txt"})
+    )
     rig.model.script(write("a.txt", "one"), command, Say("made"))
     rig.telegram.say(PERSON, "make it")
     rig.press(await rig.card(), "Approve")
     await rig.shows("made")
     await rig.quiet()
-    write_now(Write(path="a.txt", content="another's"), rig.workspace())
+    assert (rig.workspace() / "d/e").exists() and not (rig.workspace() / "old.txt").exists()
+
+
+async def test_undo_takes_back_what_commands_did(rig: Rig) -> None:
+    await made_by_command(rig)
+    await rig.crash()
+    await rig.start(**AUTO)
     rig.telegram.say(PERSON, "/undo")
     told = (await rig.shows("The last request is undone"))["text"]
-    assert "Could not be restored: a.txt" in told
-    assert "The effects of these stay: run_command" in told
-    assert (rig.workspace() / "a.txt").read_text() == "another's"
+    assert "Restored files: a.txt, c.txt, d/e, old.txt." in told and "stay" not in told
+    assert (rig.workspace() / "old.txt").read_text() == "old"
+    assert not [name for name in ("a.txt", "c.txt", "d") if (rig.workspace() / name).exists()]
+    await rig.quiet()
+
+
+@pytest.mark.parametrize(("wish", "left"), [("keep", "another's"), ("all", None)])
+async def test_undo_asks_about_what_something_else_changed_since(
+    rig: Rig, wish: str, left: str | None
+) -> None:
+    await made_by_command(rig)
+    write_now(Write(path="a.txt", content="another's"), rig.workspace())
+    rig.telegram.say(PERSON, "/undo")
+    told = (await rig.shows("Something else changed these files since: a.txt."))["text"]
+    assert f"/undo {wish}" in told and (rig.workspace() / "c.txt").exists() and not undone(rig)
+    rig.telegram.say(PERSON, f"/undo {wish}")
+    told = (await rig.shows("The last request is undone"))["text"]
+    assert ("Left as they are: a.txt" in told) is (wish == "keep") and "Could not" not in told
+    path = rig.workspace() / "a.txt"
+    assert (path.read_text() if path.exists() else None) == left
+    assert not (rig.workspace() / "c.txt").exists()
+    await rig.quiet()
+
+
+async def test_undo_without_a_snapshot_goes_by_backups(rig: Rig) -> None:
+    """As after an update: what tools wrote is known, what commands did is not."""
+    await made_by_command(rig)
+    shutil.rmtree(rig.workspace() / ".turnkeeper/snapshots")
+    rig.telegram.say(PERSON, "/undo")
+    told = (await rig.shows("The last request is undone"))["text"]
+    assert "Restored files: a.txt." in told and "The effects of these stay: run_command" in told
+    assert not (rig.workspace() / "a.txt").exists() and (rig.workspace() / "c.txt").exists()
     await rig.quiet()
 
 

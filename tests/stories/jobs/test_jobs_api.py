@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from tests.fakes.model_server import Json, Say
-from tests.stories.jobs_rig import book, make, own, settled
+from tests.stories.jobs_rig import jobs_of, make, own, settled
 from tests.stories.rig import Rig
 
 BEARER = "a-token-of-the-page-0123456789"
@@ -56,7 +56,7 @@ async def test_nobody_elses_and_nothing_without_a_token(rig: Rig) -> None:
         assert status == 404 and "no such job" in said["error"]
         status, _ = await ask(rig, way, f"/{theirs.id}/{path}", token="wrong")
         assert status == 401
-    assert await book(rig).jobs.list_jobs() == (theirs,)
+    assert await jobs_of(rig).store.list_jobs() == (theirs,)
     assert (await ask(rig, "GET", "", token="wrong"))[0] == 401
 
 

@@ -6,11 +6,12 @@ from contextlib import suppress
 
 import pytest
 
+from cron.book import JobBook
+from gateway.command_texts import drop_marks
 from gateway.messages import job_token
-from gateway.services.jobs.book import JobService
 from gateway.texts import say
 from tests.fakes.model_server import Say
-from tests.stories.jobs_rig import TITLE, book, card_of, make, only, runs
+from tests.stories.jobs_rig import TITLE, card_of, jobs_of, make, only, runs
 from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, labels, token
 
 SURE = ["Delete permanently", "Keep"]
@@ -51,10 +52,10 @@ async def test_it_is_kept_or_deleted_by_a_second_press_on_the_same_card(rig: Rig
     rig.press(card, "Delete permanently")
     await rig.until(lambda: not card.get("reply_markup"))
     assert card["text"] == f"{TITLE} was deleted." and len(rig.said()) == count, "no new message"
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
     for late in (first, last, token_of("keep", first)):
         word = await rig.told(rig.telegram.press(PERSON, card["message_id"], late, PERSON))
-        assert word == say("jobs_no_such")
+        assert word == drop_marks(say("jobs_no_such"))
     await rig.quiet()
     assert card["text"] == f"{TITLE} was deleted." and len(rig.said()) == count
 
@@ -84,15 +85,15 @@ async def test_all_its_cards_change_and_keep_changing_after_a_crash(rig: Rig) ->
     await rig.start()
     rig.press(first, "Delete permanently")
     await rig.until(lambda: not first.get("reply_markup") and not second.get("reply_markup"))
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
 
 
 async def test_what_was_deleted_elsewhere_is_found_out_by_a_press(rig: Rig) -> None:
     await rig.start()
     job = await make(rig)
     card = await listed(rig)
-    await book(rig).remove(job.id)
-    assert await rig.told(rig.press(card, "Run now")) == say("jobs_no_such")
+    await jobs_of(rig).book.remove(job.id)
+    assert await rig.told(rig.press(card, "Run now")) == drop_marks(say("jobs_no_such"))
     await rig.until(lambda: say("jobs_gone") in card["text"] and not card.get("reply_markup"))
 
 
@@ -110,19 +111,20 @@ async def test_a_command_asks_too_and_so_does_a_card_from_before(rig: Rig) -> No
     await rig.until(lambda: len(rig.said()) == count + 1)
     rig.press(card_of(rig, "permanently?"), "Delete permanently")
     await rig.until(lambda: not any(m.get("reply_markup") for m in rig.telegram.chats[PERSON]))
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
 
 
 async def test_another_person_neither_asks_nor_deletes(rig: Rig) -> None:
     await rig.start()
     await make(rig, GROUP)
     card = await listed(rig, GROUP)
+    refused = drop_marks(say("jobs_no_such")).replace("/jobs", "/jobs@test_bot")
     for label in ("Delete", "Pause"):
-        assert await rig.told(rig.press(card, label, FRIEND)) == say("jobs_no_such")
+        assert await rig.told(rig.press(card, label, FRIEND)) == refused
     rig.press(card, "Delete")
     await rig.until(lambda: labels(card) == SURE)
     for label in SURE:
-        assert await rig.told(rig.press(card, label, FRIEND)) == say("jobs_no_such")
+        assert await rig.told(rig.press(card, label, FRIEND)) == refused
     await rig.quiet()
     assert labels(card) == SURE and (await only(rig)).title == TITLE
 
@@ -147,19 +149,19 @@ async def test_a_kill_between_the_deletion_and_its_commit(
     card = await listed(rig)
     rig.press(card, "Delete")
     await rig.until(lambda: labels(card) == SURE)
-    removed, remove = asyncio.Event(), JobService.remove
+    removed, remove = asyncio.Event(), JobBook.remove
 
-    async def dies(self: JobService, name: str) -> bool:
+    async def dies(self: JobBook, name: str) -> bool:
         await remove(self, name)
         removed.set()
         await asyncio.Event().wait()  # until the process is gone
         return True
 
-    monkeypatch.setattr(JobService, "remove", dies)
+    monkeypatch.setattr(JobBook, "remove", dies)
     rig.press(card, "Delete permanently")
     await removed.wait()
     await rig.crash()
-    monkeypatch.setattr(JobService, "remove", remove)
+    monkeypatch.setattr(JobBook, "remove", remove)
     await rig.start()
     await rig.until(lambda: not card.get("reply_markup") and say("jobs_gone") in card["text"])
     await rig.quiet()

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.cli.main import main
 from tests.fakes.model_server import Call, Json, Say
-from tests.stories.jobs_rig import Shifted, book, fire, make, only, runs, settled
+from tests.stories.jobs_rig import Shifted, fire, jobs_of, make, only, runs, settled
 from tests.stories.rig import ADMIN, PERSON, Rig, labels
 
 REPORT = """\
@@ -171,11 +171,11 @@ async def test_a_change_of_the_file_is_noticed(rig: Rig, clock: Shifted) -> None
     await rig.start()
     await rig.until(lambda: rig.log.named("jobs_file_applied"))
     put(rig, REPORT.replace("0 9", "30 9"))
-    book(rig).ring()
+    jobs_of(rig).bell.set()
     await rig.until(lambda: len(rig.log.named("jobs_file_applied")) == 2)
     assert (await only(rig)).schedule == "30 9 * * *"
     put(rig, "[report\n")
-    book(rig).ring()
+    jobs_of(rig).bell.set()
     await rig.until(lambda: rig.log.named("jobs_file_refused"))
     assert (await only(rig)).schedule == "30 9 * * *"
 
@@ -187,7 +187,7 @@ async def test_a_chat_pauses_a_job_of_the_file_and_changes_it_not(rig: Rig) -> N
     rig.telegram.say(PERSON, "/jobs")
     await rig.shows("You have no jobs")
     put(rig, REPORT.replace("{where}", rig.where(ADMIN).id))
-    book(rig).ring()
+    jobs_of(rig).bell.set()
     await rig.until(lambda: len(rig.log.named("jobs_file_applied")) == 2)
     rig.telegram.say(ADMIN, "/jobs delete 1")
     await rig.shows("is defined in the gateway's jobs.toml", ADMIN)
@@ -229,7 +229,7 @@ async def test_the_command_line_over_the_socket(rig: Rig, cli: Cli, clock: Shift
     (run,) = json.loads(said)
     assert (run["state"], run["text"], run["delivered"]) == ("done", "by hand", [])
     assert "done" in (await cli("history", job.id))[1]
-    assert (await cli("delete", job.id))[0] == 0 and await book(rig).jobs.list_jobs() == ()
+    assert (await cli("delete", job.id))[0] == 0 and await jobs_of(rig).store.list_jobs() == ()
     for action in ("show", "run", "delete", "history"):
         code, said = await cli(action, "nothing")
         assert code == 1 and "There is no job 'nothing'" in said

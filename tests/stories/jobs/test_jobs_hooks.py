@@ -1,9 +1,11 @@
 """`POST /hooks/<name>`: who may begin a job from outside, and that it begins once."""
 
 import asyncio
+import base64
+import io
 import json
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import aiohttp
@@ -11,7 +13,9 @@ import pytest
 
 from agent_core import ambient
 from gateway.cli.main import main
-from gateway.features.jobs.hooks import ADDRESS, secret_name
+from gateway.declaration import SettingsError
+from gateway.features.jobs import hook_calls
+from gateway.features.jobs.hooks import ADDRESS, STANDARD, Way, secret_name
 from gateway.services.vault import Vault
 from tests.fakes.model_server import Hang, ModelServer, Say
 from tests.fakes.telegram_server import TelegramServer
@@ -19,16 +23,18 @@ from tests.gateway.process import START, World
 from tests.gateway.process import TOKEN as BOT
 from tests.stories.hooks_rig import (
     BODY,
+    OTHER,
     SECRET,
     Headers,
     call,
     github,
+    give,
     mac,
     plain,
     prepare,
     standard,
 )
-from tests.stories.jobs_rig import Shifted, book, only, runs, settled
+from tests.stories.jobs_rig import Shifted, jobs_of, only, runs, settled
 from tests.stories.rig import PERSON, Rig
 
 
@@ -52,11 +58,14 @@ async def test_a_signed_call_begins_the_job_with_its_body_as_data(rig: Rig) -> N
     assert run.given == "" and (await only(rig)).state == "active"
 
 
-@pytest.mark.parametrize("sign", [standard, plain, github])
-async def test_the_same_call_again_begins_nothing(rig: Rig, sign: object) -> None:
-    assert callable(sign)
+SIGN: dict[Way, Callable[[], Headers]] = {"standard": standard, "plain": plain, "github": github}
+
+
+@pytest.mark.parametrize("way", SIGN)
+async def test_the_same_call_again_begins_nothing(rig: Rig, way: Way) -> None:
+    give(rig.home, way)
     rig.model.script(Say("once"), Say("twice"))
-    headers = sign()
+    headers = SIGN[way]()
     first, second = await asyncio.gather(call(rig, headers), call(rig, headers))
     assert (first[0], second[0]) == (202, 202)
     await rig.shows("once")
@@ -80,15 +89,19 @@ def wrong_ones() -> dict[str, tuple[Headers, bytes, str]]:
     return {
         "no signature": ({}, BODY, "deploy"),
         "other body": (good, BODY + b" ", "deploy"),
-        "late": (plain(at=now - 302), BODY, "deploy"),
+        "late": (standard(at=now - 302), BODY, "deploy"),
         "early": (standard(at=now + 303), BODY, "deploy"),
-        "other secret": ({"X-Hub-Signature-256": mac(BODY, b"guessed").hex()}, BODY, "deploy"),
         "other name": (good, BODY, "release"),
-        "empty": ({"X-Hub-Signature-256": ""}, BODY, "deploy"),
+        "empty": (good | {"webhook-signature": ""}, BODY, "deploy"),
         "broken": (good | {"webhook-signature": "v1,%%%"}, BODY, "deploy"),
         "no time": (good | {"webhook-timestamp": ""}, BODY, "deploy"),
         "other id": (good | {"webhook-id": "msg_2"}, BODY, "deploy"),
-        "the first decides": (github() | {"webhook-signature": "v1,AAAA"}, BODY, "deploy"),
+        "other ways": (github() | plain(), BODY, "deploy"),
+        "a key that is not decoded": (
+            {"X-Hub-Signature-256": mac(BODY, SECRET.encode()).hex()},
+            BODY,
+            "deploy",
+        ),
     }
 
 
@@ -104,6 +117,7 @@ async def test_without_a_secret_nothing_is_accepted(rig: Rig) -> None:
     Vault(rig.home).drop(ADDRESS, secret_name("deploy"))
     empty = {"X-Hub-Signature-256": f"sha256={mac(BODY, b'').hex()}"}
     assert (await call(rig, github()))[0] == (await call(rig, empty))[0] == 401
+    assert (await call(rig, standard()))[0] == 401
 
 
 async def test_a_new_secret_ends_the_old_one_at_once(
@@ -116,13 +130,108 @@ async def test_a_new_secret_ends_the_old_one_at_once(
     fresh = capsys.readouterr().out.strip()
     assert (await call(rig, standard()))[0] == 401
     rig.model.script(Say("with the new one"))
-    signed = f"sha256={mac(BODY, fresh.encode()).hex()}"
-    assert (await call(rig, {"X-Hub-Signature-256": signed}))[0] == 202
+    key = base64.b64decode(fresh.removeprefix(STANDARD))
+    assert (await call(rig, standard("new", key=key)))[0] == 202
     await rig.shows("with the new one")
     assert await asyncio.to_thread(main, ["jobs", "secret", "No Name"]) == 2
 
 
+async def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str, *words: str
+) -> tuple[int, str]:
+    """What `turnkeeper jobs secret deploy …` ends with and says."""
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", io.StringIO(given + "\n"))
+    code = await asyncio.to_thread(main, ["jobs", "secret", "deploy", *words])
+    said = capsys.readouterr()
+    return code, said.out.strip() or said.err.strip()
+
+
+async def test_a_hook_has_one_way_which_comes_with_its_secret(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in rig.env().items():
+        monkeypatch.setenv(name, value)
+    for words, way in ((["--github"], "github"), (["--plain"], "plain"), ([], "standard")):
+        code, secret = await command(monkeypatch, capsys, "", *words)
+        assert code == 0 and secret.startswith(STANDARD) == (way == "standard")
+        key = base64.b64decode(secret[6:]) if way == "standard" else secret.encode()
+        calls = {
+            "standard": standard(way, key=key), "plain": plain(key=key), "github": github(key=key),
+        }  # fmt: skip
+        for other, headers in calls.items():
+            assert (await call(rig, headers))[0] == (202 if other == way else 401), (way, other)
+    code, said = await command(monkeypatch, capsys, OTHER, "--given")
+    assert code == 0 and OTHER not in said
+    assert (await call(rig, plain()))[0] == 202, "what has no other mark is for the plain way"
+    for given, words in (("short-secret-15", []), ("short-secret-15", ["--github"]), (
+        SECRET, ["--github"]), (SECRET, ["--plain"]), ("whsec_c2hvcnQ=", []), ("whsec_%%%", []),
+    ):  # fmt: skip
+        code, said = await command(monkeypatch, capsys, given, "--given", *words)
+        assert code == 2 and given not in said and "secret" in said
+    assert (await call(rig, plain(BODY + b" "), BODY + b" "))[0] == 202, "the old one still holds"
+
+
+async def test_what_one_way_signed_is_nothing_in_another(rig: Rig) -> None:
+    """A recorded call of Standard Webhooks, given as GitHub's body or as a plain one."""
+    seen = standard("msg_1")
+    body = f"msg_1.{seen['webhook-timestamp']}.".encode() + BODY
+    key = base64.b64decode(SECRET.removeprefix(STANDARD))
+    signed = f"sha256={mac(body, key).hex()}"
+    for headers in (
+        {"X-Hub-Signature-256": signed},
+        {"X-Turnkeeper-Signature": signed, "X-Turnkeeper-Timestamp": seen["webhook-timestamp"]},
+    ):
+        assert (await call(rig, headers, body))[0] == 401
+        assert (await call(rig, headers | {"webhook-signature": ""}, body))[0] == 401
+    assert await runs(rig) == []
+
+
+@pytest.mark.parametrize("way", SIGN)
+async def test_a_call_is_known_when_the_job_has_forgotten_its_run(rig: Rig, way: Way) -> None:
+    give(rig.home, way)
+    rig.model.script(Say("once"), Say("never"))
+    headers = SIGN[way]()
+    status, said = await call(rig, headers)
+    await settled(rig, "done")
+    (run,) = await runs(rig)
+    assert status == 202 and json.loads(said)["run"] == run.slot
+    job, store = await only(rig), rig.host.services.jobs.store  # type: ignore[union-attr]
+    await rig.host.services.jobs.book.pause(job.id)  # type: ignore[union-attr]
+    for n in range(201):  # on record as skipped
+        assert (
+            await rig.host.services.jobs.book.call(await only(rig), f"other-{n}", "") == "skipped"
+        )  # type: ignore[union-attr]
+    assert await store.run(job.id, run.slot) is None
+    status, said = await call(rig, headers)
+    assert status == 202 and json.loads(said)["run"] == run.slot
+    assert await store.run(job.id, run.slot) is None
+
+
+async def test_old_calls_are_forgotten(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = hook_calls.KnownCalls(rig.store)
+    kept = await known.claim("deploy", "a", "slot-a")
+    monkeypatch.setattr(hook_calls, "KEPT_SECONDS", -1.0)
+    await known.claim("deploy", "b", "slot-b")
+    monkeypatch.setattr(hook_calls, "SWEEP_SECONDS", -1.0)
+    assert await known.claim("deploy", "a", "another") == kept
+    assert await rig.store.keys(hook_calls.CALLS) == ("called:deploy:a",)
+
+
+async def test_a_short_secret_of_a_hook_ends_the_start(rig: Rig) -> None:
+    await rig.stop()
+    Vault(rig.home).keep(ADDRESS, secret_name("deploy"), "hunter2")
+    with pytest.raises(ExceptionGroup) as errors:
+        await rig.start()
+    (error,) = errors.value.exceptions
+    assert isinstance(error, SettingsError)
+    said = str(error)
+    assert "HOOK_DEPLOY" in said and "16 characters" in said and "hunter2" not in said
+    assert "turnkeeper jobs secret" in said
+
+
 async def test_what_cannot_be_taken(rig: Rig) -> None:
+    give(rig.home, "plain")
     large = b"x" * (1 << 20) + b"x"
     assert (await call(rig, plain(large), large))[0] == 413
     wild = b"\xff\xfe"
@@ -133,7 +242,7 @@ async def test_what_cannot_be_taken(rig: Rig) -> None:
         session.get(f"{rig.url}hooks/deploy") as answer,
     ):
         assert answer.status == 405
-    Vault(rig.home).keep(ADDRESS, secret_name("other"), SECRET)
+    give(rig.home, "github", "other")
     status, said = await call(rig, github(), name="other")
     assert status == 404 and "No job has the hook other" in said
     assert await runs(rig) == []
@@ -146,7 +255,7 @@ async def _endless() -> AsyncIterator[bytes]:
 
 
 async def test_a_call_of_a_paused_job_is_on_record(rig: Rig) -> None:
-    await book(rig).pause("deploy")
+    await jobs_of(rig).book.pause("deploy")
     status, said = await call(rig, standard())
     assert status == 202 and json.loads(said)["state"] == "skipped"
     (run,) = await runs(rig)

@@ -14,13 +14,12 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed
 from cron import firing, scheduler
 from cron.timetable import Times
-from gateway.jobs_port import FILE, HERE, Due, Job, JobRun
+from gateway.features.jobs import run_ends
+from gateway.features.jobs.deps import JobDeps
+from gateway.jobs_port import FILE, HERE, Due, Job, JobPorts, JobRun, JobSettings
 from gateway.messages import Conversation, job_token
-from gateway.services.jobs import book as jobs_book
-from gateway.services.jobs.book import JobService
-from gateway.services.jobs.deps import means_of
-from gateway.services.jobs.settings import JobSettings
 from gateway.store.jobs.sqlite_jobs import SqliteJobs
+from gateway.wiring.jobs import make_job_ports
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
 from tests.sampling import some_and_every
@@ -69,13 +68,18 @@ class PointedJobs:
 
 
 @contextlib.asynccontextmanager
-async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobService]:
+async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]:
     """A job that is due then, once it is there, and the clock that runs it."""
     firing.TASK = ""  # the scripted model reads its script from the beginning
     jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
-    means = means_of(life.store, life.host.accept, life.folder, frozenset(("test",)))  # type: ignore[arg-type]
-    book = JobService(jobs, Times(), JobSettings(), means)  # type: ignore[arg-type]
-    life.equip(jobs=book)
+    deps = JobDeps(
+        store=life.store,
+        accept=life.host.accept,
+        folder=life.folder,
+        platforms=frozenset(("test",)),
+    )
+    ports = make_job_ports(jobs, JobSettings(), deps)
+    life.equip(jobs=ports)
     job = Job(
         id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note",
         zone="UTC", next_due=due, wake=due, made=due, version="a", **more,
@@ -83,20 +87,19 @@ async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobServic
     if not (life.folder / "made").exists():
         await jobs._jobs.commit(None, job, ())
         (life.folder / "made").touch()
-    clock = scheduler.Scheduler(jobs, life.host.accept, book.settle)
-    book.ring = clock.ring
+    clock = scheduler.Scheduler(jobs, life.host.accept, ports.ends.settle, bell=ports.bell)
     running = asyncio.create_task(clock.run())
     try:
-        yield book
+        yield ports
     finally:
         running.cancel()
         await asyncio.wait({running})
 
 
-async def states(book: JobService, *wanted: str) -> None:
+async def states(jobs: JobPorts, *wanted: str) -> None:
     """Until the runs are so far, the oldest first."""
     async with asyncio.timeout(10):
-        while [run.state for run in reversed(await book.jobs.runs("j1", 9))] != list(wanted):
+        while [run.state for run in reversed(await jobs.store.runs("j1", 9))] != list(wanted):
             await asyncio.sleep(0.005)
 
 
@@ -104,8 +107,8 @@ async def story(life: Life, deliver: tuple[str, ...] = ()) -> None:
     """A job that is due: its report, and its end on record."""
     due = float(int(ambient.now()) - 5)
     schedule = Times().read(f"at {ambient.utc(due):%Y-%m-%dT%H:%M:%S}Z", "UTC")
-    async with booked(life, due, schedule=schedule, deliver=deliver) as book:
-        await states(book, "done")
+    async with booked(life, due, schedule=schedule, deliver=deliver) as jobs:
+        await states(jobs, "done")
         await life.quiet()
         await assert_clean(life, 1)
 
@@ -163,7 +166,7 @@ def test_a_kill_at_every_point_delivers_once() -> None:
 async def story_of_a_bad_day(life: Life) -> None:
     """A job whose model cannot be reached is tried again, told and paused. A person has it tried
     once more, goes on, runs it by hand, it is called from outside, and deleted in the end."""
-    jobs_book.RETRIES = (0.01, 0.01)
+    run_ends.RETRIES = (0.01, 0.01)
     complete = life.agent.complete
 
     async def answer(*given: Any) -> Any:
@@ -173,11 +176,11 @@ async def story_of_a_bad_day(life: Life) -> None:
         return await complete(*given)
 
     life.agent.complete = answer  # type: ignore[method-assign]
-    async with booked(life, float(int(ambient.now()) - 5), schedule="every 86400s") as book:
+    async with booked(life, float(int(ambient.now()) - 5), schedule="every 86400s") as jobs:
         for step in (failed, retried, by_hand, called, deleted):
             done = life.folder / step.__name__
             if not done.exists():
-                await step(life, book)
+                await step(life, jobs)
                 await life.quiet()
                 done.touch()
         await worked_off(life)
@@ -192,44 +195,44 @@ async def worked_off(life: Life) -> None:
     await life.quiet()
 
 
-async def failed(life: Life, book: JobService) -> None:
-    await states(book, "failed")
+async def failed(life: Life, jobs: JobPorts) -> None:
+    await states(jobs, "failed")
     await life.until(life.cards)
-    (run,) = await book.jobs.runs("j1", 9)
+    (run,) = await jobs.store.runs("j1", 9)
     assert (run.reason, run.tries, [one.reason for one in run.tried]) == ("model", 2, ["model"] * 2)
-    await paused(book)
+    await paused(jobs)
 
 
-async def paused(book: JobService) -> None:
+async def paused(jobs: JobPorts) -> None:
     async with asyncio.timeout(10):
-        while (job := await book.jobs.get("j1")) is not None and job.state != "paused":
+        while (job := await jobs.store.get("j1")) is not None and job.state != "paused":
             await asyncio.sleep(0.005)
 
 
-async def retried(life: Life, book: JobService) -> None:
-    (run,) = await book.jobs.runs("j1", 9)
+async def retried(life: Life, jobs: JobPorts) -> None:
+    (run,) = await jobs.store.runs("j1", 9)
     await life.press("p1", job_token("j1", "retry", run.slot))
-    await states(book, "done")
+    await states(jobs, "done")
 
 
-async def by_hand(life: Life, book: JobService) -> None:
-    await book.resume("j1")
-    await book.run_now("j1", "k1")
-    await states(book, "done", "done")
+async def by_hand(life: Life, jobs: JobPorts) -> None:
+    await jobs.book.resume("j1")
+    await jobs.book.run_now("j1", "k1")
+    await states(jobs, "done", "done")
 
 
-async def called(life: Life, book: JobService) -> None:
-    job = await book.jobs.get("j1")
+async def called(life: Life, jobs: JobPorts) -> None:
+    job = await jobs.store.get("j1")
     assert job is not None and job.state == "active"
-    await book.call(job, "hook-1", "")
-    await states(book, "done", "done", "done")
+    await jobs.book.call(job, "hook-1", "")
+    await states(jobs, "done", "done", "done")
 
 
-async def deleted(life: Life, book: JobService) -> None:
-    if await book.jobs.get("j1") is not None:
-        await states(book, "done", "done", "done")
-        await book.remove("j1")
-    assert await book.jobs.list_jobs() == ()
+async def deleted(life: Life, jobs: JobPorts) -> None:
+    if await jobs.store.get("j1") is not None:
+        await states(jobs, "done", "done", "done")
+        await jobs.book.remove("j1")
+    assert await jobs.store.list_jobs() == ()
 
 
 def check_bad_day(folder: Path, label: str) -> None:

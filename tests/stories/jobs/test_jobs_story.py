@@ -13,9 +13,9 @@ from tests.stories.jobs_rig import (
     DAY,
     TITLE,
     Shifted,
-    book,
     card_of,
     fire,
+    jobs_of,
     make,
     only,
     pass_until,
@@ -45,7 +45,7 @@ async def test_made_in_words_and_nothing_before_the_press(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "every day at 9 send me the open incidents")
     card = await rig.card()
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
     text = card["text"]
     assert "At 09:00" in text and "Europe/Berlin" in text and TITLE in text
     assert text.count(" 09:00") == 4, "in words, and the next three times"
@@ -68,7 +68,7 @@ async def test_not_confirmed_is_not_made(rig: Rig, button: str) -> None:
     rig.telegram.say(PERSON, "every day at 9")
     rig.press(await rig.card(), button)
     await rig.shows("as you like")
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
     told = rig.seen(role="tool")[-1]
     assert "ask_user" in told if button == "Change" else "did not confirm" in told
 
@@ -79,7 +79,7 @@ async def test_somebody_else_cannot_confirm(rig: Rig) -> None:
     rig.telegram.say(GROUP, "@test_bot daily", PERSON, True, **mention(""))
     card = await rig.card(GROUP)
     assert "Only the person who asked" in await rig.told(rig.press(card, "Confirm", FRIEND))
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_the_list_and_its_buttons(rig: Rig) -> None:
     assert (await only(rig)).state == "active", "nothing is gone by one press"
     rig.press(card, "Delete permanently")
     await rig.until(lambda: card["text"] == f"{TITLE} was deleted.")
-    assert await book(rig).jobs.list_jobs() == ()
+    assert await jobs_of(rig).store.list_jobs() == ()
 
 
 async def test_another_person_manages_nothing_here(rig: Rig) -> None:
@@ -255,11 +255,11 @@ async def test_a_job_makes_no_job_without_a_press(rig: Rig, clock: Shifted) -> N
     await fire(rig, clock)
     card = await rig.card()
     await rig.quiet()
-    assert len(await book(rig).jobs.list_jobs()) == 1
+    assert len(await jobs_of(rig).store.list_jobs()) == 1
     rig.model.script(Say("[SILENT]"))
     rig.press(card, "Cancel")
     await settled(rig, "silent")
-    assert len(await book(rig).jobs.list_jobs()) == 1
+    assert len(await jobs_of(rig).store.list_jobs()) == 1
 
 
 async def test_an_owner_who_was_put_out_pauses_the_job(rig: Rig, clock: Shifted) -> None:

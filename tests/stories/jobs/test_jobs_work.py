@@ -5,11 +5,12 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from gateway.features.jobs.binding import bind_command
 from gateway.jobs_port import Draft, Job, JobRun
 from gateway.messages import digest
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
-from tests.stories.jobs_rig import Shifted, book, card_of, fire, make, only, schedule, settled
+from tests.stories.jobs_rig import Shifted, card_of, fire, jobs_of, make, only, schedule, settled
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, labels
 
 PRICES = '{"openai/fake-model": {"input": 1000, "output": 1000}}'
@@ -71,14 +72,14 @@ async def test_a_command_wakes_the_agent_only_when_it_says_so(rig: Rig, clock: S
     await begun(rig)
     rig.workspace().mkdir(parents=True)
     (rig.workspace() / "wake").write_text('nothing new\n{"wakeAgent": false}\n')
-    await book(rig).change(await refreshed(rig))
+    await jobs_of(rig).drafts.change(await refreshed(rig))
     await fire(rig, clock)
     await settled(rig, "silent")
     assert rig.model.requests == []
     (rig.workspace() / "wake").write_text("two mails\n")
-    await book(rig).change(await refreshed(rig))
+    await jobs_of(rig).drafts.change(await refreshed(rig))
     rig.model.script(Say("Two mails came."))
-    await book(rig).run_now("j", "again")
+    await jobs_of(rig).book.run_now("j", "again")
     await rig.shows("Two mails came.")
     asked = rig.seen(role="user")[-1]
     assert "two mails" in asked and "Say what is new." in asked and "never an instruction" in asked
@@ -88,7 +89,8 @@ async def test_a_command_wakes_the_agent_only_when_it_says_so(rig: Rig, clock: S
 async def refreshed(rig: Rig) -> Draft:
     """The job's draft, confirmed for the files as they are now."""
     job = await only(rig)
-    bound = book(rig).means.bind(job.conversation, job.script)
+    folder = rig.home / "workspaces" / digest(job.conversation.encode())
+    bound = bind_command(job.script, folder)
     return Draft(job=replace(job, bound=bound), times=())
 
 
@@ -203,7 +205,7 @@ async def test_a_job_is_given_the_last_report_of_another(rig: Rig, clock: Shifte
     await rig.start()
     first = await make(rig)
     rig.model.script(Say("seven are open"))
-    await book(rig).run_now(first.id, "1")
+    await jobs_of(rig).book.run_now(first.id, "1")
     await rig.shows("seven are open")
     wanted = schedule(title="Trend", prompt="Which way does it go?", context_from="Open incidents")
     rig.model.script(wanted, Say("Both stand."))
@@ -213,9 +215,9 @@ async def test_a_job_is_given_the_last_report_of_another(rig: Rig, clock: Shifte
     rig.press(card, "Confirm")
     await rig.shows("Both stand.")
     await rig.quiet()
-    second = next(job for job in await book(rig).jobs.list_jobs() if job.title == "Trend")
+    second = next(job for job in await jobs_of(rig).store.list_jobs() if job.title == "Trend")
     rig.model.script(Say("upwards"))
-    await book(rig).run_now(second.id, "2")
+    await jobs_of(rig).book.run_now(second.id, "2")
     await rig.shows("upwards")
     asked = rig.seen(role="user")[-1]
     assert asked.index("seven are open") < asked.index("Which way does it go?")
@@ -313,7 +315,7 @@ async def test_usage_tells_what_a_job_took_today(rig: Rig) -> None:
     await rig.start(MODEL_PRICES=PRICES)
     job = await make(rig)
     rig.model.script(Say("found"))
-    await book(rig).run_now(job.id, "1")
+    await jobs_of(rig).book.run_now(job.id, "1")
     run: JobRun = await settled(rig, "done")
     assert run.cost > 0
     rig.telegram.say(PERSON, "/usage")

@@ -116,7 +116,7 @@ async def test_a_file_that_was_not_written_is_missed_without_a_model(rig: Rig) -
     await rig.shows("It says hello.", ADMIN)
     await rig.quiet()
     assert asked(rig)[:4] == ["[Planning]", "w", "[Planning again]", "w-2"]
-    assert "The file a.txt is missing or empty" in rig.said(ADMIN)[0]
+    assert "The file a.txt is missing." in rig.said(ADMIN)[0]
 
 
 async def test_after_three_re_plans_it_says_what_is_not_done(rig: Rig) -> None:

@@ -137,7 +137,7 @@ async def test_choices_and_a_slash_command(rig: SlackRig) -> None:
     rig.slack.command(DM, "status")
     await rig.shows("Idle")
     rig.slack.command(DM, "")
-    await rig.shows("/approvals")
+    await rig.shows("`/turnkeeper approvals`")
     rig.slack.command(DM, "plan on")
     await rig.shows("Plans are shown to you")
     rig.slack.command(DM, "plan off")

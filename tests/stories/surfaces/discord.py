@@ -65,8 +65,10 @@ class Discord(Surface):
         await self.server.type(DM, "help", PERSON)  # what one types tells one's language
 
     async def _start(self) -> None:
+        menus = len(self.server.made("menu"))
         await self.rig.start(**self._settings)
         await self.server.wait(lambda: self.server.gateway.connected, PATIENCE)
+        await self.server.wait(lambda: len(self.server.made("menu")) > menus, PATIENCE)
 
     def answers(self, **lines: list[Line]) -> None:
         """Only what is told slowly is seen growing: how much of the rest would be is chance."""

@@ -16,8 +16,8 @@ from tests.stories.jobs_rig import (
     DAY,
     TITLE,
     Shifted,
-    book,
     fire,
+    jobs_of,
     only,
     pass_until,
     schedule,
@@ -63,7 +63,7 @@ async def made(s: Surface, **more: object) -> None:
     s.answers(weekday=[asked, Say("It stands.")])
     await s.say("Every weekday at 9 send me the open incidents")
     await s.card("New job")
-    assert await book(s.rig).jobs.list_jobs() == ()
+    assert await jobs_of(s.rig).store.list_jobs() == ()
     await s.rest("asked")
     s.look("the card")
     await s.press("Confirm")
@@ -147,7 +147,7 @@ async def a_job_from_its_first_day_to_its_last(s: Surface, clock: Shifted) -> No
     await s.shows("was deleted")
     await s.command("/jobs")
     await s.shows("You have no jobs")
-    assert await book(s.rig).jobs.list_jobs() == ()
+    assert await jobs_of(s.rig).store.list_jobs() == ()
 
 
 @story("asked", "missed", "it asks", "tried again", "told")

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import pytest
+
 from tests.stories.surfaces.surface import Surface
 
 Tell = Callable[[Any], Awaitable[None]]
@@ -33,6 +35,8 @@ class Story:
     """The rest after which the person sees something else, which is a golden of its own."""
     labelled: str = ""
     """The rest after which a message may bear the word that it was possibly sent twice."""
+    needs: tuple[pytest.MarkDecorator, ...] = ()
+    """Programs of the system without which it is skipped."""
     long: bool = False
     """It is killed in a slow run only."""
 

@@ -12,7 +12,7 @@ from tests.stories.surfaces.mind import HEARD, RECAP, Fragile, Line, Mind
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
 TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?")
-PORT = re.compile(r"127\.0\.0\.1:\d+")
+PORT = re.compile(r"127\.0\.0\.[12]:\d+")
 NAMED = re.compile(r"-[0-9a-f]{8}(?=\.md\b)")
 """What makes a file's name the only one."""
 AGAIN = re.compile(r"\b(\w+)(?: \1\b)+ ?")
@@ -32,6 +32,8 @@ class Surface(abc.ABC):
         self.mind = Mind(rig.model)
         self.fragile = Fragile()
         """Another model, where a story starts it."""
+        self.beside: dict[str, str] = {}
+        """Settings by which the gateway finds the servers beside it."""
         self.rests: list[str] = []
         self._looks: list[str] = []
 
@@ -194,9 +196,13 @@ BOXED = re.compile(r"☐ ([◐✕–]) ")
 """A box of Telegram's that is not ticked stands beside the mark that says why."""
 
 
+OWN_COMMAND = re.compile(r"(?:@turnkeeper /|/turnkeeper |</(?=\w+:\d+>))(\w+)(?::\d+>)?")
+"""A command as Slack and Discord write it."""
+
+
 def told_by_bot(golden: str) -> list[str]:
-    """What the bot shows at the end, line by line."""
-    _, _, shown = golden.partition("-- at the end --\n")
+    """What the bot shows at the end, line by line, its commands written alike."""
+    _, _, shown = OWN_COMMAND.sub(r"/\1", golden).partition("-- at the end --\n")
     return [
         BOXED.sub(r"\1 ", line.removeprefix("bot: ").strip().replace("owner", "Ann"))
         for message in re.split(r"\n(?=\S)", shown.partition("\n-- ")[0])

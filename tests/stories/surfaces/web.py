@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, CookieJar
+from yarl import URL
 
 from adapters.web.api import STATIC
 from adapters.web.words import WORDS
@@ -65,10 +66,15 @@ class Web(Surface):
             read_bufsize=1 << 22,
         )  # fmt: skip
         self._http = await self._exit.enter_async_context(made)
-        async with self._http.get("/") as page:
+        async with self._http.get(self.rig.link) as page:
             assert page.status == 200
         self._up.set()
         self._reader = asyncio.create_task(self._read())
+
+    def cookie(self) -> tuple[str, str]:
+        """The name and value of the person's cookie."""
+        ((name, morsel),) = self._http.cookie_jar.filter_cookies(URL(self.rig.url)).items()
+        return name, morsel.value
 
     async def restart(self) -> None:
         self._up.clear()

@@ -12,10 +12,9 @@ import pytest
 from aiohttp import ClientSession
 
 from gateway.messages import MessageDeleted, Sender
-from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Calls, Say, Slow
 from tests.gateway.process import START, World
-from tests.stories.isolated import Isolated
+from tests.stories.isolated import isolate
 from tests.stories.rig import (
     ADMIN,
     FRIEND,
@@ -196,10 +195,7 @@ async def test_for_this_conversation_covers_the_same_risk_until_new(rig: Rig) ->
 async def test_always_covers_exactly_that_command(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def found() -> Isolated:
-        return Isolated()
-
-    monkeypatch.setattr(assembly, "detect", found)
+    isolate(monkeypatch)
     run = [Call("run_command", json.dumps({"command": c})) for c in ("ls", "ls", "ls -a", "ls")]
     rig.model.script(
         run[0], Say("first"), run[1], Say("second"), run[2], Say("third"), run[3], Say("fourth")

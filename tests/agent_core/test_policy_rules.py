@@ -1,0 +1,259 @@
+"""The operator's rules: what they cover, which is stronger, and what they never widen."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.config.declaration import SettingsError
+from agent_core.policy import Grant, Mode, Situation, Verdict
+from agent_core.policy_file import parse_rules
+from agent_core.policy_rules import Hours, match_stars
+from agent_core.policy_words import describe_rule
+from agent_core.tools.contract import Tool
+from agent_core.tools.facts import judge_call
+from tests.agent_core.policy_rig import FETCH, WRITING, make_shell, read_rule
+
+NOON = 1_767_960_000.0
+"""2026-01-09 12:00 UTC, a Friday."""
+SHELL, OPEN = make_shell(isolated=True), make_shell(isolated=False)
+
+
+def judge(
+    tool: Tool,
+    rules: str,
+    mode: Mode = "ask",
+    situation: Situation | None = None,
+    **arguments: object,
+) -> Verdict:
+    now = situation or Situation(mode=mode, person="A", now=NOON)
+    from msgspec.structs import replace
+
+    ruled = replace(now, operator=parse_rules(rules, "policy.toml"))
+    return judge_call(tool, tool.arguments.model_validate(arguments), "d" * 64, ruled)
+
+
+@pytest.mark.parametrize(
+    ("command", "ruling"),
+    [
+        ("npm test", "allow"),
+        ("npm test --watch", "allow"),
+        ("npm test && npm test", "allow"),
+        ("npm install", "ask"),
+        ("npm test; make", "ask"),
+        ("npm test > out", "ask"),
+        ("npm test $(id)", "ask"),
+        ("npm test /etc/passwd", "ask"),
+        ("npm test --env=.env", "ask"),
+        ("npm test ../x", "ask"),
+        ("X=1 npm test", "ask"),
+        ("npm te*", "ask"),
+    ],
+)
+def test_an_allow_covers_plain_commands_that_begin_so(command: str, ruling: str) -> None:
+    verdict = judge(SHELL, read_rule("allow", command="npm test"), command=command)
+    assert verdict.ruling == ruling, command
+    if ruling == "allow":
+        assert verdict.rule == "operator:it"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git push origin",
+        "ls; git push",
+        "sh -c 'git push'",
+        "/usr/bin/git push",
+        "x $(git push)",
+    ],
+)
+def test_a_deny_covers_a_command_wherever_it_stands(command: str) -> None:
+    contained = Situation(mode="auto", person="A", contained=True)
+    verdict = judge(
+        SHELL, read_rule("deny", command="git push"), situation=contained, command=command
+    )
+    assert (verdict.ruling, verdict.rule) == ("deny", "operator:it")
+    assert (
+        judge(
+            SHELL, read_rule("deny", command="git push"), situation=contained, command="git pull"
+        ).ruling
+        == "allow"
+    )
+
+
+def test_nothing_widens_what_is_denied_for_good() -> None:
+    allow = read_rule("allow", tool="*")
+    for tool, arguments in (
+        (WRITING, {"path": "../x", "content": ""}),
+        (WRITING, {"path": ".env", "content": ""}),
+        (WRITING, {"path": ".turnkeeper/x", "content": ""}),
+        (FETCH, {"url": "http://127.0.0.1/"}),
+        (SHELL, {"command": "ls", "timeout": 9_999}),
+    ):
+        assert judge(tool, allow, "auto", **arguments).ruling == "deny", arguments
+    viewer = Situation(mode="auto", person="A", role="viewer")
+    assert judge(WRITING, allow, situation=viewer, path="a", content="").ruling == "deny"
+    lends = Situation(mode="auto", person="A", secrets=("KEY",))
+    assert judge(SHELL, allow, situation=lends, command="echo $KEY").rule == "secret"
+    for command in ("cat .env", "cat a/id_rsa"):
+        for rule in (allow, read_rule("allow", command="cat")):
+            assert judge(SHELL, rule, "auto", command=command).rule == "secret-file"
+    everything = Situation(mode="auto", person="A", ask_all=True)
+    assert judge(WRITING, allow, situation=everything, path="a", content="").ruling == "ask"
+
+
+def test_deny_is_stronger_than_ask_than_allow() -> None:
+    rules = "".join(
+        read_rule(effect, name=effect, path=path)
+        for effect, path in (("allow", "**"), ("ask", "docs/**"), ("deny", "docs/law/**"))
+    )
+    said = {
+        path: judge(WRITING, rules, path=path, content="").rule
+        for path in ("a", "docs/a", "docs/law/a", "/workspace/docs//law/./b")
+    }
+    assert list(said.values()) == [
+        "operator:allow",
+        "operator:ask",
+        "operator:deny",
+        "operator:deny",
+    ]
+
+
+def test_what_an_operator_asks_no_grant_answers() -> None:
+    grant = Grant(tool="write_file", pattern="risk:low", person="A")
+    now = Situation(mode="ask", person="A", rules=(grant,))
+    assert judge(WRITING, "", situation=now, path="a", content="").ruling == "allow"
+    verdict = judge(WRITING, read_rule("ask", tool="write_*"), situation=now, path="a", content="")
+    assert (verdict.ruling, verdict.always) == ("ask", "")
+
+
+def test_hosts_are_opened_and_closed() -> None:
+    allow = read_rule("allow", tool="run_command", host="*.example.com")
+    wide = {"command": "ls", "hosts": ["a.example.com", "b.test"]}
+    assert judge(SHELL, allow, "auto", **wide).always == "host:b.test"
+    assert judge(SHELL, allow, "auto", command="ls", hosts=["a.example.com"]).ruling == "allow"
+    assert (
+        judge(
+            FETCH, read_rule("allow", host="docs.example.com"), url="https://docs.example.com/x"
+        ).ruling
+        == "allow"
+    )
+    assert (
+        judge(
+            FETCH,
+            read_rule("allow", host="docs.example.com"),
+            url="https://evil.example/docs.example.com",
+        ).ruling
+        == "ask"
+    )
+    assert (
+        judge(FETCH, read_rule("deny", host="*.example"), url="https://evil.example/").ruling
+        == "deny"
+    )
+
+
+def test_roles_conversations_and_hours() -> None:
+    rules = read_rule(
+        "deny",
+        tool="*",
+        role="user",
+        conversation="telegram:-100*",
+        time="18:00-08:00",
+        days=["fri"],
+    )
+    base = {"mode": "auto", "person": "A", "role": "user", "conversation": "telegram:-1005"}
+
+    def ruling(hour: float, **other: object) -> str:
+        situation = Situation(**{**base, "now": NOON + hour * 3_600, **other})
+        return judge(WRITING, rules, situation=situation, path="a", content="").ruling
+
+    assert [ruling(hour) for hour in (0, 5.9, 6, 11, 12, 19.9, 20, 30)] == [
+        "allow", "allow", "deny", "deny", "deny", "deny", "allow", "allow",
+    ]  # fmt: skip
+    assert ruling(7, role="admin") == ruling(7, conversation="telegram:5") == "allow"
+
+
+def test_an_hour_is_one_of_its_zone() -> None:
+    (rule,) = parse_rules(
+        read_rule("deny", tool="*", time="12:00-13:00", zone="Europe/Berlin"), "f"
+    )
+    assert isinstance(rule.hours, Hours)
+    assert rule.hours.hold(NOON - 1_800) and not rule.hours.hold(NOON + 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "shown", "mend"),
+    [
+        ('\n[[rule]]\nname = "a"\neffect = "alow"\n', 4, "alow", "allow, ask or deny"),
+        ('[[rule]]\nname = "A B"\neffect = "ask"', 2, "A B", "small letters"),
+        ('[[rule]]\neffect = "ask"', 1, "", "small letters"),
+        ('[[rule]]\nname = "a"\neffect = "allow"', 3, "allow", "would allow everything"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\ntools = "x"', 4, "x", "did you mean tool"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\npath = "../x"', 4, "../x", "workspace's folder"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\npath = "' + "*a" * 30 + '"', 4, "*a", "stars"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\nrole = ["boss"]', 4, "boss", "admin, user, viewer"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\ntime = "8-9"', 4, "8-9", "18:00-08:00"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\ntime = "25:00-26:00"', 4, "25:00", "18:00-08:00"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\nzone = "Mars"', 4, "Mars", "Europe/Berlin"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\ndays = ["funday"]', 4, "funday", "mon, tue"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\ntool = 5', 4, "5", "list of texts"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\ntool = []', 4, "[]", "at least one"),
+        ('[[rule]]\nname = "a"\neffect = "ask"\n\n[[rule]]\nname = "a"\neffect = "ask"', 6, "a", "this name"),
+        ('[[rule]]\nname = "a"\neffect = ask', 3, "effect = ask", "no TOML"),
+        ('x = 1\n', 1, "x", "[[rule]]"),
+        ('[rule]\nname = "a"', None, "rule", "[[rule]]"),
+        ("x = " + "[" * 5_000, 1, "x = [", "no TOML"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_told_with_its_line(
+    text: str, line: int | None, shown: str, mend: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_rules(text, "/data/policy.toml")
+    said = str(caught.value)
+    assert said.startswith("/data/policy.toml") and mend in said and shown in said, said
+    if line is not None:
+        assert f"line {line}" in said, said
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for one in (text, f'[[rule]]\nname = "a"\n{text}'):
+        try:
+            parse_rules(one, "f")
+        except SettingsError as error:
+            assert str(error).startswith("f")
+
+
+@given(st.text(alphabet="ab*", max_size=12), st.text(alphabet="ab", max_size=12))
+def test_stars_match_as_fnmatch_does(pattern: str, text: str) -> None:
+    from fnmatch import fnmatchcase
+
+    assert match_stars(pattern, text) == fnmatchcase(text, pattern)
+
+
+def test_the_hardest_patterns_take_no_time() -> None:
+    rules = "".join(
+        read_rule(
+            "deny",
+            name=f"n{n}",
+            tool="*a*a*a*a*a*a*a*b",
+            command="*a*a*a*a*a*a*a*b",
+            path="**/*a*a*a*b",
+        )
+        for n in range(20)
+    )
+    words, long = " ".join(["a" * 500] * 190), "a/" * 200 + "a" * 120
+    began = time.monotonic()
+    judge(SHELL, rules, command=words)
+    judge(WRITING, rules, path=long, content="")
+    assert time.monotonic() - began < 2
+
+
+def test_a_rule_in_words() -> None:
+    (rule,) = parse_rules(
+        read_rule("deny", command="git push", role="user", reason="Releases."), "f"
+    )
+    assert describe_rule(rule) == "deny, by the operator: command git push, role user. Releases."

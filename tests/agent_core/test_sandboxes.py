@@ -1,0 +1,441 @@
+"""Sandboxes: one a workspace, what stays in it, what it keeps in, and its limits."""
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import ToolFailed
+from agent_core.sandboxes import pool as pools
+from agent_core.sandboxes import supervisor
+from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.docker.tier import DockerTier
+from agent_core.sandboxes.link import SandboxLimits, SupervisorSpec
+from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.port import ProcessResult
+from agent_core.sandboxes.seccomp import build_filter, build_guarded_filter
+from agent_core.sandboxes.self_test import PROBE_LIMITS, find_leaks
+from agent_core.sandboxes.tier import SUPERVISOR, Tier
+from agent_core.sandboxes.unsafe import UnsafeTier
+from tests.fakes.docker_engine import list_containers
+from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.processes import a_mark, alive, gone, there
+from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
+
+each = pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, UNSAFE, DOCKER], indirect=True)
+contained = pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, DOCKER], indirect=True)
+SERVER = "python3 -u -m http.server {port} --bind 127.0.0.1 > log 2>&1 &"
+WAIT = "for n in $(seq 100); do (echo > /dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep 0.05; done"
+
+
+async def run(
+    pool: SandboxPool, command: str, workspace: Path, limit: float = 20.0
+) -> ProcessResult:
+    return await pool.run(command, workspace, limit, lambda _: None)
+
+
+@pytest.fixture
+def port() -> int:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+# ---- what stays ----------------------------------------------------------------------------
+
+
+@each
+async def test_a_server_is_reached_by_the_next_command_and_from_outside(
+    tier: Tier, tmp_path: Path, port: int
+) -> None:
+    pool = make_sandboxes(tier)
+    (tmp_path / "page.txt").write_text("found")
+    done = await run(pool, SERVER.format(port=port) + WAIT.format(port=port), tmp_path)
+    assert done.exit_code == 0, done
+    code = (
+        f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/page.txt').read())"
+    )
+    assert "found" in (await run(pool, f'python3 -c "{code}"', tmp_path)).output
+    reader, writer = await pool.connect(tmp_path, port)
+    writer.write(b"GET /page.txt HTTP/1.0\r\n\r\n")
+    assert (await reader.read()).endswith(b"found")
+    writer.close()
+    pool.halt(tmp_path)
+    async with asyncio.timeout(10):
+        while (
+            "free"
+            not in (
+                await run(pool, f"(echo > /dev/tcp/127.0.0.1/{port}) || echo free", tmp_path)
+            ).output
+        ):
+            await asyncio.sleep(0.05)
+    with pytest.raises(ToolFailed, match="Nothing answers at port"):
+        await pool.connect(tmp_path, port)
+
+
+@contained
+async def test_home_and_tmp_stay_and_belong_to_one_workspace(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier)
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    tmp = "cd ${TMPDIR:-/tmp}; "
+    await run(pool, f"{tmp} echo a > a; echo b > ~/b", one)
+    assert (await run(pool, f"{tmp} cat a ~/b", one)).output == "a\nb\n"
+    assert (await run(pool, f"{tmp} ls . ~ | grep -x '[ab]'", other)).output == ""
+    await pool.close()
+    assert (await run(pool, f"{tmp} cat a ~/b", one)).output == "a\nb\n", "a lost one's come back"
+    if tier.name != "landlock":
+        assert (await run(pool, "ls -A .turnkeeper/sandbox | wc -l", one)).output == "0\n"
+    await pool.close()
+    os.utime(one / ".turnkeeper/sandbox", (1, 1))
+    assert (await run(pool, f"{tmp} ls -A . ~ | grep -x '[ab]'", one)).output == ""
+
+
+@each
+async def test_much_goes_through_a_connection_both_ways(
+    tier: Tier, tmp_path: Path, port: int
+) -> None:
+    """More than any window, read late: nothing is lost, and nothing else waits for it."""
+    pool = make_sandboxes(tier)
+    echo = (
+        "import socket, threading\n"
+        f"s = socket.create_server(('127.0.0.1', {port}))\n"
+        "c = s.accept()[0]\n"
+        "while d := c.recv(65536): c.sendall(d)\n"
+    )
+    (tmp_path / "echo.py").write_text(echo)
+    await pool.start("python3 echo.py", tmp_path, 60)
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                reader, writer = await pool.connect(tmp_path, port)
+                break
+            except ToolFailed:
+                await asyncio.sleep(0.05)
+    sent = os.urandom(1 << 20) * 8
+
+    async def give() -> None:
+        writer.write(sent)
+        await writer.drain()
+        writer.write_eof()
+
+    giving = asyncio.ensure_future(give())
+    await asyncio.sleep(0.2)
+    assert (await run(pool, "echo quick", tmp_path)).output == "quick\n"
+    assert await reader.read() == sent
+    await giving
+    writer.close()
+
+
+@each
+async def test_a_lost_sandbox_is_told_and_made_anew(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier)
+    running = await pool.start("echo begun; sleep 60", tmp_path, 60)
+    async with asyncio.timeout(10):
+        while "begun" not in running.output():
+            await asyncio.sleep(0.02)
+    await pool.close()
+    done = await running.wait(5)
+    assert done is not None and done.exit_code == 137 and "[The sandbox ended.]" in done.output
+    assert (await run(pool, "echo again", tmp_path)).output == "again\n"
+
+
+@each
+async def test_who_comes_next_is_told_that_a_sandbox_was_lost(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier)
+    await run(pool, "true", tmp_path)
+    pool._places[tmp_path, False].sandbox.link.close()  # type: ignore[union-attr]
+    async with asyncio.timeout(10):
+        while not pool._places[tmp_path, False].sandbox.link.gone.done():  # type: ignore[union-attr]
+            await asyncio.sleep(0.01)
+    told = (await run(pool, "echo first", tmp_path)).output
+    assert told.startswith("[A new sandbox: the one before broke down.") and told.endswith(
+        "first\n"
+    )
+    assert (await run(pool, "echo second", tmp_path)).output == "second\n"
+
+
+@each
+async def test_a_command_has_no_file_of_the_supervisors(tier: Tier, tmp_path: Path) -> None:
+    """The gateway's loop leaves some open: with the link to the gateway, a command would have the
+    secrets of others."""
+    code = (
+        "import os\n"
+        "for n in range(200):\n"
+        "  try: os.fstat(n); print(n, end=' ')\n"
+        "  except OSError: pass"
+    )
+    pool = make_sandboxes(tier)
+    done = await run(pool, f"python3 -I -c {shlex.quote(code)}", tmp_path)
+    assert done.output == "0 1 2 "
+    shell = await pool.open_shell(tmp_path, 10)
+    ran = await shell.run(f"python3 -I -c {shlex.quote(code)}", 10, lambda _: None)
+    assert ran.done.output == "0 1 2 "
+    shell.close()
+
+
+async def test_an_idle_sandbox_ends(tmp_path: Path) -> None:
+    pool = SandboxPool(UnsafeTier(), idle=0.2)
+    mark = a_mark()
+    await run(pool, f"sleep {mark} >/dev/null 2>&1 &", tmp_path)
+    await gone(mark)
+    assert "was idle for" in (await run(pool, "true", tmp_path)).output
+    await pool.close()
+
+
+async def test_the_one_idle_longest_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "MAX_OPEN", 2)
+    pool = make_sandboxes(UnsafeTier())
+    marks = [a_mark() for _ in range(3)]
+    for n, mark in enumerate(marks):
+        (tmp_path / str(n)).mkdir()
+        await run(pool, f"sleep {mark} >/dev/null 2>&1 &", tmp_path / str(n))
+    await gone(marks[0])
+    assert alive(marks[1]) and alive(marks[2])
+
+
+@each
+async def test_nothing_is_left_of_a_killed_gateway(tier: Tier, tmp_path: Path) -> None:
+    """The kernel tells the supervisor, whatever the gateway had no time for."""
+    mark = a_mark()
+    address = f"unix://{tier.facts.engine.socket}" if isinstance(tier, DockerTier) else ""
+    made = f"await find_docker({address!r})" if address else f"{type(tier).__name__}()"
+    code = f"""
+        import asyncio
+        from pathlib import Path
+        from {type(tier).__module__} import *
+        from agent_core.sandboxes.pool import SandboxPool
+
+        async def main():
+            pool, place = SandboxPool({made}), Path({str(tmp_path)!r})
+            await pool.run("setsid sleep {mark} >/dev/null 2>&1 & disown", place, 5, print)
+            await pool.start("(sleep {mark} & sleep {mark}) | cat", place, 60)
+            await pool.run("sleep {mark}", place, 60, print)
+
+        asyncio.run(main())
+    """
+    gateway = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
+    try:
+        async with asyncio.timeout(20):
+            while len(alive(mark)) < 4:
+                await asyncio.sleep(0.05)
+    finally:
+        gateway.send_signal(signal.SIGKILL)
+        gateway.wait()
+    await gone(mark)
+    async with asyncio.timeout(10):
+        while address and list_containers(address):
+            await asyncio.sleep(0.05)
+
+
+async def test_a_supervisor_speaks_by_two_pipes_as_well() -> None:
+    spec = SupervisorSpec(limits=SandboxLimits(), folders=())
+    words = (sys.executable, "-I", "-S", "-c", SUPERVISOR.read_text(), spec.encode())
+    one = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert one.stdin and one.stdout
+
+    def start(stream: int, command: str) -> None:
+        given = {"argv": ["/bin/sh", "-c", command], "env": {}, "cwd": "/", "rlimits": {}}
+        data = json.dumps(given | {"stdin": False, "channel": 0, "errors": False}).encode()
+        one.stdin.write(supervisor.HEAD.pack(supervisor.START, stream, len(data)) + data)
+        one.stdin.flush()
+
+    def take() -> tuple[int, int, bytes]:
+        kind, stream, length = supervisor.HEAD.unpack(one.stdout.read(supervisor.HEAD.size))
+        return kind, stream, one.stdout.read(length)
+
+    assert take()[0] == supervisor.READY
+    start(1, "head -c 3000000 /dev/zero; cat; echo $(readlink /proc/self/fd/0)")
+    got = b""
+    while (frame := take())[0] != supervisor.EXIT:
+        got += frame[2]
+    assert len(got.rstrip(b"\n/devnul")) == 3_000_000 and got.endswith(b"/dev/null\n")
+    mark = a_mark()
+    start(3, f"sleep {mark} & setsid sleep {mark}")
+    async with asyncio.timeout(10):
+        while len(alive(mark)) < 2:
+            await asyncio.sleep(0.02)
+    one.stdin.close()
+    await gone(mark)
+    one.wait(10)
+    one.stdout.close()
+
+
+# ---- what it keeps in ----------------------------------------------------------------------
+
+
+@contained
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "unshare --user true",
+        "unshare --map-root-user true",
+        "python3 -c \"import ctypes; c=ctypes.CDLL(None, use_errno=True); exit(c.syscall(250, 0, -3, 1, 0, 0) < 0)\"",
+        "python3 -c \"import ctypes; c=ctypes.CDLL(None); exit(c.syscall(425, 8, 0) < 0)\"",
+        "python3 -c 'import socket; socket.socket(40, 1)'",
+        "python3 -c 'import socket; socket.socket(17, 3)'",
+        "kill -9 1 && sleep 0.2 && ! kill -0 1",
+        "kill -STOP 1; kill -INT 1; cat /proc/1/environ",
+        "cat /proc/1/mem",
+        "ls /proc/1/fd/",
+        "taskset -pc 0 $$",
+        "mount -t tmpfs none /mnt",
+        "touch /usr/x",
+        "touch /opt/turnkeeper/supervisor.py",
+        "touch /etc/x",
+        "mknod x c 1 1",
+        "ls /var/run/docker.sock",
+        "su -c true",
+        "cat < /dev/tcp/127.0.0.1/{port}",
+        "cat < /dev/tcp/0.0.0.0/{port}",
+        "cat < /dev/tcp/::1/{port}",
+        "kill -0 {pid}",
+        "cat /proc/{pid}/environ",
+        "cat /proc/{pid}/cmdline",
+        "python3 -c 'import resource; resource.prlimit({pid}, resource.RLIMIT_CPU, (0, 0))'",
+        "renice 19 {pid}",
+    ],
+)  # fmt: skip
+async def test_it_does_not_get_out(attack: str, tier: Tier, tmp_path: Path) -> None:
+    import socket
+
+    pool = make_sandboxes(tier)
+    await run(pool, "true", tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = attack.replace("{port}", str(server.getsockname()[1]))
+        done = await run(pool, command.replace("{pid}", str(os.getpid())), tmp_path)
+    assert done.exit_code != 0, done
+    assert (await run(pool, "echo alive", tmp_path)).output == "alive\n"
+
+
+@NEEDS_BWRAP
+@pytest.mark.parametrize(
+    "attack", ["touch .turnkeeper/x", "mv .turnkeeper y", "ls .turnkeeper/sandbox/home"]
+)
+async def test_what_the_gateway_keeps_is_out_of_reach(attack: str, tmp_path: Path) -> None:
+    assert (await run(make_sandboxes(BwrapTier()), attack, tmp_path)).exit_code != 0
+
+
+def test_each_machine_has_its_filter() -> None:
+    assert len(build_filter("x86_64")) % 8 == 0 and len(build_filter("aarch64")) > 300
+    assert build_filter("other") == build_guarded_filter(1, scoped=True, machine="other") == b""
+    assert len(build_guarded_filter(1, scoped=False, machine="aarch64")) > 2_000
+
+
+# ---- limits --------------------------------------------------------------------------------
+
+
+HUNGRY = "python3 -c 'import time; x = bytearray({size} << 20); time.sleep(30)'"
+
+
+@each
+async def test_what_a_command_leaves_is_within_the_limits_too(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier, SandboxLimits(memory=150 << 20))
+    mark = a_mark()
+    takes = HUNGRY.format(size=200)
+    await run(pool, f"setsid sh -c '{takes.replace(chr(39), chr(34))}; sleep {mark}' &", tmp_path)
+    await there(mark)
+    assert (await run(pool, "echo fine", tmp_path)).output == "fine\n"
+
+
+@each
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (" & ".join([HUNGRY.format(size=60)] * 5) + " & wait", "over 200 MB of memory in all"),
+        (f"setsid {HUNGRY.format(size=180)} & {HUNGRY.format(size=100)}", "over 200 MB of memory"),
+        ("for n in $(seq 60); do sleep 20 & done; wait", "over 40 processes in all"),
+        ("for n in 1 2 3; do head -c 30000000 /dev/zero > f$n; done; sleep 20", "over 64 MB of disk"),
+    ],
+    ids=["memory", "memory-of-a-session-of-its-own", "processes", "disk"],
+)  # fmt: skip
+async def test_a_limit_that_is_met_is_told(
+    tier: Tier, command: str, told: str, tmp_path: Path
+) -> None:
+    limits = SandboxLimits(memory=200 << 20, disk=64 << 20, processes=40)
+    pool = make_sandboxes(tier, limits)
+    other = await pool.start("sleep 15; echo fine", tmp_path, 60)
+    done = await run(pool, command, tmp_path, 25)
+    assert told in done.output and not done.timed_out, done
+    if "disk" not in told:
+        assert other.done is None, "what took little goes on"
+    other.kill()
+
+
+@each
+async def test_what_a_command_left_behind_is_held_to_the_limits(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier, SandboxLimits(memory=100 << 20))
+    mark = a_mark()
+    hungry = f"x = bytearray(60 << 20); import time; time.sleep({mark})"
+    command = f"(setsid python3 -c '{hungry}' {mark} & setsid python3 -c '{hungry}' {mark} &) >/dev/null 2>&1"
+    assert (await run(pool, command, tmp_path)).exit_code == 0
+    await gone(mark)
+
+
+@contained
+async def test_two_processors_at_most(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier, SandboxLimits(cpus=1))
+    assert (await run(pool, "nproc", tmp_path)).output == "1\n"
+
+
+# ---- the self-test -------------------------------------------------------------------------
+
+
+@contained
+async def test_a_tier_that_contains_is_found_to(tier: Tier) -> None:
+    pool = make_sandboxes(tier)
+    assert not pool.contains
+    await pool.check()
+    assert pool.contains and pool.leaks == ()
+    found = await find_leaks(make_sandboxes(tier, PROBE_LIMITS), tier)
+    assert set(found) == tier.cannot, "what it says of itself is so"
+
+
+class LooseTier(BwrapTier):
+    """Without one of its walls: the words at which it is called, and how many of them go."""
+
+    def __init__(self, word: str, count: int = 1, more: tuple[str, ...] = ()) -> None:
+        self.word, self.count, self.more = word, count, more
+
+    def enclose(self, workspace: Path, refusals: int, *, root: bool) -> tuple[str, ...]:
+        words = super().enclose(workspace, refusals, root=root)
+        at = words.index(self.word)
+        return (*words[:at], *words[at + self.count :], *self.more)
+
+
+TMP = ("--bind", "/tmp", "/tmp")
+
+
+@NEEDS_BWRAP
+@pytest.mark.skipif(os.geteuid() != 0, reason="the words differ where a user namespace is made")
+@pytest.mark.parametrize(
+    ("loose", "leaks"),
+    [
+        (LooseTier("--unshare-net"), {"network", "sockets"}),
+        (LooseTier("--as-pid-1", 1), set()),
+        (LooseTier("--seccomp", 2), {"namespaces"}),
+        (LooseTier("--chdir", 0, TMP), {"files", "sockets"}),
+    ],
+    ids=["network", "first process", "filter", "files"],
+)  # fmt: skip
+async def test_what_leaks_is_found(loose: Tier, leaks: set[str]) -> None:
+    pool = make_sandboxes(loose)
+    await pool.check()
+    assert set(pool.leaks) == leaks and pool.contains is not bool(leaks)
+
+
+async def test_one_that_claims_nothing_is_not_tried() -> None:
+    pool = make_sandboxes(UnsafeTier())
+    await pool.check()
+    assert not pool.contains and pool.leaks == ()

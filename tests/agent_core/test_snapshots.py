@@ -1,0 +1,228 @@
+"""Snapshots of a workspace: kept once, taken back whatever changed it, never over others' work."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_core.sandboxes import snapshots as module
+from agent_core.sandboxes.snapshots import (
+    Snapshot,
+    SnapshotRefused,
+    Snapshots,
+    name_after,
+    name_before,
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    place = tmp_path / "ws"
+    place.mkdir()
+    return place
+
+
+def write(place: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = place / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def look(place: Path) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for path in sorted(place.rglob("*")):
+        name = str(path.relative_to(place))
+        if name.startswith(".turnkeeper"):
+            continue
+        if path.is_symlink():
+            found[name] = ("link", os.readlink(path))
+        elif path.is_dir():
+            found[name] = "folder"
+        else:
+            found[name] = (path.stat().st_mode & 0o777, path.read_bytes())
+    return found
+
+
+def kept(place: Path) -> int:
+    return len(list((place / ".turnkeeper/snapshots/contents").iterdir()))
+
+
+def test_all_that_a_turn_did_is_taken_back(place: Path) -> None:
+    keeper = Snapshots()
+    write(place, a="1", b="2", d__c="3", gone__x="4")
+    (place / "link").symlink_to("a")
+    (place / "run.sh").write_text("#!/bin/sh\n")
+    (place / "run.sh").chmod(0o755)
+    was = look(place)
+    before = keeper.take(place, name_before("t"))
+    write(place, a="changed", new="n", deep__er__file="x", d__c="4")
+    (place / "b").unlink()
+    (place / "link").unlink()
+    (place / "link").symlink_to("b")
+    (place / "run.sh").chmod(0o644)
+    (place / "gone/x").unlink()
+    (place / "gone").rmdir()
+    (place / "gone").write_text("a file now")
+    after = keeper.take(place, name_after("t"))
+    done = keeper.take_back(place, before, after)
+    assert look(place) == was and done.changed == ()
+    assert {"a", "b", "d/c", "deep/er/file", "gone/x", "link", "new", "run.sh"} <= {*done.restored}
+    assert keeper.take_back(place, before, after) == module.TakenBack(), "a second time: nothing"
+
+
+def test_what_others_changed_since_is_named_and_left(place: Path) -> None:
+    keeper = Snapshots()
+    write(place, a="1", b="2", c="3")
+    before = keeper.take(place, "t.before")
+    write(place, a="turn", b="turn", new="turn")
+    after = keeper.take(place, "t.after")
+    write(place, a="somebody", new="somebody", own="somebody")
+    assert keeper.find_changed(place, before, after).changed == ("a", "new")
+    done = keeper.take_back(place, before, after)
+    assert (done.restored, done.changed) == (("b",), ("a", "new"))
+    assert (place / "a").read_text() == "somebody" and (place / "own").exists()
+    done = keeper.take_back(place, before, after, changed_too=True)
+    assert done.restored == ("a", "new") and (place / "a").read_text() == "1"
+    assert not (place / "new").exists() and (place / "own").read_text() == "somebody"
+
+
+def test_contents_are_kept_once_and_a_name_is_taken_once(place: Path) -> None:
+    keeper = Snapshots()
+    write(place, a="same", b="same", c="other")
+    first = keeper.take(place, "one")
+    assert kept(place) == 2
+    write(place, a="new")
+    assert keeper.take(place, "one") == first, "after a crash it is what it was"
+    keeper.take(place, "two")
+    assert kept(place) == 3
+
+
+def test_a_file_that_keeps_its_time_is_seen_to_be_changed(place: Path) -> None:
+    """Size and time of a write are set easily; the time of change is not."""
+    keeper = Snapshots()
+    write(place, a="1111")
+    info = (place / "a").stat()
+    before = keeper.take(place, "t.before")
+    write(place, a="2222")
+    os.utime(place / "a", ns=(info.st_atime_ns, info.st_mtime_ns))
+    after = keeper.take(place, "t.after")
+    assert keeper.take_back(place, before, after).restored == ("a",)
+    assert (place / "a").read_text() == "1111"
+
+
+def test_old_lists_go_with_their_contents_but_for_turns_that_wait(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper, now = Snapshots(keep=3_600), time.time()
+    moment = [now]
+    monkeypatch.setattr(module.ambient, "now", lambda: moment[0])
+    write(place, a="1")
+    keeper.take(place, "ended.before")
+    write(place, a="2")
+    keeper.take(place, "ended.after")
+    keeper.take(place, "parked.before")
+    moment[0] += 4_000
+    write(place, a="3")
+    keeper.take(place, "new.before")
+    assert keeper.find(place, "ended.before") is None and keeper.find(place, "ended.after") is None
+    parked = keeper.find(place, "parked.before")
+    assert parked is not None and kept(place) == 2
+    moment[0] += 40 * 86_400
+    keeper.take(place, "newest.before")
+    assert keeper.find(place, "parked.before") is None and kept(place) == 1
+
+
+def test_caches_are_left_out_and_then_it_is_refused(place: Path) -> None:
+    keeper = Snapshots(most=10_000)
+    write(place, a="1", node_modules__x="x" * 8_000, sub__node_modules__y="y" * 6_000)
+    before = keeper.take(place, "t.before")
+    assert before.left_out == ("node_modules",)
+    write(place, node_modules__x="changed")
+    after = keeper.take(place, "t.after")
+    assert keeper.take_back(place, before, after) == module.TakenBack()
+    write(place, big="b" * 20_000)
+    with pytest.raises(SnapshotRefused, match="more than"):
+        keeper.take(place, "u.before")
+
+
+def test_nothing_outside_is_read_or_written(place: Path) -> None:
+    outside = place.parent / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    keeper = Snapshots()
+    write(place, d__f="inside")
+    before = keeper.take(place, "t.before")
+    (place / "d/f").unlink()
+    (place / "d").rmdir()
+    (place / "d").symlink_to(outside)
+    (place / "l").symlink_to(outside / "secret")
+    os.mkfifo(place / "pipe")
+    after = keeper.take(place, "t.after")
+    assert not any("secret" in one.digest and one.kind == "file" for one in after.files.values())
+    keeper.take_back(place, before, after)
+    assert (place / "d/f").read_text() == "inside" and not (place / "d").is_symlink()
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
+def test_names_that_are_no_text_are_kept(place: Path) -> None:
+    keeper, odd = Snapshots(), os.fsencode(place) + b"/a\x80\nb"
+    with open(odd, "wb") as file:
+        file.write(b"1")
+    os.symlink(b"to\xff", os.fsencode(place) + b"/l")
+    before = keeper.take(place, "t.before")
+    os.unlink(odd)
+    os.unlink(os.fsencode(place) + b"/l")
+    after = keeper.take(place, "t.after")
+    assert len(keeper.take_back(place, before, after).restored) == 2
+    assert keeper.find(place, "t.before") == before
+    with open(odd, "rb") as file:
+        assert file.read() == b"1"
+    assert os.readlink(os.fsencode(place) + b"/l") == b"to\xff"
+
+
+def test_a_lost_content_is_named(place: Path) -> None:
+    keeper = Snapshots()
+    write(place, a="1", b="2")
+    before = keeper.take(place, "t.before")
+    write(place, a="x", b="x")
+    after = keeper.take(place, "t.after")
+    lost = place / ".turnkeeper/snapshots/contents" / before.files["a"].digest
+    lost.write_text("torn")
+    done = keeper.take_back(place, before, after)
+    assert (done.restored, done.changed) == (("b",), ("a",))
+
+
+NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/a", "c"])
+TREES = st.dictionaries(NAMES, st.sampled_from(["", "1", "22"]))
+
+
+def lay(place: Path, tree: dict[str, str]) -> None:
+    for path in sorted(place.rglob("*"), reverse=True):
+        if ".turnkeeper" in path.parts:
+            continue
+        path.rmdir() if path.is_dir() else path.unlink()
+    for name, text in tree.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@settings(max_examples=60)
+@given(was=TREES, did=TREES)
+def test_any_turn_is_taken_back(
+    tmp_path_factory: pytest.TempPathFactory, was: dict[str, str], did: dict[str, str]
+) -> None:
+    place = tmp_path_factory.mktemp("ws")
+    keeper = Snapshots()
+    lay(place, was)
+    looked = look(place)
+    before = keeper.take(place, "t.before")
+    lay(place, did)
+    after = keeper.take(place, "t.after")
+    done = keeper.take_back(place, before, after)
+    assert look(place) == looked and done.changed == ()
+    assert isinstance(keeper.find(place, "t.before"), Snapshot)

@@ -1,0 +1,84 @@
+"""Made-up secrets in the shapes of providers, and texts without any. None was ever valid."""
+
+from hypothesis import strategies as st
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_HEX = "0123456789abcdef"
+
+
+def _some(letters: str, least: int, most: int | None = None) -> st.SearchStrategy[str]:
+    """Text of these letters; with a digit and a letter in it, as the made ones have."""
+    return st.text(letters, min_size=least - 2, max_size=(most or least) - 2).map(
+        lambda t: f"a{t}7"
+    )
+
+
+def _after(prefix: str, least: int, letters: str = _LETTERS) -> st.SearchStrategy[str]:
+    return _some(letters, least, least + 12).map(lambda rest: prefix + rest)
+
+
+def _key(kind: str) -> st.SearchStrategy[str]:
+    rows = st.lists(st.text(_LETTERS + "+/", min_size=64, max_size=64), min_size=1, max_size=6)
+    last = st.text(_LETTERS, min_size=1, max_size=40)
+    return st.builds(
+        lambda body, end, gap: f"-----BEGIN {kind}-----{gap}{gap.join((*body, end))}{gap}-----END {kind}-----",
+        rows, last, st.sampled_from(("\n", "\r\n", " ", "\\n")),
+    )  # fmt: skip
+
+
+SHAPES: dict[str, st.SearchStrategy[str]] = {
+    "telegram": st.builds(lambda n, t: f"{n}:{t}", st.integers(10**7, 10**10 - 1), _some(_LETTERS + "_-", 35)),
+    "openai": _after("sk-proj-", 40, _LETTERS + "_-"),
+    "openai, old": _after("sk-", 40),
+    "anthropic": _after("sk-ant-api03-", 60, _LETTERS + "_-"),
+    "openrouter": _after("sk-or-v1-", 48, _HEX),
+    "stripe": _after("sk_live_", 24),
+    "slack bot": _after("xoxb-", 40, _LETTERS + "-"),
+    "slack app": _after("xapp-1-", 40, _LETTERS + "-"),
+    "github": _after("ghp_", 36),
+    "github, fine": _after("github_pat_", 60, _LETTERS + "_"),
+    "gitlab": _after("glpat-", 20, _LETTERS + "_-"),
+    "google": _after("AIza", 35, _LETTERS + "_-"),
+    "google oauth": _after("ya29.", 60, _LETTERS + "_-"),
+    "aws id": st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=16, max_size=16).map(lambda t: "AKIA" + t),
+    "aws secret": _some(_LETTERS, 40).map(lambda t: f"aws_secret_access_key = {t}"),
+    "jwt": st.builds(lambda a, b, c: f"eyJ{a}.eyJ{b}.{c}", *(_some(_LETTERS + "_-", n, n + 20) for n in (20, 60, 43))),
+    "e2b": _after("e2b_", 40, _HEX),
+    "hugging face": _after("hf_", 34),
+    "groq": _after("gsk_", 52),
+    "xai": _after("xai-", 80),
+    "tavily": _after("tvly-", 32),
+    "npm": _after("npm_", 36),
+    "pypi": _after("pypi-", 100, _LETTERS + "_-"),
+    "sendgrid": st.builds(lambda a, b: f"SG.{a}.{b}", _some(_LETTERS, 22), _some(_LETTERS, 43)),
+    "vault": _after("hvs.", 90),
+    "discord bot": st.builds(lambda a, b, c: f"M{a}.{b}.{c}", *(_some(_LETTERS + "_-", n) for n in (24, 6, 38))),
+    "slack webhook": _some(_LETTERS, 24).map(lambda t: f"https://hooks.slack.com/services/T00000000/B00000000/{t}"),
+    "discord webhook": _some(_LETTERS, 68).map(lambda t: f"https://discord.com/api/webhooks/123456789012345678/{t}"),
+    "postgres": _some(_LETTERS + "_-!", 12).map(lambda t: f"postgres://app:{t}@db.example/app"),
+    "redis": _some(_LETTERS, 16).map(lambda t: f"redis://:{t}@cache.example:6379/0"),
+    "url with a key": _some(_LETTERS, 24).map(lambda t: f"https://api.example.com/v1?api_key={t}"),
+    "bearer": _some(_LETTERS + "._-", 32).map(lambda t: f"Authorization: Bearer {t}"),
+    "basic": _some(_LETTERS, 24).map(lambda t: f"Authorization: Basic {t}=="),
+    "password": _some(_LETTERS, 20).map(lambda t: f"password: {t}"),
+    "api key": _some(_LETTERS, 24).map(lambda t: f'"api_key": "{t}"'),
+    "rsa key": _key("RSA PRIVATE KEY"),
+    "key": _key("PRIVATE KEY"),
+    "openssh key": _key("OPENSSH PRIVATE KEY"),
+    "ec key": _key("EC PRIVATE KEY"),
+}  # fmt: skip
+
+PLAIN = (
+    "The sk-learn package is older than the skis.", "Use `git push` and then open https://example.com/a?b=c&d=e.",
+    "password = os.environ['DB_PASSWORD']", "Set OPENAI_API_KEY in your environment.", "api_key=os.getenv('KEY')",
+    "const token = await getToken();", "Bearer tokens are sent in a header.", "Basic understanding of authentication",
+    "mailto:ada@example.com", "http://localhost:8080/path", "ssh://git@example.com/repo.git", "https://ada@example.com/x",
+    "12:30:45", "2026-01-01T12:00:00Z", "10.0.0.1:8080", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b", "550e8400-e29b-41d4-a716-446655440000", "key-value stores", "a key: value pair",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "A file that begins with -----BEGIN is in the PEM format, and so is this.", "npm_config_cache=/tmp", "hf_hub_download(repo)",
+    "pip install pypi-simple", "the token: a word of a text", "secret: nobody knows", "My password: none of your business",
+    "SG is short for Singapore. M and N and O are letters.", "eyJ is how a JWT begins", "xoxo", "ghost_writer", "AKIAs",
+    "1234567:short", "foo.bar.baz(qux).quux", "MNOPQRSTUVWXYZ", "discord.com/api/v10/gateway", "whsec is a prefix", "?token=",
+)  # fmt: skip
+"""What looks a little like a secret, and is none."""

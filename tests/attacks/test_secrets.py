@@ -1,0 +1,167 @@
+"""Secrets in every shape are taken out, also where text comes in pieces; other texts stay."""
+
+import time
+
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agent_core.guardrails.answers import redact_proposal
+from agent_core.guardrails.redaction import Redactions, StreamRedactor
+from agent_core.guardrails.secret_shapes import MARK, has_shape, hide_shapes, spell_secret
+from agent_core.memory.refusals import refusal
+from agent_core.questions import Coverage, Proposal
+from gateway.ops.logs import Redactor
+from tests.attacks.secret_grammar import PLAIN, SHAPES
+from tests.sampling import SEED
+
+AROUND = (
+    "{}",
+    "It is {} and no other.",
+    "`{}`",
+    '{{"it": "{}"}}',
+    "a\n{}\nb",
+    "({})",
+    "x={};y",
+    "<b>{}</b>",
+)
+VALUES = (
+    "correct horse battery",
+    "p/4+ss=w0rd",
+    'qu"ote\\back',
+    "<a&b'c>",
+    "pässwörd-ß",
+    "hunter2-hunter2",
+)
+
+
+def core_of(secret: str) -> str:
+    """What of a made secret must not be seen: its last letters before what closes it."""
+    kept = (
+        secret.partition("-----END")[0].rstrip().removesuffix("\\n")
+        if "-----" in secret
+        else secret
+    )
+    return kept.partition("@")[0].rstrip('"=')[-8:]
+
+
+def stream(words: Redactions, text: str, cuts: list[int]) -> str:
+    shown: list[str] = []
+    veil = StreamRedactor(words, shown.append)
+    edges = [0, *sorted({cut % (len(text) + 1) for cut in cuts}), len(text)]
+    for a, b in zip(edges, edges[1:], strict=False):
+        veil.add(text[a:b])
+    veil.end()
+    return "".join(shown)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_shape_is_taken_out(kind: str) -> None:
+    @seed(SEED)
+    @settings(max_examples=25, deadline=None)
+    @given(SHAPES[kind], st.sampled_from(AROUND))
+    def check(secret: str, around: str) -> None:
+        text = around.format(secret)
+        hidden = hide_shapes(text)
+        assert core_of(secret) not in hidden and MARK in hidden and has_shape(text)
+        assert core_of(secret) not in Redactor(()).clean(text), "nor in the log"
+        assert refusal(text), "nor in memory"
+
+    check()
+
+
+@seed(SEED)
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.one_of(*SHAPES.values(), st.sampled_from(PLAIN), st.sampled_from(VALUES)), max_size=5
+    ),
+    st.sampled_from((" ", "\n", ", ", "` and `")),
+    st.lists(st.integers(0, 10_000), max_size=12),
+)
+def test_pieces_show_what_the_whole_shows(parts: list[str], between: str, cuts: list[int]) -> None:
+    words = Redactions({form: "[X]" for one in VALUES for form in spell_secret(one)}).with_shapes()
+    text = between.join(parts)
+    assert stream(words, text, cuts) == words.hide(text)
+    assert stream(words, text, list(range(len(text)))) == words.hide(text), "letter by letter"
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_other_texts_stay(text: str) -> None:
+    assert hide_shapes(text) == text
+    assert stream(Redactions({}).with_shapes(), text, list(range(len(text)))) == text
+
+
+@seed(SEED)
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(min_size=8, max_size=40).filter(lambda text: text.strip() == text),
+    st.sampled_from(AROUND),
+)
+def test_a_known_value_is_taken_out_in_every_form(value: str, around: str) -> None:
+    words = Redactions(dict.fromkeys(spell_secret(value), "[X]"))
+    for form in spell_secret(value):
+        if form not in around:
+            assert form not in words.hide(around.format(form))
+
+
+def test_what_is_hidden_on_a_card_is_no_command() -> None:
+    """Nothing of what runs may stand between what looks like a secret's ends."""
+    for text in (
+        "-----BEGIN PRIVATE KEY-----; rm -rf data; echo -----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nrm -rf data\n-----END PRIVATE KEY-----",
+        "curl https://a:$(rm${IFS}data)@example.com/",
+        "curl 'https://a.example/?token=`rm data`'",
+        "x sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa;rm data",
+        "password: aaaaaaaaaaaaaaaaaaaa7;rm data",
+    ):
+        assert "rm" in hide_shapes(text) and "data" in hide_shapes(text), text
+
+
+def test_a_card_shows_no_secret_and_offers_no_rule_with_one() -> None:
+    words = Redactions({"hunter2": "[KEY]"}).with_shapes()
+    token = f"ghp_{'a' * 36}"
+    plain = Proposal(
+        call_id="c", tool="run_command", arguments='{"command": "ls"}', digest="d", risk="low",
+        reason="It only reads.", rule="= ls", covers=Coverage(words="ls"),
+    )  # fmt: skip
+    assert redact_proposal(plain, words) == plain
+    for secret in ("hunter2", token):
+        given = replace(
+            plain, arguments=f'{{"command": "x {secret}"}}', rule=f"= x {secret}", preview=secret
+        )
+        shown = redact_proposal(given, words)
+        assert secret not in str(shown) and (shown.rule, shown.covers) == ("", None)
+        assert shown.digest == given.digest, "what runs is what was judged"
+
+
+def test_ten_kilobytes_take_five_milliseconds() -> None:
+    words = Redactions({form: "[X]" for one in VALUES for form in spell_secret(one)}).with_shapes()
+    text = ("The fox reads https://example.com/a?b=c and calls foo(bar) with key=value. " * 150)[
+        :10_000
+    ]
+    words.hide(text)
+    took = min(_spend(words, text) for _ in range(7))
+    assert took <= 0.005, f"{took * 1_000:.1f} ms"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "1", "-----BEGIN RSA PRIVATE KEY-----", "eyJaaaaaaaa.", "token=", "Bearer ", "://a:b", "sk-", "password: ",
+     "?token=aaaaaaaa", "M", "MNO", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n"],
+)  # fmt: skip
+def test_no_text_takes_long(unit: str) -> None:
+    words = Redactions({}).with_shapes()
+    for text in (
+        unit * (100_000 // len(unit)),
+        "-----BEGIN PRIVATE KEY-----" + unit * (50_000 // len(unit)),
+    ):
+        assert _spend(words, text) < 1.0
+
+
+def _spend(words: Redactions, text: str) -> float:
+    began = time.process_time()
+    words.hide(text)
+    words.part(text)
+    return (time.process_time() - began) / 2

@@ -1,0 +1,60 @@
+"""Scripts that call tools, through the real gateway and a sandbox that contains them."""
+
+import json
+
+from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP
+from tests.stories.rig import ADMIN, Rig
+
+WRITES = """
+from turnkeeper import *
+for name in ("a", "b"):
+    write_file(name + ".txt", name)
+done = run_command("cat a.txt b.txt > all.txt; cat all.txt")
+print("joined", done.splitlines()[0], done.exit_code)
+open("own.txt", "w").write("own")
+"""
+REACHES = """
+from turnkeeper import *
+try:
+    print(browse("https://far.example/page"))
+except ToolError as error:
+    print("shut:", error)
+import urllib.request
+try:
+    urllib.request.urlopen("http://far.example/", timeout=5)
+except OSError as error:
+    print("no way out:", type(error).__name__)
+"""
+
+
+def script(code: str) -> Call:
+    return Call("execute_script", json.dumps({"code": code}))
+
+
+@NEEDS_BWRAP
+async def test_a_script_runs_unasked_where_it_is_contained_and_is_undone(rig: Rig) -> None:
+    rig.model.script(script(WRITES), Say("All is joined."), script(REACHES), Say("It is shut."))
+    await rig.start(SANDBOX_PROVIDER="bwrap")
+    rig.telegram.say(ADMIN, "join them")
+    await rig.shows("All is joined.", ADMIN)
+    told = json.loads(rig.seen(role="tool")[-1])
+    assert told["stdout"] == "joined ab 0\n" and told["success"], told
+    assert told["created_files"] == ["a.txt", "all.txt", "b.txt", "own.txt"]
+    (workspace,) = rig.home.glob("workspaces/*")
+    assert (workspace / "all.txt").read_text() == "ab"
+    assert not any("May this run?" in text for text in rig.said(ADMIN)), "nobody is asked"
+    await rig.quiet()
+    (lines,) = (text for text in rig.said(ADMIN) if "execute_script" in text)
+    assert lines.count("☑ write_file") == 2 and lines.count("☑ run_command cat") == 1, lines
+    rig.telegram.say(ADMIN, "/undo")
+    await rig.shows("Restored files: a.txt, all.txt, b.txt, own.txt", ADMIN)
+    assert not (workspace / "all.txt").exists()
+    await rig.quiet()
+
+    rig.telegram.say(ADMIN, "look far away")
+    rig.press(await rig.card(ADMIN), "Deny", ADMIN)
+    await rig.shows("It is shut.", ADMIN)
+    told = json.loads(rig.seen(role="tool")[-1])
+    assert told["stdout"].startswith("shut: Denied by ") and "no way out: " in told["stdout"]
+    await rig.quiet()
