@@ -1,35 +1,22 @@
 """The smallest adapter that keeps the contract, for a platform that has texts and buttons."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import msgspec
-from aiohttp import ClientConnectorError, ClientError, ClientSession
-from msgspec import Struct
+from aiohttp import ClientConnectorError, ClientError, ClientSession, web
 
-from gateway import clock
-from gateway.errors import (
-    Ambiguous,
-    DeliveryError,
-    Gone,
-    RateLimited,
-    Rejected,
-    StoreFailed,
-    TokenRefused,
-    Unsent,
-)
+from gateway import clock, errors
+from gateway.command_texts import write_in_view
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound, MessageReceived
 from gateway.messages import Sender as Person
 from gateway.ports import Accept
 from gateway.views import Abilities, PlanView, SaidView, View, show_doubt
 
-if TYPE_CHECKING:
-    from aiohttp.web import AbstractRouteDef
-
-PAUSE = 0.01
+REFUSALS = {401: errors.TokenRefused, 410: errors.Gone}
 
 
-class Happened(Struct, frozen=True):
+class Happened(msgspec.Struct, frozen=True):
     """What somebody did: said `text`, or pressed the button with the token `text`."""
 
     id: str
@@ -43,7 +30,7 @@ class PlainAdapter:
 
     platform = "plain"
     abilities = Abilities()
-    routes: "Sequence[AbstractRouteDef]" = ()
+    routes: Sequence[web.AbstractRouteDef] = ()
 
     def __init__(self, url: str) -> None:
         self.last_contact = 0.0
@@ -59,14 +46,14 @@ class PlainAdapter:
                 came = msgspec.json.decode(answer, type=list[Happened])
                 await accept([_inbound(one) for one in came])
                 seen += len(came)
-            except (DeliveryError, StoreFailed):
-                await clock.wait(PAUSE)
+            except (errors.DeliveryError, errors.StoreFailed):
+                await clock.wait(0.01)
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
-        """A view's words, whichever it is, and its buttons."""
+        """A view's words, whichever it is, with commands as `/stop`, and its buttons."""
         if isinstance(view, SaidView):
             return ()
-        view = show_doubt(view)
+        view = write_in_view(show_doubt(view))
         words = [getattr(view, name, "") for name in ("title", "text", "words", "caption")]
         if isinstance(view, PlanView):
             words += [step.text for step in view.steps]
@@ -93,40 +80,33 @@ class PlainAdapter:
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """There are no files."""
-        raise Rejected("the platform has no files")
+        raise errors.Rejected("the platform has no files")
 
     async def _call(self, method: str, path: str, body: bytes = b"") -> bytes:
+        url = self._url + path
         try:
-            async with (
-                ClientSession() as http,
-                http.request(method, self._url + path, data=body) as a,
-            ):
-                status, answer = a.status, await a.read()
-        except ClientConnectorError as error:
-            raise Unsent("cannot connect") from error
+            async with ClientSession() as http, http.request(method, url, data=body) as response:
+                status, answer = response.status, await response.read()
         except ClientError as error:
-            raise Ambiguous("no answer") from error
+            never = isinstance(error, ClientConnectorError)
+            raise (errors.Unsent if never else errors.Ambiguous)("no answer") from error
+        if status < 400:
+            return answer
         if status == 429:
-            raise RateLimited(float(answer))
+            raise errors.RateLimited(float(answer))
         if status == 401:
             self.last_contact = 0.0
-            raise TokenRefused("the platform refuses the token")
-        if status == 410:
-            raise Gone("the message is not there any more")
-        if status >= 500:
-            raise Ambiguous(f"it answered {status}")
-        if status >= 400:
-            raise Rejected(f"it answered {status}")
-        return answer
+        failure = errors.Ambiguous if status >= 500 else errors.Rejected
+        raise REFUSALS.get(status, failure)(f"it answered {status}")
 
 
 def _inbound(one: Happened) -> Inbound:
     where = Conversation(platform="plain", account="bot", channel=one.person, private=True)
-    sender = Person(platform="plain", id=one.person)
-    if one.message:
-        return ButtonPressed(
-            conversation=where, sender=sender, event=one.id, message=one.message, token=one.text
+    who = Person(platform="plain", id=one.person)
+    if not one.message:
+        return MessageReceived(
+            conversation=where, sender=who, event=one.id, message=one.id, text=one.text
         )
-    return MessageReceived(
-        conversation=where, sender=sender, event=one.id, message=one.id, text=one.text
+    return ButtonPressed(
+        conversation=where, sender=who, event=one.id, message=one.message, token=one.text
     )

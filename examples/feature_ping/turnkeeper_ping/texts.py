@@ -1,16 +1,19 @@
-"""What people read of /ping, by language."""
+"""What people read of /ping, by language. English holds every text."""
 
-ENGLISH = {
-    "help": "ask whether anybody is there",
-    "pong": "Pong. Messages that wait here: {waiting}.",
+from typing import Literal
+
+from gateway.texts.languages import Texts
+
+PingKey = Literal["command_ping", "pong", "again"]
+
+ENGLISH: dict[PingKey, str] = {
+    "command_ping": "ask whether anybody is there",
+    "pong": "{word} {count}. Messages that wait here: {waiting}.",
+    "again": "Again: {following}",
 }
-GERMAN = {
-    "help": "fragen, ob jemand da ist",
-    "pong": "Pong. Nachrichten, die hier warten: {waiting}.",
+GERMAN: dict[PingKey, str] = {
+    "command_ping": "fragen, ob jemand da ist",
+    "pong": "{word} {count}. Nachrichten, die hier warten: {waiting}.",
+    "again": "Noch einmal: {following}",
 }
-
-
-def say(key: str, language: str, **values: object) -> str:
-    """The text `key` in the person's language, English where there is none."""
-    catalogue = GERMAN if language[:2].lower() == "de" else ENGLISH
-    return catalogue[key].format(**values)
+TEXTS: Texts[PingKey] = Texts({"en": ENGLISH, "de": GERMAN})
