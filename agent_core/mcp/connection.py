@@ -99,10 +99,14 @@ class Connection:
                 self._why = "it is still starting"
         return self._client is not None
 
-    async def look_again(self, fresh: float = FRESH) -> None:
-        """Ask for its tools, unless that was done in the last `fresh` seconds: servers need not
-        say that they changed."""
-        if self._client is None or ambient.monotonic() - self._listed_at < fresh:
+    async def look_again(self) -> None:
+        """Ask for its tools, unless that was just done: servers need not say that they changed."""
+        if ambient.monotonic() - self._listed_at >= FRESH:
+            await self.look()
+
+    async def look(self) -> None:
+        """Ask for its tools, if it is there."""
+        if self._client is None:
             return
         try:
             async with ambient.limit(LOOK):

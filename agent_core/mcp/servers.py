@@ -102,15 +102,19 @@ class Servers:
             task.cancel()
         await self._stack.__aexit__(kind, error, at)
 
-    async def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+    def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """Those of `names` that are known, without waiting."""
+        return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
+
+    async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that there are. A server that is there is asked for one it never told
         of: what it says of a new tool may come later than the call."""
-        names = tuple(dict.fromkeys(names))
+        names = tuple(names)
         servers = {name.partition(NAME_SEPARATOR)[0] for name in names if name not in self._known}
         async with asyncio.TaskGroup() as group:
             for server in servers & self._connections.keys():
-                group.create_task(self._connections[server].look_again(fresh=0.0))
-        return tuple(self._known[name] for name in names if name in self._known)
+                group.create_task(self._connections[server].look())
+        return self.find(names)
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
         """All within `reach` that their servers still have; waits for servers never met."""

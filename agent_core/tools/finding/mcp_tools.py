@@ -47,7 +47,7 @@ class Definition(Struct, frozen=True, kw_only=True):
 class ToolRegistry(Protocol):
     """Where foreign tools are."""
 
-    async def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+    async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that there are; a server that is there is asked for one it never told
         of."""
 
@@ -64,7 +64,7 @@ class ToolRegistry(Protocol):
 class NoRegistry:
     """No servers are set up."""
 
-    async def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
+    async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """None."""
         return ()
 
@@ -109,7 +109,7 @@ async def look_up(
         return {}
     found = await scope.once(
         "foreign",
-        lambda: shelf.find(n for n in names if within(n, reach)),
+        lambda: shelf.seek(n for n in names if within(n, reach)),
         kind=tuple[Definition, ...],
     )
     return {one.name: shelf.make(one) for one in found}

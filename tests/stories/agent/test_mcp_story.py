@@ -161,13 +161,15 @@ async def test_a_server_that_dies_in_a_turn_is_named_and_comes_back(rig: Rig) ->
 
 async def test_a_server_that_never_starts_delays_nobody(rig: Rig) -> None:
     (rig.folder / "dead").touch()
-    rig.model.script(Say("hello"), find("publish"), direct("notes__publish", title="x"), Say("no"))
+    rig.model.script(
+        Say("hello"), find("publish"), direct("notes__publish", title="x"), Say("cannot be done")
+    )
     await rig.start(MCP_SERVERS=stdio(rig))
     rig.telegram.say(PERSON, "hi")
     await rig.shows("hello")
     assert rig.log.named("mcp_lost") == [], "nobody needed it, so it was not started"
     rig.telegram.say(PERSON, "publish")
-    await rig.shows("no")
+    await rig.shows("cannot be done")
     found, gave = rig.seen(role="tool")
     assert "No tool fits these words" in found and "There is no tool 'notes__publish'" in gave
     lost = rig.log.named("mcp_lost")[0]
