@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.link import Streams
-from agent_core.tools.web.proxy import HEAD, join_streams
+from agent_core.tools.web.connections import Connections
+from agent_core.tools.web.proxy import join_streams
 
 LINK_LIFE, SESSION_LIFE = 600.0, 1_800.0
 """Seconds that a link waits to be opened; seconds without a request until its cookie is no good."""
@@ -51,8 +52,7 @@ class PreviewServer:
 
     def __init__(self, connect: Connect, port: int = 0, public: str = "") -> None:
         self._connect, self._port, self._public = connect, port, public.rstrip("/")
-        self._server: asyncio.Server | None = None
-        self._serving: set[asyncio.Task[object]] = set()
+        self._connections = Connections(self._answer)
         self._links: dict[str, _Preview] = {}
         self._sessions: dict[str, _Preview] = {}
 
@@ -64,45 +64,19 @@ class PreviewServer:
     async def open(self, workspace: Path, port: int) -> str:
         """A link to the server at `port` of this workspace's sandbox. OSError if nothing can be
         listened at."""
-        if self._server is None:
-            self._server = await asyncio.start_server(
-                self._serve, "127.0.0.1", self._port, limit=HEAD
-            )
+        if not self._connections.port:
+            await self._connections.listen(self._port)
         word = ambient.secret_id()
         _forget_old(self._links)
         self._links[word] = _Preview(workspace, port, LINK_LIFE)
-        base = self._public or f"http://127.0.0.1:{self._find_port()}"
+        base = self._public or f"http://127.0.0.1:{self._connections.port}"
         return f"{base}/open/{word}"
 
     async def close(self) -> None:
         """No link and no cookie is good any more."""
         self._links.clear()
         self._sessions.clear()
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
-        for task in self._serving:
-            task.cancel()
-        if self._serving:
-            await asyncio.wait(self._serving)
-
-    def _find_port(self) -> int:
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # either side went away
-        except asyncio.CancelledError:
-            pass  # `close` waits for this task, and nobody else does
-        finally:
-            self._serving.discard(task)
-            writer.transport.abort() if writer.transport.is_closing() else writer.close()
+        await self._connections.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with ambient.limit(SECONDS):
@@ -156,7 +130,7 @@ class PreviewServer:
 
     def _is_ours(self, host: str) -> bool:
         """A name that only this server has: another's, which leads here, is a trick."""
-        names = {f"{name}:{self._find_port()}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        names = {f"{name}:{self._connections.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         return host.lower() in names | {urlsplit(self._public).netloc.lower()} - {""}
 
 

@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 
 from agent_core import ambient
 from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
+from agent_core.tools.web.connections import HEAD, Connections
 
-HEAD = 256 * 1024
-"""Bytes of a request's or an answer's head."""
 PIECE = 1 << 16
 MAX_CARRIED = 300_000_000
 """Bytes of one connection in one direction: what is downloaded lies on the disk first."""
@@ -50,28 +49,20 @@ class GuardedProxy:
         self._allowed = allowed
         self._admit = admit
         self._resolve = resolve or _resolve
-        self._server: asyncio.Server | None = None
-        self._serving: set[asyncio.Task[object]] = set()
+        self._connections = Connections(self._answer)
         self._barred: deque[tuple[str, str]] = deque(maxlen=MAX_NOTED)
 
     async def open(self) -> str:
         """Begin to listen; the proxy's address."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"http://127.0.0.1:{await self._connections.listen()}"
 
     async def close(self) -> None:
         """End every connection."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._serving:
-            task.cancel()
-        if self._serving:
-            await asyncio.wait(self._serving)
+        await self._connections.close()
 
     def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection that came another way."""
-        serving = asyncio.ensure_future(self._serve(reader, writer))  # noqa: TID251  # see `close`
-        self._serving.add(serving)
+        self._connections.take(reader, writer)
 
     def why_barred(self, url: str) -> str:
         """Why nothing was reached at `url`, "" if it was not barred."""
@@ -80,20 +71,6 @@ class GuardedProxy:
         except Unreachable as error:
             return str(error)
         return next((why for known, why in reversed(self._barred) if known == place), "")
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # either side went away
-        except asyncio.CancelledError:
-            pass  # `close` waits for this task, and nobody else does
-        finally:
-            self._serving.discard(task)
-            writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with ambient.limit(SECONDS):

@@ -1,0 +1,56 @@
+"""Connections that are served each in a task of its own, until all of them are ended at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+HEAD = 256 * 1024
+"""Bytes of a request's or an answer's head."""
+
+
+class Connections:
+    """`answer` serves one; what it raises because either side went away ends that one alone."""
+
+    def __init__(
+        self, answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+    ) -> None:
+        self._answer = answer
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    @property
+    def port(self) -> int:
+        """Where they come in, 0 while nothing listens."""
+        return self._server.sockets[0].getsockname()[1] if self._server is not None else 0
+
+    async def listen(self, port: int = 0) -> int:
+        """Take them at this port of loopback, 0 for any; gives the port. OSError if it is taken."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=HEAD)
+        return self.port
+
+    def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection that came another way."""
+        self._tasks.add(asyncio.ensure_future(self._serve(reader, writer)))  # noqa: TID251  # see `close`
+
+    async def close(self) -> None:
+        """Take no more, and end every one."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._answer(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass  # either side went away
+        except asyncio.CancelledError:
+            pass  # `close` waits for this task, and nobody else does
+        finally:
+            self._tasks.discard(task)
+            writer.transport.abort() if writer.transport.is_closing() else writer.close()
