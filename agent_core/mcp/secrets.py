@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agent_core.guardrails.redaction import Redactions
+from agent_core.guardrails.secret_shapes import spell_secret
 
 HIDDEN = "***"
 MIN_SECRET = 6
@@ -22,7 +22,7 @@ def find_secrets(values: Iterator[tuple[str, str]], url: str) -> tuple[str, ...]
     """The secrets among named `values` (an environment, headers) and in `url`, in all forms that
     servers repeat them in, the longest first."""
     found = {form for name, value in values for form in _find_in_value(name, value)}
-    found |= {form for one in _find_in_url(url) for form in _write_forms(one)}
+    found |= {form for one in _find_in_url(url) for form in spell_secret(one)}
     return tuple(sorted((one for one in found if len(one) >= MIN_SECRET), key=len, reverse=True))
 
 
@@ -36,7 +36,7 @@ def _find_in_value(name: str, value: str) -> Iterator[str]:
     parts = (value, *value.split()[1:])
     if _NAMED.search(name) or any(map(_looks_random, parts)):
         for part in parts:
-            yield from _write_forms(part)
+            yield from spell_secret(part)
     if value.partition(" ")[0].lower() == "basic":
         yield from _read_basic(value.partition(" ")[2])
 
@@ -63,14 +63,6 @@ def _find_in_url(url: str) -> Iterator[str]:
         if _NAMED.search(name) or _looks_random(value):
             yield value
     yield from filter(_looks_random, parts.path.split("/"))
-
-
-def _write_forms(value: str) -> Iterator[str]:
-    """`value` as texts have it: plainly, in a URL, in JSON, in base64."""
-    yield value
-    yield quote(value, safe="")
-    yield json.dumps(value)[1:-1]
-    yield base64.b64encode(value.encode()).decode().rstrip("=")
 
 
 def _looks_random(value: str) -> bool:
