@@ -41,6 +41,8 @@ from agent_core.tools.turn.terminate import final_words
 
 REFRESH = 5
 """Rounds after which servers are asked for their tools again."""
+FAILURES = (Cut, CallsExceeded, ModelFailed, TimedOut, BudgetExceeded)
+"""What leaves a loop without a reply of its model."""
 
 
 async def react(
@@ -61,10 +63,10 @@ async def react(
         if n % REFRESH == 0:
             hands.toolbox.shelf.refresh()
         direct = brief.direct if n == 1 and not past else None
-        asked = await _ask(turn_round, (brief, hands), (history, new), window, direct)
-        if isinstance(asked, LoopResult):
-            return asked
-        reply = asked
+        try:
+            reply = await _ask(turn_round, brief, hands, (*history, *new), window, direct)
+        except FAILURES as error:
+            return _give_up(turn_round, error, new)
         answer = Message(role="assistant", parts=reply.parts)
         new.append(answer)
         window.count(reply, len(history) + len(new))
@@ -95,25 +97,27 @@ async def react(
 
 async def _ask(
     scope: Scope,
-    means: tuple[Brief, Hands],
-    thread: tuple[tuple[Message, ...], list[Message]],
+    brief: Brief,
+    hands: Hands,
+    thread: tuple[Message, ...],
     window: Window,
     direct: ToolCall | None,
-) -> ModelReply | LoopResult:
-    """The model's reply to history and turn, or how the loop ends without one. `direct`: the call
-    that stands for it."""
-    (brief, hands), (history, new) = means, thread
-    try:
-        seen = await window.fit(scope, (*history, *new), make_summary_request(brief, hands))
-        if direct is not None:
-            return await scope.model(partial(make_reply, direct), apart=True)
-        return await think(scope, brief, hands, seen)
-    except (Cut, CallsExceeded) as error:
-        how: Literal["cut", "spent"] = "cut" if isinstance(error, Cut) else "spent"
-        return LoopResult(text="", messages=tuple(new), finish=how, why=str(error))
-    except (ModelFailed, TimedOut, BudgetExceeded) as error:
-        scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
-        return LoopResult(text="", messages=tuple(new), finish="error", why=str(error))
+) -> ModelReply:
+    """The model's reply to `thread`. `direct`: the call that stands for it. Raises FAILURES."""
+    seen = await window.fit(scope, thread, make_summary_request(brief, hands))
+    if direct is not None:
+        return await scope.model(partial(make_reply, direct), apart=True)
+    return await think(scope, brief, hands, seen)
+
+
+def _give_up(scope: Scope, error: Exception, new: list[Message]) -> LoopResult:
+    """How a loop ends that got no reply."""
+    finish: Literal["cut", "spent", "error"] = "error"
+    if isinstance(error, Cut | CallsExceeded):
+        finish = "cut" if isinstance(error, Cut) else "spent"
+    else:
+        scope.emit(ErrorMet(text=str(error), phrases=getattr(error, "phrases", ())))
+    return LoopResult(text="", messages=tuple(new), finish=finish, why=str(error))
 
 
 def make_window(brief: Brief, hands: Hands) -> Window:
@@ -136,21 +140,18 @@ async def sum_up(
 ) -> LoopResult:
     """No rounds are left: one more answer, in which no tool may be called."""
     try:
-        ended = await write_answer(scope, (brief, hands), seen, new)
-    except Cut as error:
-        return LoopResult(text="", messages=tuple(new), finish="cut", why=str(error))
-    except (ModelFailed, TimedOut, BudgetExceeded) as error:
-        scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
-        return LoopResult(text="", messages=tuple(new), finish="error")
+        ended = await write_answer(scope, brief, hands, seen, new)
+    except FAILURES as error:
+        return _give_up(scope, error, new)
     return replace(ended, finish="limit") if ended.finish == "stop" else ended
 
 
 async def write_answer(
-    scope: Scope, means: tuple[Brief, Hands], seen: tuple[Message, ...], new: list[Message]
+    scope: Scope, brief: Brief, hands: Hands, seen: tuple[Message, ...], new: list[Message]
 ) -> LoopResult:
     """One answer without calls to what is `seen`, continued where it is cut; it is added to `new`.
     Raises as `think` does."""
-    (brief, hands), growing, begins = means, GrowingAnswer(), len(new)
+    growing, begins = GrowingAnswer(), len(new)
     for n in range(MAX_CONTINUED + 1):
         part = scope.child(f"more-{n}") if n else scope
         reply = await think(part, brief, hands, (*seen, *new[begins:]), "none")

@@ -308,9 +308,10 @@ class PlannedTurn:
         await self._fit("fit-final")
         ask = user(FINISH.format(checklist=checklist(plan)))
         scope, messages = self._scope.child("final"), [*self._thread, ask]
-        means, seen = (self._brief, self._hands), (*self._seen, ask)
+        seen = (*self._seen, ask)
         try:
-            return make_result(await write_answer(scope, means, seen, messages))
+            ended = await write_answer(scope, self._brief, self._hands, seen, messages)
+            return make_result(ended)
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
             return TurnResult(text="", messages=tuple(messages), finish="error")
