@@ -8,8 +8,6 @@ from typing import BinaryIO
 
 from gateway.settings import Settings
 
-MAX_LINE = 1_000_000
-"""Bytes of a line; of a longer one only its beginning is held, and it is refused."""
 OK, FAILED = 0, 1
 
 
@@ -31,7 +29,7 @@ def answer(settings: Settings, words: argparse.Namespace) -> int:
         return _explain(settings, words.rule)
     from agent_core.settings import ModelSettings
     from gateway.services.operator_rules import FILE, read_rules
-    from gateway.wiring.policy_check import PolicyChecker
+    from gateway.wiring.policy_check import MAX_LINE, PolicyChecker
 
     rules = read_rules(settings.home / FILE)
     checker = PolicyChecker(ModelSettings.read(settings.env), rules)
@@ -42,7 +40,7 @@ def answer(settings: Settings, words: argparse.Namespace) -> int:
             judge = checker.judge_written_path if words.write else checker.judge_path
         case _:
             judge = checker.judge_call
-    return _judge_lines(partial(_encode, judge), sys.stdin.buffer, sys.stdout.buffer)
+    return _judge_lines(partial(_encode, judge), MAX_LINE, sys.stdin.buffer, sys.stdout.buffer)
 
 
 def _encode(judge: Callable[[bytes], object], line: bytes) -> bytes:
@@ -51,12 +49,15 @@ def _encode(judge: Callable[[bytes], object], line: bytes) -> bytes:
     return msgspec.json.encode(judge(line))
 
 
-def _judge_lines(judge: Callable[[bytes], bytes], lines: BinaryIO, answers: BinaryIO) -> int:
-    """An answer for each line, in their order."""
+def _judge_lines(
+    judge: Callable[[bytes], bytes], most: int, lines: BinaryIO, answers: BinaryIO
+) -> int:
+    """An answer for each line, in their order; of one with over `most` bytes, which is refused,
+    only the beginning is held."""
     try:
-        while line := lines.readline(MAX_LINE + 1):
+        while line := lines.readline(most + 1):
             last = line
-            while not last.endswith(b"\n") and (last := lines.readline(MAX_LINE)):
+            while not last.endswith(b"\n") and (last := lines.readline(most)):
                 pass
             answers.write(judge(line.removesuffix(b"\n").removesuffix(b"\r")) + b"\n")
         answers.flush()

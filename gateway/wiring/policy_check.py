@@ -27,7 +27,7 @@ CONTAINING = frozenset({"bwrap", "docker", "boxlite", "landlock", "e2b", "monty"
 NONE, UNSAFE = "none", "unsafe-subprocess"
 TIERS = (NONE, UNSAFE, *sorted(CONTAINING))
 MAX_LINE = 1_000_000
-"""Characters of a line."""
+"""Bytes of a line."""
 UNREADABLE, NO_TOOL, NO_FIT = "unreadable", "no-tool", "arguments"
 
 
