@@ -224,10 +224,12 @@ async def test_a_hundred_tools_cost_nothing_and_one_is_found(rig: Rig, tmp_path:
     alone = shown(rig.model.requests[-1].body)
     await rig.quiet()
     await rig.stop()
-    rig.model.script(find("weather station 42"), through("notes__report_42", city="Ulm"), Say("ok"))
+    rig.model.script(
+        find("weather station 42"), through("notes__report_42", city="Ulm"), Say("it is read")
+    )
     await rig.start(MCP_SERVERS=stdio(rig, "--tools", "100", allow=["report_*"]))
     rig.telegram.say(PERSON, "weather")
-    await rig.shows("ok")
+    await rig.shows("it is read")
     many = shown(rig.model.requests[-1].body)
     assert len(many) - len(alone) < 60, "no more than the server's name"
     found, gave = rig.seen(role="tool")

@@ -95,10 +95,10 @@ async def test_somebody_else_cannot_confirm(rig: Rig) -> None:
 async def test_what_cannot_be_is_said_without_a_card(
     rig: Rig, wanted: dict[str, str], why: str
 ) -> None:
-    rig.model.script(schedule(**wanted), Say("no"))
+    rig.model.script(schedule(**wanted), Say("that cannot be"))
     await rig.start()
     rig.telegram.say(PERSON, "now and then")
-    await rig.shows("no")
+    await rig.shows("that cannot be")
     assert why in rig.seen(role="tool")[-1] and rig.cards() == []
 
 
