@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loa
     from agent_core.mcp.settings import Given
     from agent_core.messages import Message
     from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
+    from agent_core.models.providers import ApiMode
     from agent_core.policy import Mode, Verdict
     from agent_core.questions import Answer, Question
     from agent_core.tools.contract import Tool
@@ -50,7 +51,7 @@ class Agent:
     plan that is worked off and checked step by step. `callbacks`: see CALLBACKS; sync or async, an
     exception in one is logged and ends nothing. `pre_tool_call`, `post_tool_call`, `verify_step`:
     see `agent_core.tools.hooks`. `mode` ask: what changes anything is asked for; auto: only what is
-    risky is.
+    risky is. `api_mode`: how the model's provider is spoken to, whatever its address says.
     """
 
     model: "Model | str" = "pro"
@@ -69,6 +70,7 @@ class Agent:
     answer_seconds: float | None = 300.0
     post_tool_call: "PostHook | None" = None
     mode: "Mode" = "auto"
+    api_mode: "ApiMode | None" = None
     state: AgentState = field(init=False, default=AgentState.IDLE)
     toolbox: "Toolbox" = field(init=False)
     _servers: "Servers | None" = field(init=False, default=None)
@@ -251,7 +253,11 @@ class Agent:
                 from agent_core.models.tiers import Models
                 from agent_core.settings import ModelSettings
 
-                self._picked = Models(ModelSettings.read()).pick(self.model)
+                settings = ModelSettings.read()
+                if self.api_mode is not None:
+                    provider = Models(settings).find_provider(self.model)
+                    settings = settings.with_mode(provider, self.api_mode)
+                self._picked = Models(settings).pick(self.model)
             else:
                 self._picked = (self.model, "")
         return self._picked

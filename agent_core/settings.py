@@ -24,7 +24,9 @@ from agent_core.models.providers import (
     DEFAULT_MODELS,
     TIERS,
     ApiMode,
+    Effort,
     Tier,
+    detect_api_mode,
     normalize_base_url,
 )
 from agent_core.orchestration.settings import AgentSettings
@@ -107,6 +109,7 @@ class ModelSettings(BaseModel):
     base_urls: dict[str, str] = BASE_URLS
     compatible: tuple[CompatibleProvider, ...] = ()
     modes: dict[str, ApiMode] = {}
+    efforts: dict[Tier, Effort] = {}
     fallbacks: tuple[str, ...] = ()
     auxiliary: dict[Auxiliary, tuple[str, ...]] = {}
     timeout: float = declared.SILENCE.default
@@ -131,6 +134,7 @@ class ModelSettings(BaseModel):
             base_urls=_read_each(declared.URLS, env),
             compatible=_read_compatible(env),
             modes=_read_each(declared.MODES, env),
+            efforts=_read_each(declared.REASONING, env),
             fallbacks=declared.FALLBACKS.read(env),
             auxiliary=_read_each(declared.CHAINS, env),
             timeout=declared.SILENCE.read(env),
@@ -195,10 +199,10 @@ class ModelSettings(BaseModel):
             key_setting = declared.KEYS[provider].name
             if provider not in self.keys:
                 raise SettingsError(setting, provider, f"it has no key; set {key_setting}.")
-            speaks: ApiMode = (
-                "anthropic_messages" if provider == "anthropic" else "chat_completions"
+            mode, keys = (
+                self.modes.get(provider) or self._detect_mode(provider),
+                self.keys[provider],
             )
-            mode, keys = self.modes.get(provider, speaks), self.keys[provider]
         return tuple(
             Endpoint(
                 provider=provider,
@@ -229,6 +233,30 @@ class ModelSettings(BaseModel):
         """These settings and one more provider (found on this machine)."""
         return self.model_copy(update={"compatible": (*self.compatible, provider)})
 
+    def effort(self, name: str, provider: str, model: str) -> Effort | None:
+        """How much `name`, a tier or a model that is also a tier's, reasons; None: its own way."""
+        for tier in TIERS:
+            named = tier in self.efforts and name in (tier, f"{provider}/{model}")
+            if named and self.choice(tier) == (provider, model):
+                return self.efforts[tier]
+        return None
+
+    def _detect_mode(self, provider: str) -> ApiMode:
+        """What a provider known by name speaks at the address that it has here."""
+        if provider == "anthropic":
+            return "anthropic_messages"
+        detected = detect_api_mode(self.base_urls[provider])
+        return detected if detected == "codex_responses" else "chat_completions"
+
+    def with_mode(self, provider: str, mode: ApiMode) -> "ModelSettings":
+        """These settings, where `provider` is spoken to so, whatever is set or its address says."""
+        own = (
+            one.model_copy(update={"api_mode": mode}) if one.name == provider else one
+            for one in self.compatible
+        )
+        modes = {**self.modes, provider: mode}
+        return self.model_copy(update={"compatible": tuple(own), "modes": modes})
+
     def _compatible_by_name(self) -> dict[str, CompatibleProvider]:
         return {provider.name: provider for provider in self.compatible}
 
@@ -256,7 +284,7 @@ class ModelSettings(BaseModel):
         return provider, model
 
 
-def _read_each(settings: Mapping[N, Setting[T]], env: Env) -> dict[N, T]:
+def _read_each(settings: Mapping[N, Setting[T | None]], env: Env) -> dict[N, T]:
     """What is set of several settings, or has a default, by what they are for."""
     found = {name: setting.read(env) for name, setting in settings.items()}
     return {name: value for name, value in found.items() if value}

@@ -16,6 +16,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
+from agent_core.models.providers import Effort
 from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, raw
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -39,6 +40,7 @@ class AnthropicMessages:
         self._tools = ToolSheet(_tool)
         self._unforced: set[str] = set()
         self._terse: set[str] = set()
+        self._refused: set[tuple[str, Effort | None]] = set()
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
@@ -78,8 +80,12 @@ class AnthropicMessages:
         return raw(response)
 
     def _learn(self, request: ModelRequest, error: anthropic.APIStatusError) -> bool:
-        """True if the model turns out to be one that cannot be made to call a tool, or whose
-        answers are shorter."""
+        """True if the model turns out to be one that cannot be made to call a tool, whose answers
+        are shorter, or that does not know this effort."""
+        effort = (request.model, request.effort)
+        if error.status_code == 400 and "effort" in error.message and effort not in self._refused:
+            self._refused.add(effort)
+            return bool(request.effort)
         if error.status_code == 400 and "max_tokens" in error.message and not request.max_tokens:
             known = self._max_tokens(request) == OLD_MAX_TOKENS
             self._terse.add(request.model)
@@ -103,8 +109,12 @@ class AnthropicMessages:
             "max_tokens": self._max_tokens(request),
             "cache_control": CACHE,
         }
-        if self._thinking is not None:
-            body["thinking"] = {"type": "adaptive" if self._thinking else "disabled"}
+        effort = request.effort if (request.model, request.effort) not in self._refused else None
+        if self._thinking is not None or effort == "none":
+            thinks = bool(self._thinking) and effort != "none"
+            body["thinking"] = {"type": "adaptive" if thinks else "disabled"}
+        if effort and effort != "none":
+            body["output_config"] = {"effort": "low" if effort == "minimal" else effort}
         if request.tools:
             body["tools"] = self._tools.render(request.tools)
         if request.system:

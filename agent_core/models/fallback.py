@@ -18,6 +18,7 @@ from agent_core.config.declaration import SettingsError
 from agent_core.errors import ModelFailed
 from agent_core.models.endpoint import Endpoint
 from agent_core.models.port import Delta, Model, ModelReply, ModelRequest, OnDelta, Restarted
+from agent_core.models.providers import Effort
 
 log = logging.getLogger("turnkeeper.models")
 
@@ -99,14 +100,17 @@ class _Place(NamedTuple):
 
 
 class Chain:
-    """A Model over several routes: the first one that can answers."""
+    """A Model over several routes: the first one that can answers. `effort`: how much any of
+    them is to reason."""
 
-    def __init__(self, routes: tuple[Route, ...]) -> None:
+    def __init__(self, routes: tuple[Route, ...], effort: Effort | None = None) -> None:
         self.provider = routes[0].keys.provider
         self._routes = routes
+        self._effort = effort
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
+        request = replace(request, effort=self._effort) if self._effort else request
         shown = False
 
         def show(delta: Delta) -> None:

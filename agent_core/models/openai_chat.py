@@ -155,7 +155,8 @@ class OpenAIChat:
             raise self._line.read_refusal(error.response) from None
 
     def _learn(self, request: ModelRequest, error: openai.APIStatusError) -> bool:
-        """True if the model takes tools here only without reasoning (gpt-5.6 and later)."""
+        """True if the model takes tools here only without reasoning (gpt-5.6 and later), or does
+        not know the effort that is set."""
         known = request.model in self._without_effort
         if known or error.param != "reasoning_effort":
             return False
@@ -177,8 +178,8 @@ class OpenAIChat:
             body["enable_thinking"] = endpoint.thinking
         if request.tools:
             body["tools"] = self._tools.render(request.tools)
-        if request.model in self._without_effort:
-            body["reasoning_effort"] = "none"
+        if effort := "none" if request.model in self._without_effort else request.effort:
+            body["reasoning_effort"] = effort
         body["messages"] = self._messages(request)
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice

@@ -22,6 +22,7 @@ from agent_core.messages import (
 from agent_core.models.answers.openai_responses import MARK, ResponsesReader
 from agent_core.models.openai_chat import ChatClient
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
+from agent_core.models.providers import Effort
 from agent_core.models.wire import CONTINUED, UNANSWERED, Line, ToolSheet
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -39,6 +40,7 @@ class OpenAIResponses:
         self._calls = ChatClient(endpoint, self._line, "responses")
         self._tools = ToolSheet(_tool)
         self._without_reasoning: set[str] = set()
+        self._refused: set[tuple[str, Effort | None]] = set()
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
@@ -57,7 +59,12 @@ class OpenAIResponses:
             raise self._line.read_refusal(error.response) from None
 
     def _learn(self, request: ModelRequest, error: openai.APIStatusError) -> bool:
-        """True if the model turns out to be one that does not reason: it refuses `include`."""
+        """True if the model turns out to be one that does not know this effort, or that does not
+        reason at all: it refuses `include`."""
+        effort = (request.model, request.effort)
+        if error.param == "reasoning.effort" and request.effort and effort not in self._refused:
+            self._refused.add(effort)
+            return True
         about = (error.param or "").partition(".")[0]
         if request.model in self._without_reasoning or about not in ("include", "reasoning"):
             return False
@@ -69,8 +76,11 @@ class OpenAIResponses:
         body: dict[str, object] = {"model": request.model, "stream": True, "store": False}
         if request.model not in self._without_reasoning:
             body["include"] = ENCRYPTED
-            if endpoint.thinking:
-                body["reasoning"] = {"summary": "auto"}
+            reasoning: dict[str, str] = {"summary": "auto"} if endpoint.thinking else {}
+            if request.effort and (request.model, request.effort) not in self._refused:
+                reasoning["effort"] = request.effort
+            if reasoning:
+                body["reasoning"] = reasoning
         if request.cache_key and (
             self._calls.own if endpoint.cache_key is None else endpoint.cache_key
         ):

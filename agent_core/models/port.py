@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from agent_core.messages import Message, Part
+from agent_core.models.providers import Effort
 
 ToolChoice = Literal["auto", "none", "required"]
 Finish = Literal["stop", "tool_calls", "length", "refused"]
@@ -32,6 +33,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     """Same for all calls of a conversation: routes them to the provider's same prompt cache."""
     retries: int | None = None
     """Tries after the first one; None: as the provider is set up."""
+    effort: Effort | None = None
+    """How much the model is to reason; None: as it does by itself."""
     pictures: Mapping[str, str] = {}
     """What the model can be shown of the pictures in `messages`: by `ref`, in base64."""
 

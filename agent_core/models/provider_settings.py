@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from agent_core.config.declaration import Setting, SettingTables, WrongValue
 from agent_core.config.kinds import NO_WORDS, Choice, Number, Url, parse_keys, split_commas
-from agent_core.models.providers import BASE_URLS, OWN_MODES, TIERS, TIMEOUT
+from agent_core.models.providers import BASE_URLS, EFFORTS, OWN_MODES, TIERS, TIMEOUT
 
 Auxiliary = Literal["vision", "compression", "web_extract", "session_search"]
 AUXILIARY: tuple[Auxiliary, ...] = get_args(Auxiliary)
@@ -44,16 +44,22 @@ URLS = {
     for name, url in BASE_URLS.items()
 }
 _MODE_HELP = {
-    "openai": "`codex_responses`: OpenAI is called by its Responses API",
+    "openai": "`codex_responses`: by the Responses API, in which OpenAI's models reason beside "
+    "tools; `chat_completions`: as most other servers speak",
     "gemini": "`generate_content`: Google is called by its own protocol; needs the extra: "
     "`pip install 'turnkeeper[gemini]'`",
+}
+_MODE_DEFAULT = {
+    "openai": "`codex_responses` at api.openai.com, else `chat_completions`",
+    "gemini": "`chat_completions`",
 }
 MODES = {
     name: Setting(
         f"{name.upper()}_API_MODE",
-        modes[0],
+        None,
         Choice(words=modes, mend=f"use {' or '.join(modes)}."),
         _MODE_HELP[name],
+        default_text=_MODE_DEFAULT[name],
     )
     for name, modes in OWN_MODES.items()
 }
@@ -73,6 +79,17 @@ PROVIDERS = {
         "",
         str,
         "the provider alone; its model for the tier is taken",
+    )
+    for tier in TIERS
+}
+REASONING = {
+    tier: Setting(
+        f"{tier.upper()}_REASONING_EFFORT",
+        None,
+        Choice(words=EFFORTS),
+        f"how much the tier's model reasons: {', '.join(f'`{one}`' for one in EFFORTS)}; what a "
+        "model does not know is left out",
+        default_text="the model's own",
     )
     for tier in TIERS
 }
@@ -137,6 +154,7 @@ TABLES: SettingTables = {
         *MODES.values(),
         *MODELS.values(),
         *PROVIDERS.values(),
+        *REASONING.values(),
         LITE_PROVIDER,
         FALLBACKS,
         *CHAINS.values(),

@@ -12,7 +12,12 @@ OWN_MODES: dict[str, tuple[ApiMode, ...]] = {
     "openai": ("chat_completions", "codex_responses"),
     "gemini": ("chat_completions", "generate_content"),
 }
-"""What providers known by name speak besides what they speak by default, which is the first."""
+"""What providers known by name may speak; the first is what they do unless their address says
+something else."""
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+"""How much a model reasons, from nothing to all that it can."""
 
 BASE_URLS = {
     "openai": "https://api.openai.com/v1",
@@ -42,12 +47,13 @@ TIMEOUT = 300.0
 
 def detect_api_mode(base_url: str) -> ApiMode:
     """What an address speaks: Anthropic's messages at Anthropic or where a path ends in
-    /anthropic, as other providers offer it; responses where it ends in /responses or /codex."""
+    /anthropic, as other providers offer it; responses at OpenAI itself, whose models reason
+    beside tools nowhere else, or where a path ends in /responses or /codex."""
     parts = urlsplit(base_url)
     path = parts.path.rstrip("/").removesuffix("/v1")
     if parts.hostname == "api.anthropic.com" or path.endswith("/anthropic"):
         return "anthropic_messages"
-    if path.endswith(("/responses", "/codex")):
+    if parts.hostname == "api.openai.com" or path.endswith(("/responses", "/codex")):
         return "codex_responses"
     return "chat_completions"
 

@@ -13,6 +13,7 @@ from agent_core.models.demo import DemoModel
 from agent_core.models.fallback import Chain, Keys, Route
 from agent_core.models.port import Model
 from agent_core.models.provider_settings import CHAINS, FALLBACKS, MODELS
+from agent_core.models.providers import Effort
 from agent_core.settings import (
     AUXILIARY,
     TIERS,
@@ -38,7 +39,7 @@ class Models:
         self._settings = settings
         self._reread = reread or (lambda: settings)
         self._keys: dict[str, Keys] = {}
-        self._chains: dict[tuple[str, ...], Model] = {}
+        self._chains: dict[tuple[str | None, ...], Model] = {}
         self._making = threading.RLock()
         self.catalog = Catalog(settings.prices, settings.windows)
 
@@ -51,12 +52,17 @@ class Models:
         """The client and the model's id for a tier, 'provider/model' or 'auxiliary.work'; the
         client goes on with the next of the list where one fails. Raises SettingsError."""
         provider, model, rest = self._resolve(name)
-        return self._chain(provider, rest), model
+        effort = self._settings.effort(name, provider, model)
+        return self._chain(provider, rest, effort), model
 
     def describe(self, tier: str) -> str:
         """The model behind `tier`, as people see it."""
         provider, model, _ = self._resolve(tier)
         return "demo model (scripted, no key set)" if provider == DEMO else f"{provider}/{model}"
+
+    def find_provider(self, name: str) -> str:
+        """Who serves `name` first; raises SettingsError."""
+        return self._resolve(name)[0]
 
     def check(self) -> None:
         """Raise SettingsError if a tier or a chain cannot work; costs no import and no call."""
@@ -104,15 +110,15 @@ class Models:
                 raise SettingsError("model", name, "name a tier or provider/model.")
         return provider, model, tuple(one for one in rest if one != f"{provider}/{model}")
 
-    def _chain(self, provider: str, rest: tuple[str, ...]) -> Model:
+    def _chain(self, provider: str, rest: tuple[str, ...], effort: Effort | None) -> Model:
         """The client of `provider` that goes on with `rest`; its first own client is made here."""
         with self._making:
-            place = (provider, *rest)
+            place = (effort, provider, *rest)
             if place not in self._chains:
-                self._chains[place] = self._make(provider, rest)
+                self._chains[place] = self._make(provider, rest, effort)
             return self._chains[place]
 
-    def _make(self, provider: str, rest: tuple[str, ...]) -> Model:
+    def _make(self, provider: str, rest: tuple[str, ...], effort: Effort | None) -> Model:
         if provider == DEMO:
             return DemoModel()
         first = self._keys_of(provider)
@@ -121,7 +127,7 @@ class Models:
         for name in rest:
             other, _, model = name.partition("/")
             routes.append(Route(self._keys_of(other), model))
-        return Chain(tuple(routes))
+        return Chain(tuple(routes), effort)
 
     def _keys_of(self, provider: str) -> Keys:
         if provider not in self._keys:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, cast
 import httpx2
 from google import genai
 from google.genai import errors, types
+from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed
 from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.models.providers import Effort
 from agent_core.models.wire import Broken, Line
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -35,6 +37,7 @@ class Gemini:
         self.provider = endpoint.provider
         self._thinking = endpoint.thinking
         self._line = Line(endpoint)
+        self._refused: set[tuple[str, Effort | None]] = set()
         self._http = httpx2.AsyncClient(timeout=self._line.timeout)
         options = types.HttpOptions(
             base_url=endpoint.base_url,
@@ -71,6 +74,8 @@ class Gemini:
 
     async def _begin(self, request: ModelRequest) -> "tuple[Chunk | None, Chunks]":
         """The first chunk, with which it is known that the request was taken, and the others."""
+        if (request.model, request.effort) in self._refused:
+            request = replace(request, effort=None)
         try:
             said = [types.Content.model_validate(one) for one in contents(request, self.provider)]
             stream = await self._client.aio.models.generate_content_stream(
@@ -81,6 +86,9 @@ class Gemini:
             chunks = cast("Chunks", stream)
             first = await anext(chunks, None)
         except errors.APIError as error:
+            if request.effort and error.code == 400 and "thinking" in str(error.message).lower():
+                self._refused.add((request.model, request.effort))
+                return await self._begin(request)
             raise self._line.read_refusal(_response(error)) from None
         except httpx2.TransportError as error:
             raise self._line.unreachable(_as_cause(error)) from None

@@ -17,9 +17,17 @@ from agent_core.messages import (
     calls_of,
 )
 from agent_core.models.port import ModelRequest, ToolChoice, ToolSpec
+from agent_core.models.providers import Effort
 from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, UNSIGNED
 
 MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
+LEVELS: dict[Effort, str] = {
+    **dict.fromkeys(("none", "minimal"), "MINIMAL"),
+    "low": "LOW",
+    "medium": "MEDIUM",
+    "high": "HIGH",
+    **dict.fromkeys(("xhigh", "max"), "XHIGH"),
+}
 
 Json = dict[str, object]
 
@@ -31,8 +39,11 @@ def config(request: ModelRequest, thinking: bool | None) -> Json:
         made["system_instruction"] = request.system
     if request.max_tokens:
         made["max_output_tokens"] = request.max_tokens
-    if thinking is not None:
-        made["thinking_config"] = {"include_thoughts": thinking}
+    thinks: Json = {} if thinking is None else {"include_thoughts": thinking}
+    if request.effort:
+        thinks["thinking_level"] = LEVELS[request.effort]
+    if thinks:
+        made["thinking_config"] = thinks
     if request.tools:
         made["tools"] = [{"function_declarations": [_tool(tool) for tool in request.tools]}]
         mode = MODES[request.tool_choice]
