@@ -23,7 +23,14 @@ from typing import Literal
 from agent_core.phrases import Phrase
 
 ModelFault = Literal[
-    "auth", "rate_limited", "overloaded", "timeout", "unreachable", "rejected", "malformed"
+    "auth",
+    "rate_limited",
+    "overloaded",
+    "timeout",
+    "unreachable",
+    "rejected",
+    "malformed",
+    "overflow",
 ]
 
 
@@ -62,7 +69,8 @@ class ModelFailed(AgentError):
     """No provider gave an answer.
 
     `said` are several phrases where several providers failed. `fault` says why; `retry_after`
-    (seconds) is what the provider asked for, where it did.
+    (seconds) is what the provider asked for, where it did. `window`: tokens that the model holds,
+    where an overflow says so.
     """
 
     def __init__(
@@ -70,12 +78,14 @@ class ModelFailed(AgentError):
         said: str | Phrase | tuple[Phrase, ...],
         fault: ModelFault = "unreachable",
         retry_after: float | None = None,
+        window: int = 0,
     ) -> None:
         if not isinstance(said, str):
             self.phrases = said if isinstance(said, tuple) else (said,)
         super().__init__(said if isinstance(said, str) else " ".join(map(str, self.phrases)))
         self.fault: ModelFault = fault
         self.retry_after = retry_after
+        self.window = window
 
 
 class BudgetExceeded(AgentError):

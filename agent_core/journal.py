@@ -60,6 +60,7 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
     text: str
     fault: str = ""
     phrases: tuple[Phrase, ...] = ()
+    window: int = 0
 
 
 class ToolStarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_started"):

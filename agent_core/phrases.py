@@ -15,6 +15,7 @@ FaultKey = Literal[
     "fault_late",
     "fault_down",
     "fault_refused",
+    "fault_overflow",
     "fault_silent",
     "fault_unreachable",
     "fault_uncallable",
@@ -107,6 +108,10 @@ FAULTS: dict[FaultKey, str] = {
     "fault_rate": "{name} limits the rate (429). Try again later or use another model.",
     "fault_late": "{name} took too long (408). Try again.",
     "fault_down": "{name} is overloaded or down ({status}). Try again later.",
+    "fault_overflow": (
+        "This conversation is longer than the model of {name} holds, also shortened. Use /new, "
+        "choose a model that holds more with /model, or start its server with a larger context."
+    ),
     "fault_refused": "{name} did not accept the request ({status}): {detail}",
     "fault_silent": "{name} sent nothing for {seconds}. Try again later.",
     "fault_unreachable": "{name} cannot be reached at {host}. Check the network and the base URL.",

@@ -454,6 +454,7 @@ def _make_failed(key: str, error: Exception, limit: float | None) -> Failed:
                 text=clean(str(error)),
                 fault=error.fault,
                 phrases=clean_values(error.phrases),
+                window=error.window,
             )
         case CallsExceeded():
             return Failed(key=key, error="calls", text=clean(str(error)))
@@ -468,7 +469,8 @@ def _make_failed(key: str, error: Exception, limit: float | None) -> Failed:
 def _failure(record: Failed) -> Exception:
     match record.error:
         case "model":
-            return ModelFailed(record.phrases or record.text, cast(ModelFault, record.fault))
+            fault = cast(ModelFault, record.fault)
+            return ModelFailed(record.phrases or record.text, fault, window=record.window)
         case "budget":
             return BudgetExceeded(record.text)
         case "timeout":

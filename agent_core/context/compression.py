@@ -12,8 +12,10 @@ from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.context.room import ContextLimits
+from agent_core.context.shortening import shorten, shorten_message
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.events import Compressed
@@ -45,6 +47,10 @@ MIN_SAVED_MESSAGES = 5
 MAX_EACH = 4_000
 """Characters of one message that the summary is made from, and of a request that is kept."""
 MAX_TOKENS = 2_000
+MAX_NARROWED = 2
+"""Times that a turn's messages are compressed because its model took no more."""
+MIN_HELD = 1_024
+"""Tokens that any model holds."""
 
 SYSTEM = """\
 You summarise the older part of a conversation between people and an agent, for the agent, which \
@@ -79,6 +85,8 @@ class Window:
         self._cut = 0
         self._counted = (0, 0)
         """Tokens that a reply was counted with, and how many messages it made the list."""
+        self._narrowed = 0
+        self._due = False
 
     @property
     def compressed(self) -> bool:
@@ -102,6 +110,25 @@ class Window:
             return used + estimate(messages[length:])
         return self._fixed // BYTES + estimate(self.see(messages))
 
+    def narrow(self, messages: tuple[Message, ...], held: int) -> bool:
+        """A request with `messages` was too long: the model holds `held` tokens (0: it did not
+        say). The next `fit` compresses them whatever it takes, the second time also what is long
+        in the last ones. False: that was done, and nothing more can be."""
+        if self._narrowed == MAX_NARROWED:
+            return False
+        self._narrowed += 1
+        self._due = True
+        sent = max(self.tokens(messages), self._fixed // BYTES + self._weigh(messages))
+        held = max(MIN_HELD, held or sent * 3 // 4)
+        most, limit = held * 85 // 100, held // 2
+        self._room = replace(
+            self._room,
+            limit=min(self._room.limit, limit),
+            most=min(self._room.most or most, most),
+            keep=2 if self._narrowed == MAX_NARROWED else self._room.keep,
+        )
+        return True
+
     async def fit(
         self, scope: Scope, messages: tuple[Message, ...], asking: SummaryRequest
     ) -> tuple[Message, ...]:
@@ -110,12 +137,25 @@ class Window:
         room, tokens = self._room, self.tokens(messages)
         wanted = bool(room.limit) and tokens > room.limit
         forced = bool(room.most) and tokens > room.most
+        due, self._due = self._due, False
         cut = border(messages, len(messages) - room.keep)
-        older = self.see(messages[:cut])
         least = (room.limit if wanted else room.most) // MIN_SAVED_MESSAGES
-        if not (wanted or forced) or cut <= self._cut or estimate(older) < least:
-            return self.see(messages)
-        summary = await _summary(scope, older, room.by, asking) if wanted else ""
+        if due:
+            if cut > self._cut:
+                await self._compress(scope, messages, cut, asking if room.limit else None)
+            if self._narrowed == MAX_NARROWED or cut <= self._cut:
+                self._shorten(messages)
+        elif (wanted or forced) and cut > self._cut and self._weigh(messages[:cut]) >= least:
+            await self._compress(scope, messages, cut, asking if wanted else None)
+        return self.see(messages)
+
+    async def _compress(
+        self, scope: Scope, messages: tuple[Message, ...], cut: int, asking: SummaryRequest | None
+    ) -> None:
+        """See something in place of the first `cut` messages: their summary, if it is asked for
+        and to be had."""
+        older = self.see(messages[:cut])
+        summary = await _summary(scope, older, self._room, asking) if asking is not None else ""
         if not summary:
             cut = turn_border(messages, cut, self._cut)
         left_out = LEFT_OUT.format(count=cut)
@@ -128,7 +168,14 @@ class Window:
         line = lineage(self._head)
         done = Compressed(messages=cut, summarised=bool(summary), lineage=line, parent=parent)
         scope.emit(done)
-        return self.see(messages)
+
+    def _weigh(self, messages: tuple[Message, ...]) -> int:
+        return estimate(self.see(messages))
+
+    def _shorten(self, messages: tuple[Message, ...]) -> None:
+        """See what is long in the messages that stay by its ends alone."""
+        self._head = tuple(map(shorten_message, self.see(messages)))
+        self._cut, self._counted = len(messages), (0, 0)
 
     def _find_request(self, messages: tuple[Message, ...]) -> int:
         """Where the request stands, -1: it is not among them."""
@@ -179,14 +226,16 @@ def join_head(head: tuple[Message, ...], rest: tuple[Message, ...]) -> tuple[Mes
 
 
 async def _summary(
-    scope: Scope, older: tuple[Message, ...], name: str, asking: SummaryRequest
+    scope: Scope, older: tuple[Message, ...], room: ContextLimits, asking: SummaryRequest
 ) -> str:
     """The summary of `older`, "" where there is none to be had."""
     if asking.flush is not None:
         await asking.flush(scope, older)
-    ask = user("\n\n".join(_describe_message(message) for message in older))
-    request = ModelRequest(model=name, system=SYSTEM, messages=(ask,), max_tokens=MAX_TOKENS)
-    complete = partial(_quietly, asking.complete, name, request)
+    told = "\n\n".join(_describe_message(message) for message in older)
+    ask = user(shorten(told, room.limit * BYTES))
+    most = min(MAX_TOKENS, room.limit // 2)
+    request = ModelRequest(model=room.by, system=SYSTEM, messages=(ask,), max_tokens=most)
+    complete = partial(_quietly, asking.complete, room.by, request)
     try:
         reply = await scope.model(complete, f"{ASIDE}compress", asking.limit)
     except (ModelFailed, TimedOut, BudgetExceeded):
@@ -220,5 +269,4 @@ def _line(role: str, part: Part) -> str:
 
 
 def _short(text: str) -> str:
-    half = MAX_EACH // 2
-    return text if len(text) <= MAX_EACH else f"{text[:half]}\n[…]\n{text[-half:]}"
+    return shorten(text, MAX_EACH)

@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 WINDOW = 128_000
 """Tokens that a model holds of which nothing is known."""
+MIN_WINDOW = 2_048
+"""A window that is learnt is at least this: an error may be misread."""
 MILLION = 1_000_000
 
 
@@ -117,7 +119,8 @@ class Catalog:
         self, prices: Mapping[str, Price] | None = None, windows: Mapping[str, int] | None = None
     ) -> None:
         self._prices = prices or {}
-        self._windows = windows or {}
+        self._windows = dict(windows or {})
+        self._learnt: dict[str, int] = {}
 
     def price(self, provider: str, model: str) -> Price | None:
         """What the model costs; None where nobody said."""
@@ -130,10 +133,15 @@ class Catalog:
     def window(self, provider: str, model: str) -> int:
         """Tokens that a request and its answer may have together."""
         name = f"{provider}/{model}"
-        if name in self._windows:
-            return self._windows[name]
         known = MODELS.get(name)
-        return known.window if known else WINDOW
+        window = self._windows.get(name) or (known.window if known else WINDOW)
+        return min(window, self._learnt.get(name, window))
+
+    def learn(self, provider: str, model: str, tokens: int) -> None:
+        """The model holds no more than so many tokens, as it said or showed. Kept as long as the
+        process lives."""
+        held = min(self.window(provider, model), tokens)
+        self._learnt[f"{provider}/{model}"] = max(MIN_WINDOW, held)
 
 
 def cost(usage: Usage, price: Price) -> float:

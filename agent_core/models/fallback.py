@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from agent_core import ambient
@@ -24,6 +25,8 @@ log = logging.getLogger("turnkeeper.models")
 
 REST = 600.0
 """Seconds that a refused key rests. One that is over its rate rests as long as was asked for."""
+BYTES = 4
+"""Bytes of a request that make a token, at most."""
 
 
 class Keys:
@@ -101,12 +104,19 @@ class _Place(NamedTuple):
 
 class Chain:
     """A Model over several routes: the first one that can answers. `effort`: how much any of
-    them is to reason."""
+    them is to reason; `learn` is told of a window that turned out to be smaller: provider, model,
+    tokens."""
 
-    def __init__(self, routes: tuple[Route, ...], effort: Effort | None = None) -> None:
+    def __init__(
+        self,
+        routes: tuple[Route, ...],
+        effort: Effort | None = None,
+        learn: Callable[[str, str, int], None] | None = None,
+    ) -> None:
         self.provider = routes[0].keys.provider
         self._routes = routes
         self._effort = effort
+        self._learn = learn
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
@@ -127,6 +137,10 @@ class Chain:
                 reply = await self._ask(place, request, show, bool(left))
             except ModelFailed as failed:
                 failures.append(failed)
+                if failed.fault == "overflow" and self._learn is not None:
+                    model = place.route.model or request.model
+                    held = failed.window or _weigh(request) * 3 // 4
+                    self._learn(place.route.keys.provider, model, held)
                 left = await self._after(place, failed, left, reread)
                 if not left:
                     raise _together(failures) from None
@@ -171,7 +185,7 @@ class Chain:
         """Where to go on after a failure."""
         keys = place.route.keys
         match failed.fault:
-            case "rejected":
+            case "rejected" | "overflow":
                 return []
             case "auth":
                 keys.rest(place.endpoint, REST)
@@ -187,6 +201,13 @@ class Chain:
             case _:
                 elsewhere = [other for other in left if other.route is not place.route]
                 return elsewhere or ([] if failed.fault == "timeout" else left)
+
+
+def _weigh(request: ModelRequest) -> int:
+    """Tokens of `request`, about: less than it has, so that a window learnt by it is no larger
+    than the model's."""
+    sent = (request.system, request.messages, request.tools)
+    return len(msgspec.json.encode(sent)) // BYTES
 
 
 def _name(place: _Place, request: ModelRequest) -> str:
@@ -207,4 +228,4 @@ def _together(failures: list[ModelFailed]) -> ModelFailed:
     phrases = tuple(one for failed in different for one in failed.phrases)
     known = all(failed.phrases for failed in different)
     said = phrases if known else " ".join(map(str, different))
-    return ModelFailed(said, last.fault, last.retry_after)
+    return ModelFailed(said, last.fault, last.retry_after, last.window)

@@ -127,7 +127,7 @@ class Models:
         for name in rest:
             other, _, model = name.partition("/")
             routes.append(Route(self._keys_of(other), model))
-        return Chain(tuple(routes), effort)
+        return Chain(tuple(routes), effort, self.catalog.learn)
 
     def _keys_of(self, provider: str) -> Keys:
         if provider not in self._keys:

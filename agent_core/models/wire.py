@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
+from agent_core.models.overflow import read_overflow
 from agent_core.models.port import Delta, ModelReply, ModelRequest, OnDelta, Restarted, ToolSpec
 from agent_core.phrases import Phrase, phrase
 from agent_core.settings import Endpoint
@@ -55,16 +56,21 @@ _SECRET = re.compile(
 
 class Broken(Exception):
     """The answer ended early or says nothing: worth another try. `said` is a phrase that lacks the
-    provider's name, or what the provider did. `told`: how it is told of where there is no other
-    try; `tries`: how many were made that the allowance does not know of."""
+    provider's name, or what the provider did. `window`: see ModelFailed. `told`: how it is told of
+    where there is no other try; `tries`: how many were made that the allowance does not know of."""
 
     def __init__(
-        self, said: str | Phrase, fault: ModelFault = "unreachable", pause: float = 0.0
+        self,
+        said: str | Phrase,
+        fault: ModelFault = "unreachable",
+        pause: float = 0.0,
+        window: int = 0,
     ) -> None:
         super().__init__(said if isinstance(said, str) else said.key)
         self.said = said
         self.fault = fault
         self.pause = pause
+        self.window = window
         self.told: ModelFailed | None = None
         self.tries = 0
 
@@ -114,7 +120,7 @@ class Line:
                 return await attempt(left, show)
             except Broken as broken:
                 left -= broken.tries
-                hopeless = broken.fault in ("auth", "rejected")
+                hopeless = broken.fault in ("auth", "rejected", "overflow")
                 again = broken.fault == "malformed" and senseless
                 if left <= 0 or hopeless or again:
                     raise broken.told or self._failure_of(broken) from None
@@ -174,6 +180,8 @@ class Line:
     def read_refusal(self, response: httpx2.Response) -> ModelFailed:
         """What an answer with an error status means."""
         name, status = self._endpoint.provider, response.status_code
+        if (window := read_overflow(_read_body(response), status)) is not None:
+            return ModelFailed(phrase("fault_overflow", name=name), "overflow", window=window)
         match status:
             case 401 | 403:
                 setting = self._endpoint.key_setting
@@ -224,7 +232,7 @@ class Line:
             return ModelFailed(text, broken.fault)
         fields = {key: self.clean(str(value)) for key, value in said.fields.items()}
         named = Phrase(key=said.key, fields={"name": name, **fields})
-        return ModelFailed(named, broken.fault)
+        return ModelFailed(named, broken.fault, window=broken.window)
 
 
 class StreamFold(Protocol):
@@ -290,12 +298,23 @@ def read_error_message(error: object) -> str:
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
 
-def _detail(response: httpx2.Response) -> str:
-    """The message in an error body, whatever its form."""
+def make_broken(error: object, fault: ModelFault) -> Broken:
+    """What an error means that came in place of an answer's rest."""
+    if (window := read_overflow(error)) is not None:
+        return Broken(phrase("fault_overflow"), "overflow", window=window)
+    return Broken(phrase("fault_error", detail=read_error_message(error)), fault, 0.5)
+
+
+def _read_body(response: httpx2.Response) -> object:
     try:
-        body = response.json()
+        return response.json()
     except ValueError:
         return response.text
+
+
+def _detail(response: httpx2.Response) -> str:
+    """The message in an error body, whatever its form."""
+    body = _read_body(response)
     error = body.get("error", body) if isinstance(body, dict) else body
     return read_error_message(error)
 

@@ -104,10 +104,18 @@ async def _ask(
     direct: ToolCall | None,
 ) -> ModelReply:
     """The model's reply to `thread`. `direct`: the call that stands for it. Raises FAILURES."""
-    seen = await window.fit(scope, thread, make_summary_request(brief, hands))
-    if direct is not None:
-        return await scope.model(partial(make_reply, direct), apart=True)
-    return await think(scope, brief, hands, seen)
+    part, tries = scope, 0
+    while True:
+        seen = await window.fit(part, thread, make_summary_request(brief, hands))
+        if direct is not None:
+            return await scope.model(partial(make_reply, direct), apart=True)
+        try:
+            return await think(part, brief, hands, seen)
+        except ModelFailed as failed:
+            if failed.fault != "overflow" or not window.narrow(thread, failed.window):
+                raise
+        tries += 1
+        part = scope.child(f"shorter-{tries}")
 
 
 def _give_up(scope: Scope, error: Exception, new: list[Message]) -> LoopResult:

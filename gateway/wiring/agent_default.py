@@ -139,7 +139,8 @@ class TurnkeeperAgent:
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory = equipment.memory
-        self._rooms: dict[str, ContextLimits] = {}
+        self._served: dict[str, tuple[str, str]] = {}
+        """Provider and model behind a name, as far as it was met."""
         self._picked: dict[str, tuple[Model, str]] = {}
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -218,17 +219,17 @@ class TurnkeeperAgent:
     def _room(self, model: str) -> ContextLimits:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
         model that was chosen by name does it itself."""
-        if (known := self._rooms.get(model)) is not None or self.models.demo:
-            return known or ContextLimits()
-        try:
-            provider, _, name = self.models.describe(model).partition("/")
-        except SettingsError:
-            return ContextLimits()  # the turn's first call says what is wrong
+        if self.models.demo:
+            return ContextLimits()
+        if model not in self._served:
+            try:
+                provider, _, name = self.models.describe(model).partition("/")
+            except SettingsError:
+                return ContextLimits()  # the turn's first call says what is wrong
+            self._served[model] = provider, name
         own = "compression" in self._settings.auxiliary or "/" not in model
-        window = self.models.catalog.window(provider, name)
-        by = "auxiliary.compression" if own else model
-        room = self._rooms[model] = self._settings.context.room(window, by)
-        return room
+        window = self.models.catalog.window(*self._served[model])
+        return self._settings.context.room(window, "auxiliary.compression" if own else model)
 
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder; made when a tool first needs it."""

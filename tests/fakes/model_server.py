@@ -191,6 +191,8 @@ class ModelServer:
         step = self._next(body, dialect)
         if self.gate:
             await self.gate.wait()
+        if isinstance(step, Fail) and step.body is not None:
+            return web.json_response(step.body, status=step.status)
         if isinstance(step, Fail):
             return dialect.error(step.status, step.message, step.retry_after, step.param)
         if isinstance(step, Hang):

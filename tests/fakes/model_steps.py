@@ -51,6 +51,8 @@ class Fail:
     """Seconds; sent as retry-after-ms too, so that a fraction counts."""
     message: str = "scripted failure"
     param: str | None = None
+    body: object = None
+    """The whole answer, in place of the protocol's own form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,17 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, read_error_message
+from agent_core.models.wire import Broken, make_broken
 from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
 """Begins the signature of thinking that came encrypted."""
 
+OVERFLOW = "model_context_window_exceeded"
 FINISH: dict[str, Finish] = {
     "tool_use": "tool_calls",
     "max_tokens": "length",
-    "model_context_window_exceeded": "length",
+    OVERFLOW: "length",
     "refusal": "refused",
 }
 FAULTS: dict[object, ModelFault] = {
@@ -136,8 +137,7 @@ class AnthropicReader:
                 self._add_whole(event)
             case "error":
                 kind = event.error.get("type") if isinstance(event.error, dict) else ""
-                told = phrase("fault_error", detail=read_error_message(event.error))
-                raise Broken(told, FAULTS.get(kind, "overloaded"), pause=0.5)
+                raise make_broken(event.error, FAULTS.get(kind, "overloaded"))
             case _:
                 pass
 
@@ -191,6 +191,8 @@ class AnthropicReader:
         parts = tuple(self._parts())
         finish = FINISH.get(self._stop, "stop")
         says = any(isinstance(part, Text | ToolCall) for part in parts)
+        if not says and self._stop == OVERFLOW:
+            raise Broken(phrase("fault_overflow"), "overflow")
         if not says and finish in ("stop", "tool_calls"):
             raise Broken(phrase("fault_empty"), "malformed")
         return ModelReply(

@@ -15,7 +15,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, read_error_message
+from agent_core.models.wire import Broken, make_broken
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {
@@ -128,9 +128,7 @@ class ChatCompletionsReader:
                 phrase("fault_senseless", detail="a chat completion"), "malformed"
             ) from None
         if chunk.error:
-            raise Broken(
-                phrase("fault_error", detail=read_error_message(chunk.error)), "overloaded", 0.5
-            )
+            raise make_broken(chunk.error, "overloaded")
         self._model = chunk.model or self._model
         if chunk.usage:
             self._usage = _usage(chunk.usage)

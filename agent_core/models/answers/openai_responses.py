@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -19,7 +20,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, read_error_message
+from agent_core.models.wire import Broken, make_broken, read_error_message
 from agent_core.phrases import phrase
 
 MARK = "responses:"
@@ -128,9 +129,8 @@ class ResponsesReader:
             self._finish(event.response or event)
         elif kind == "error":
             told = event.error if isinstance(event.error, dict) else {}
-            fault = FAULTS.get(event.code or told.get("code"), "overloaded")
-            why = event.message or str(told.get("message") or "")
-            raise Broken(phrase("fault_error", detail=why), fault, 0.5)
+            error = {"code": event.code, "message": event.message} | told
+            raise make_broken(error, FAULTS.get(error["code"], "overloaded"))
         elif not kind:
             self._add_whole(event)
 
@@ -145,6 +145,8 @@ class ResponsesReader:
                 self._show(ThinkingDelta(text=part.text))
 
     def _finish(self, response: _Response) -> None:
+        if read_overflow(response.error) is not None:
+            raise make_broken(response.error, "rejected")
         if response.status == "failed" or response.error:
             code = response.error.get("code") if isinstance(response.error, dict) else ""
             text = f"gave up with an error: {read_error_message(response.error)}"

@@ -106,7 +106,7 @@ class Gemini:
             return answer.reply()
         except errors.APIError as error:
             told = self._line.read_refusal(_response(error))
-            raise Broken(str(told), told.fault, PAUSE) from None
+            raise Broken(str(told), told.fault, PAUSE, told.window) from None
         except errors.UnknownApiResponseError:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except httpx2.ReadTimeout:

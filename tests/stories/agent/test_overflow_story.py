@@ -1,0 +1,106 @@
+"""A model that holds less than was believed: the conversation is shortened and goes on, and the
+next request is short enough at once."""
+
+import json
+import re
+
+import pytest
+
+from tests.fakes.model_server import Call, Fail, Json, Say
+from tests.fakes.overflows import HELD, OVERFLOWS, Overflow
+from tests.stories.providers_rig import settings
+from tests.stories.rig import PERSON, Rig
+
+PROTOCOLS = {
+    "chat": "openai",
+    "responses": "openai by responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini by its own protocol",
+}
+FITS = HELD * 4
+"""Bytes of messages that the model here takes, beside its instructions and tools."""
+LONG = "All the words of this long answer belong to the conversation. " * 40
+
+
+class SmallModel:
+    """Answers what it holds with the number of the newest question, and refuses the rest in one
+    server's form."""
+
+    def __init__(self, form: Overflow) -> None:
+        self.form = form
+        self.refused = 0
+        self.seen: list[int] = []
+
+    def __call__(self, body: Json) -> object:
+        turns = [body[key] for key in ("messages", "input", "contents") if key in body]
+        text = json.dumps(turns)
+        self.seen.append(len(text))
+        if len(text) > FITS:
+            self.refused += 1
+            return self.form.step
+        asked = re.findall(r"question (\d+)", text)
+        return Say(f"Answer {asked[-1] if asked else 0}: {LONG}")
+
+
+@pytest.mark.parametrize("form", OVERFLOWS.values(), ids=OVERFLOWS)
+async def test_a_conversation_outgrows_its_model_and_goes_on(rig: Rig, form: Overflow) -> None:
+    model = SmallModel(form)
+    rig.model.script(*[model] * 60)
+    await rig.start(**settings(rig, PROTOCOLS[form.protocol]))
+    for n in range(1, 13):
+        rig.telegram.say(PERSON, f"question {n}")
+        await rig.shows(f"Answer {n}:")
+        await rig.quiet()
+    slow = isinstance(form.step, Fail) and form.step.status >= 500  # these are tried again
+    most = 3 if slow or not form.told else 1
+    assert 1 <= model.refused <= most, "what it holds is known from then on"
+
+
+async def test_results_that_are_too_long_are_shortened(rig: Rig) -> None:
+    model = SmallModel(OVERFLOWS["llama.cpp"])
+    await rig.start(**settings(rig, "openai"))
+    rig.workspace().mkdir(parents=True, exist_ok=True)
+    (rig.workspace() / "big.txt").write_text("line of the file\n" * 2_000)
+    read = Call("read_file", json.dumps({"path": "big.txt"}))
+    rig.model.script(read, read, read, *[model] * 6)
+    rig.telegram.say(PERSON, "question 1")
+    await rig.shows("Answer 1:")
+    assert model.refused == 1 and model.seen[-1] <= FITS
+    assert "line of the file" in str(rig.model.requests[-1].body), "its two ends are seen"
+    await rig.quiet()
+
+
+async def test_what_never_fits_is_told_with_what_to_do(rig: Rig) -> None:
+    rig.model.script(*[OVERFLOWS["vLLM"].step] * 8)
+    await rig.start(**settings(rig, "openai"))
+    rig.telegram.say(PERSON, "hello")
+    told = (await rig.shows("longer than the model of openai holds"))["text"]
+    assert "/new" in told and "/model" in told
+    assert len(rig.model.requests) <= 3
+    await rig.quiet()
+
+
+async def test_a_turn_that_was_shortened_is_continued_after_a_crash(rig: Rig) -> None:
+    """The failure is in the journal: the turn shortens its messages again and asks nobody."""
+    form = OVERFLOWS["vLLM"].step
+    ask = Call("ask_user", json.dumps({"question": "Which one?", "kind": "input"}))
+
+    def later(body: Json) -> object:
+        return ask if "[Earlier messages" in json.dumps(body) else Say("in short")
+
+    rig.model.script(Say(f"first {LONG}"), Say(f"second {LONG}"), form, *[later] * 4)
+    await rig.start(CONTEXT_COMPRESSION_PRESERVE_RECENT="2", **settings(rig, "openai"))
+    for shown in ("first", "second", "Which one?"):
+        rig.telegram.say(PERSON, "go on")
+        await rig.shows(shown)
+        await rig.quiet()
+    await rig.crash()
+    before = len(rig.model.requests)
+    rig.model.steps.clear()
+    rig.model.script(Say("went on"))
+    await rig.start(CONTEXT_COMPRESSION_PRESERVE_RECENT="2", **settings(rig, "openai"))
+    rig.telegram.say(PERSON, "yes")
+    await rig.shows("went on")
+    assert len(rig.model.requests) == before + 1
+    assert "in short" in str(rig.model.requests[-1].body["messages"])
+    await rig.quiet()
