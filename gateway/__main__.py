@@ -103,7 +103,8 @@ class Gateway:
             parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
             page, gate = await self._page(parts, listening)
             hints, name = assembly.hints(parts), parts.hold_name()
-            jobs = (parts.host.run(self._open), _warm_imports(parts), hints, name)
+            warm = _warm_imports(parts, asks=self._settings.discovery)
+            jobs = (parts.host.run(self._open), warm, hints, name)
             work = [group.create_task(job) for job in jobs]
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
@@ -245,11 +246,13 @@ class Gateway:
             group.create_task(self._parts.reload())
 
 
-async def _warm_imports(parts: "Parts") -> None:
+async def _warm_imports(parts: "Parts", *, asks: bool) -> None:
     """Import what the first call needs; what is there then stays, and is not searched for cycles
-    with every wave of messages."""
+    with every wave of messages. `asks`: then ask models' servers how much they hold."""
     await parts.agent.warm()
     gc.freeze()
+    if asks:
+        await parts.agent.learn_windows()
 
 
 def _telegram(settings: Settings, commands: LoadCommands) -> Adapter | None:

@@ -192,7 +192,8 @@ DISCOVERY = Setting(
     "LOCAL_MODEL_DISCOVERY",
     True,
     parse_switch,
-    "look for a model server on this machine's usual ports, while no model and no bot is set",
+    "look for a model server on this machine's usual ports, while no model and no bot is set; ask "
+    "servers how many tokens their models hold where `MODEL_WINDOWS` and the catalogue do not say",
 )
 TABLES = merge_tables(
     {

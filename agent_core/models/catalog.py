@@ -120,6 +120,7 @@ class Catalog:
     ) -> None:
         self._prices = prices or {}
         self._windows = dict(windows or {})
+        self._said: dict[str, int] = {}
         self._learnt: dict[str, int] = {}
 
     def price(self, provider: str, model: str) -> Price | None:
@@ -134,8 +135,18 @@ class Catalog:
         """Tokens that a request and its answer may have together."""
         name = f"{provider}/{model}"
         known = MODELS.get(name)
-        window = self._windows.get(name) or (known.window if known else WINDOW)
+        said = self._said.get(name, WINDOW)
+        window = self._windows.get(name) or (known.window if known else said)
         return min(window, self._learnt.get(name, window))
+
+    def knows_window(self, provider: str, model: str) -> bool:
+        """Its window is set, or in the catalogue: nobody needs to be asked."""
+        name = f"{provider}/{model}"
+        return name in self._windows or name in MODELS
+
+    def note_window(self, provider: str, model: str, tokens: int) -> None:
+        """The model's server says that it holds so many tokens."""
+        self._said[f"{provider}/{model}"] = tokens
 
     def learn(self, provider: str, model: str, tokens: int) -> None:
         """The model holds no more than so many tokens, as it said or showed. Kept as long as the

@@ -129,7 +129,8 @@ WINDOWS = Setting(
     "MODEL_WINDOWS",
     "",
     str,
-    'JSON, tokens that a model holds: `{"provider/model": 128000}`; 128,000 where nothing is known',
+    'JSON, tokens that a model holds: `{"provider/model": 128000}`; without it the '
+    "catalogue or the model's server says it, else it is 128,000",
 )
 TRANSCRIPTION = Setting(
     "TRANSCRIPTION_MODEL",

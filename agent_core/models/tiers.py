@@ -4,6 +4,7 @@ needed.
 Importing an SDK takes one to two seconds: `warm` does it in a thread before the first call.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -20,6 +21,8 @@ from agent_core.settings import (
     Endpoint,
     ModelSettings,
 )
+
+log = logging.getLogger("turnkeeper.models")
 
 DEMO = "demo"
 AUXILIARY_PREFIX = "auxiliary."
@@ -80,6 +83,24 @@ class Models:
         """Import the SDKs and make the clients of all tiers. Blocks: call it in a thread."""
         for tier in TIERS:
             self.pick(tier)
+
+    async def learn_windows(self) -> bool:
+        """Ask servers how much the tiers' models hold where nobody knows; True if one will know
+        better once it has answered."""
+        from agent_core.models.windows import ask_windows
+
+        named = {self._resolve(tier)[:2] for tier in TIERS}
+        wanted = [
+            (self._settings.endpoint(provider), model)
+            for provider, model in sorted(named)
+            if provider != DEMO and not self.catalog.knows_window(provider, model)
+        ]
+        found = await ask_windows(wanted)
+        for (provider, model), held in found.items():
+            self.catalog.note_window(provider, model, held.tokens)
+            about = {"model": f"{provider}/{model}", "tokens": held.tokens, "sure": held.sure}
+            log.info("window", extra=about)
+        return any(not held.sure for held in found.values())
 
     async def close(self) -> None:
         """Close all connections."""

@@ -135,7 +135,7 @@ class TurnkeeperAgent:
         names = self._toolbox.names
         self._kit = Kit(names=names, servers=self.servers, sets=sets, always=always)
         self._system = system_prompt()
-        self._warm = asyncio.Event()
+        self._warm, self._answered = asyncio.Event(), asyncio.Event()
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory = equipment.memory
@@ -157,6 +157,15 @@ class TurnkeeperAgent:
             group.create_task(self._sandbox.check())
             await self._import_models()
         self._warm.set()
+
+    async def learn_windows(self) -> None:
+        """Ask servers how much their models hold, as they are loaded and once they answered."""
+        try:
+            if await self.models.learn_windows():
+                await self._answered.wait()
+                await self.models.learn_windows()
+        except SettingsError as error:
+            log.error("model_not_ready", extra={"why": str(error)})
 
     async def _import_models(self) -> None:
         try:
@@ -394,6 +403,7 @@ class TurnkeeperAgent:
         model, known_as = self._picked.get(name) or await self._pick(name)
         request = await pictures.attach_pictures(replace(request, model=known_as), self._kept.read)
         reply = await model.complete(request, on_delta)
+        self._answered.set()
         price = self._price(reply.provider, reply.model, known_as)
         return replace(reply, usage=replace(reply.usage, cost=price_reply(reply, price)))
 

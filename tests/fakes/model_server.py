@@ -85,6 +85,8 @@ class ModelServer:
         self.extra_fields: set[str] = set()
         """Further top-level fields that this server takes."""
         self.models: list[str] = ["fake-model"]
+        self.window = 0
+        """Tokens that each of them holds, if the server says so."""
         self.heard: list[tuple[str, bytes]] = []
         """Audio that was sent to be transcribed: name, bytes."""
         self.spoken = "buy some milk"
@@ -127,7 +129,8 @@ class ModelServer:
                 await self.changed.wait()
 
     async def _models(self, _: web.Request) -> web.Response:
-        data = [{"id": name, "object": "model"} for name in self.models]
+        held = {"max_model_len": self.window} if self.window else {}
+        data = [{"id": name, "object": "model", **held} for name in self.models]
         return web.json_response({"object": "list", "data": data})
 
     async def _openai(self, request: web.Request) -> web.StreamResponse:

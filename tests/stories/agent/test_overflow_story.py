@@ -56,6 +56,21 @@ async def test_a_conversation_outgrows_its_model_and_goes_on(rig: Rig, form: Ove
     assert 1 <= model.refused <= most, "what it holds is known from then on"
 
 
+async def test_what_the_server_says_is_held_is_never_exceeded(rig: Rig) -> None:
+    model = SmallModel(OVERFLOWS["vLLM"])
+    rig.model.window = HELD
+    rig.model.script(*[model] * 40)
+    env = settings(rig, "openai")
+    tiers = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
+    await rig.start(**env | tiers, LOCAL_MODEL_DISCOVERY="on")
+    await rig.until(lambda: rig.log.named("window"))
+    for n in range(1, 10):
+        rig.telegram.say(PERSON, f"question {n}")
+        await rig.shows(f"Answer {n}:")
+        await rig.quiet()
+    assert model.refused == 0 and max(model.seen) > FITS // 3
+
+
 async def test_results_that_are_too_long_are_shortened(rig: Rig) -> None:
     model = SmallModel(OVERFLOWS["llama.cpp"])
     await rig.start(**settings(rig, "openai"))

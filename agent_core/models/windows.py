@@ -1,0 +1,144 @@
+"""How much a model holds, asked of the server that has it.
+
+Each kind of server says it elsewhere (November 2026): vLLM, OpenRouter and others in the list of
+their models, llama.cpp in `/props`, LM Studio in `/api/v0/models`, Anthropic of each model. Ollama
+gives a model what its memory allows when it loads it: `/api/ps` says so from then on.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from agent_core.models.endpoint import Endpoint
+
+LIMIT = 3.0
+"""Seconds for one question."""
+MAX_BYTES = 2_000_000
+_LISTED = ("max_model_len", "context_length", "context_window", "max_input_tokens")
+Json: TypeAlias = dict[str, object]
+
+
+class AskedWindow(NamedTuple):
+    """Tokens that a model holds. `sure`: so it is loaded; else only when it is, and perhaps
+    less."""
+
+    tokens: int
+    sure: bool = True
+
+
+async def ask_windows(wanted: Iterable[tuple[Endpoint, str]]) -> dict[tuple[str, str], AskedWindow]:
+    """What servers say of models, all asked side by side; by provider and model."""
+    found: dict[tuple[str, str], AskedWindow] = {}
+
+    async def ask(session: aiohttp.ClientSession, endpoint: Endpoint, model: str) -> None:
+        if (held := await ask_window(session, endpoint, model)) is not None:
+            found[endpoint.provider, model] = held
+
+    async with aiohttp.ClientSession(trust_env=True) as session, asyncio.TaskGroup() as group:
+        for endpoint, model in wanted:
+            group.create_task(ask(session, endpoint, model))
+    return found
+
+
+async def ask_window(
+    session: aiohttp.ClientSession, endpoint: Endpoint, model: str
+) -> AskedWindow | None:
+    """What the server of `endpoint` says of `model`; None: nothing. Fails for nothing."""
+    server = _Server(session, endpoint)
+    if endpoint.api_mode == "anthropic_messages":
+        about = await server.get(f"{server.root}/v1/models/{quote(model, safe='')}")
+        return _hold(about.get("max_input_tokens"))
+    if endpoint.api_mode == "generate_content":
+        return None
+    listed = _find(await server.get(f"{server.base}/models"), model)
+    for name in _LISTED:
+        if (held := _hold(listed.get(name))) is not None:
+            return held
+    return (
+        await _ask_llama_cpp(server)
+        or await _ask_lm_studio(server, model)
+        or await _ask_ollama(server, model)
+    )
+
+
+class _Server:
+    """What is at an address. `base` ends where OpenAI's paths begin, `root` where a host's do."""
+
+    def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint) -> None:
+        self.base = endpoint.base_url.rstrip("/")
+        self.root = self.base.removesuffix("/v1")
+        self._session = session
+        key = endpoint.api_key
+        self._headers = {"authorization": f"Bearer {key}"}
+        if endpoint.api_mode == "anthropic_messages":
+            self._headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+    async def get(self, url: str) -> Json:
+        """The JSON object at `url`; {} where there is none."""
+        return await self._ask("GET", url, None)
+
+    async def post(self, url: str, body: Json) -> Json:
+        """The JSON object that answers `body`; {} where there is none."""
+        return await self._ask("POST", url, body)
+
+    async def _ask(self, method: str, url: str, body: Json | None) -> Json:
+        timeout = aiohttp.ClientTimeout(total=LIMIT)
+        try:
+            async with self._session.request(
+                method,
+                url,
+                json=body,
+                timeout=timeout,
+                headers=self._headers,
+                allow_redirects=False,
+            ) as response:
+                if response.status != 200:
+                    return {}
+                found = msgspec.json.decode(await response.content.read(MAX_BYTES))
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            return {}
+        return _as_object(found)
+
+
+async def _ask_llama_cpp(server: _Server) -> AskedWindow | None:
+    props = await server.get(f"{server.root}/props")
+    return _hold(_as_object(props.get("default_generation_settings")).get("n_ctx"))
+
+
+async def _ask_lm_studio(server: _Server, model: str) -> AskedWindow | None:
+    about = _find(await server.get(f"{server.root}/api/v0/models"), model)
+    if (held := _hold(about.get("loaded_context_length"))) is not None:
+        return held
+    return _hold(about.get("max_context_length"), sure=False)
+
+
+async def _ask_ollama(server: _Server, model: str) -> AskedWindow | None:
+    loaded = (await server.get(f"{server.root}/api/ps")).get("models")
+    for one in map(_as_object, loaded if isinstance(loaded, list) else ()):
+        if model in (one.get("name"), one.get("model")):
+            return _hold(one.get("context_length"))
+    about = _as_object(await server.post(f"{server.root}/api/show", {"model": model}))
+    known = _as_object(about.get("model_info"))
+    trained = (value for name, value in known.items() if name.endswith(".context_length"))
+    return _hold(next(trained, None), sure=False)
+
+
+def _find(body: Json, model: str) -> Json:
+    """The entry of `model` in a list of models."""
+    listed = body.get("data")
+    entries = map(_as_object, listed if isinstance(listed, list) else ())
+    return next((one for one in entries if one.get("id") == model), {})
+
+
+def _hold(value: object, sure: bool = True) -> AskedWindow | None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        return None
+    return AskedWindow(value, sure)
+
+
+def _as_object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
