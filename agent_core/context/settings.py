@@ -15,23 +15,26 @@ ENABLED = Setting(
 )
 THRESHOLD = Setting(
     "CONTEXT_COMPRESSION_TOKEN_THRESHOLD",
-    60_000,
+    None,
     WholeNumber(least=1_000, mend="write a whole number of at least 1000."),
-    "from so many tokens on, or from half of the model's window",
+    "from so many tokens on, but from half of the model's window at the latest",
+    default_text="half of the model's window; 60000 for one of 128000",
 )
 RECENT = Setting(
     "CONTEXT_COMPRESSION_PRESERVE_RECENT", 10, MESSAGES, "messages that stay as they are"
 )
 LAST = Setting("COMPRESSION_PROTECT_LAST_N", None, MESSAGES, "the same, in its place")
+USUAL = {128_000: 60_000}
+"""Where the threshold that is not set lies for windows that people know it of."""
 TABLES: SettingTables = {"agent": (ENABLED, THRESHOLD, RECENT, LAST)}
 
 
 class ContextSettings(Struct, frozen=True, kw_only=True):
-    """`enabled`: older messages are summarised; `threshold`: tokens from which on; `keep`: how
-    many of the last messages stay as they are."""
+    """`enabled`: older messages are summarised; `threshold`: tokens from which on, None: see
+    `room`; `keep`: how many of the last messages stay as they are."""
 
     enabled: bool = ENABLED.default
-    threshold: int = THRESHOLD.default
+    threshold: int | None = THRESHOLD.default
     keep: int = RECENT.default
 
     @classmethod
@@ -45,5 +48,7 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
 
     def room(self, window: int, by: str) -> ContextLimits:
         """For a model with a window of so many tokens; `by`: the model that summarises."""
-        summarised = min(self.threshold, window // 2) if self.enabled else 0
+        usual = USUAL.get(window, window // 2)
+        summarised = min(self.threshold, window // 2) if self.threshold else usual
+        summarised = summarised if self.enabled else 0
         return ContextLimits(limit=summarised, most=window * 85 // 100, keep=self.keep, by=by)

@@ -208,7 +208,8 @@ def test_settings() -> None:
     assert plain.room(128_000, "flash") == ContextLimits(
         limit=60_000, most=108_800, keep=10, by="flash"
     )
-    assert plain.room(32_000, "flash").limit == 16_000
+    limits = {window: plain.room(window, "flash").limit for window in (4_096, 32_000, 1_050_000)}
+    assert limits == {4_096: 2_048, 32_000: 16_000, 1_050_000: 525_000}
     own = ContextSettings.read(
         {
             "CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "20000",
@@ -216,7 +217,8 @@ def test_settings() -> None:
             "COMPRESSION_PROTECT_LAST_N": "20",
         }
     )
-    assert own.room(128_000, "flash").limit == 20_000 and own.keep == 20
+    assert own.room(128_000, "flash").limit == own.room(10**6, "flash").limit == 20_000
+    assert own.room(8_000, "flash").limit == 4_000 and own.keep == 20
     assert ContextSettings.read({"CONTEXT_COMPRESSION_ENABLED": "false"}).room(9, "m").limit == 0
     with pytest.raises(SettingsError, match="CONTEXT_COMPRESSION_TOKEN_THRESHOLD"):
         ContextSettings.read({"CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "many"})
