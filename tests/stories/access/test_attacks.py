@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
+from agent_core import ambient
 from gateway.declaration import SettingsError
 from gateway.messages import ButtonPressed, JobFired, Sender
 from gateway.settings import Settings
@@ -17,6 +18,7 @@ from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Calls, Say
 from tests.fakes.ports import free_port
 from tests.stories.isolated import isolate
+from tests.stories.jobs_rig import Shifted
 from tests.stories.rig import (
     ADMIN,
     FRIEND,
@@ -88,6 +90,14 @@ async def refused(rig: Rig, card: Json, words: str, user: int = PERSON, chat: in
     assert card["text"] == before and card.get("reply_markup")
 
 
+def let_expire(rig: Rig, patch: pytest.MonkeyPatch) -> None:
+    """Set the clock to a time when no open question stands any more."""
+    clock = Shifted()
+    patch.setattr(ambient, "_clock", clock)
+    clock.offset = rig.host.services.question_expires + 1.0
+    rig.host._alarm(ambient.now())
+
+
 # ---- approval ------------------------------------------------------------------------------
 
 
@@ -128,9 +138,10 @@ async def other_chat(rig: Rig, patch: pytest.MonkeyPatch) -> None:
 @case("expired")
 async def expired(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     rig.model.script(write("a.txt"), Say("nobody was there"))
-    await rig.start(QUESTION_EXPIRES="1")
+    await rig.start()
     card = await ask(rig)
     press = token(card, "Approve once")
+    let_expire(rig, patch)
     await rig.shows("nobody was there")
     await rig.quiet()
     assert "expired without an answer" in card["text"] and "reply_markup" not in card
@@ -308,12 +319,14 @@ async def missing_module(rig: Rig, patch: pytest.MonkeyPatch) -> None:
 async def nobody_there(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     """A job's turn: nobody started it, so nobody but an admin can decide."""
     rig.model.script(write("a.txt"), Say("it was not allowed"))
-    await rig.start(QUESTION_EXPIRES="1")
+    await rig.start()
     job = JobFired(conversation=rig.where(), event="j1", job="j", due=1.0, text="the job")
     await rig.host.accept([job])
     card = await rig.card()
     told = await rig.told(rig.press(card, "Approve once"))
     assert "Only the person who asked" in told
+    await rig.quiet()
+    let_expire(rig, patch)
     await rig.shows("it was not allowed")
     assert not list(rig.home.glob("workspaces/*/a.txt"))
 
