@@ -22,6 +22,7 @@ from tests.fakes.discord_schema import (
     walk,
 )
 from tests.fakes.marks import find_marks
+from tests.fakes.waiting import PATIENCE, wait_until
 
 Json = dict[str, Any]
 BOT, APPLICATION = "4001", "4002"
@@ -288,10 +289,9 @@ class DiscordServer:
         self.release(name)
 
     # ---- looking -------------------------------------------------------------------------
-    async def wait(self, met: Callable[[], object], timeout: float = 15.0) -> None:
-        async with asyncio.timeout(timeout):
-            while not met():
-                await self.gateway.changed.wait()
+    async def wait(self, met: Callable[[], object], timeout: float = PATIENCE) -> None:
+        """Until `met`."""
+        await wait_until(met, lambda: self.gateway.changed, timeout)
 
     async def shows(self, channel: str, words: str) -> Json:
         """The newest message of the bot that shows `words`, once there is one."""

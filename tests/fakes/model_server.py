@@ -7,6 +7,7 @@ and answers from a script.
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -33,6 +34,7 @@ from tests.fakes.model_steps import (
     Stop,
     Think,
 )
+from tests.fakes.waiting import PATIENCE, wait_until
 
 __all__ = [
     "ModelServer",
@@ -78,8 +80,8 @@ class ModelServer:
         self.inflight = 0
         self.dropped = 0
         """Answers whose client went away."""
-        self.changed = asyncio.Event()
-        """Set whenever a request comes in or goes; tests clear and wait for it."""
+        self._changed = asyncio.Event()
+        """Set whenever a request comes in or goes."""
         self.stream = True
         """False: answer in one piece although a stream was asked for."""
         self.extra_fields: set[str] = set()
@@ -121,12 +123,17 @@ class ModelServer:
         if self._runner:
             await self._runner.cleanup()
 
-    async def wait_inflight(self, count: int = 1, limit: float = 5.0) -> None:
+    async def wait_inflight(self, count: int = 1, limit: float = PATIENCE) -> None:
         """Until exactly `count` requests are being answered."""
-        async with asyncio.timeout(limit):
-            while self.inflight != count:
-                self.changed.clear()
-                await self.changed.wait()
+        await self.wait(lambda: self.inflight == count, limit)
+
+    async def wait(self, met: Callable[[], object], timeout: float = PATIENCE) -> None:
+        """Until `met`."""
+        await wait_until(met, lambda: self._changed, timeout)
+
+    def _note(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def _models(self, _: web.Request) -> web.Response:
         held = {"max_model_len": self.window} if self.window else {}
@@ -165,7 +172,7 @@ class ModelServer:
     async def _serve(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
         raw = await request.read()
         self.inflight += 1
-        self.changed.set()
+        self._note()
         try:
             return await self._answer(request, raw, dialect)
         except (asyncio.CancelledError, ConnectionResetError):
@@ -173,7 +180,7 @@ class ModelServer:
             raise
         finally:
             self.inflight -= 1
-            self.changed.set()
+            self._note()
 
     async def _answer(
         self, request: web.Request, raw: bytes, dialect: Dialect

@@ -20,6 +20,7 @@ from aiohttp import ClientSession, WSMsgType, web
 from tests.fakes.marks import find_marks
 from tests.fakes.slack_limits import Limits
 from tests.fakes.slack_schema import check
+from tests.fakes.waiting import PATIENCE, wait_until
 
 Json = dict[str, Any]
 
@@ -359,12 +360,13 @@ class SlackServer:
         self._gates.pop(method).set()
 
     # ---- waiting -------------------------------------------------------------------------
-    async def wait(self, met: Callable[[], object], timeout: float = 15.0) -> None:
-        """Until `met`, looked at after each call and each acknowledgement."""
-        async with asyncio.timeout(timeout):
-            while not met():
-                self._changed.clear()
-                await self._changed.wait()
+    def _note(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def wait(self, met: Callable[[], object], timeout: float = PATIENCE) -> None:
+        """Until `met`."""
+        await wait_until(met, lambda: self._changed, timeout)
 
     async def shows(self, channel: str, text: str) -> Json:
         """The newest message there that shows `text`, once there is one."""
@@ -382,7 +384,7 @@ class SlackServer:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         call = await self._read(request)
         self.calls.append(call)
-        self._changed.set()
+        self._note()
         gate = self._gates.get(call.method)
         if gate and call.method not in self._silent:
             await gate.wait()
@@ -414,7 +416,7 @@ class SlackServer:
                 )
             except Refusal as refusal:
                 body = {"ok": False, "error": str(refusal)}
-        self._changed.set()
+        self._note()
         if gate:
             await gate.wait()
         if fault and fault.status == 0:
@@ -618,7 +620,7 @@ class SlackServer:
             return socket
         await socket.send_json({"type": "hello", "num_connections": 1})
         self._sockets.append(socket)
-        self._changed.set()
+        self._note()
         for envelope in list(self._waiting.values()):
             await socket.send_json(envelope)
         try:
@@ -627,7 +629,7 @@ class SlackServer:
                     self._acknowledge(json.loads(message.data))
         finally:
             self._sockets.remove(socket)
-            self._changed.set()
+            self._note()
         return socket
 
     def _acknowledge(self, answer: Json) -> None:
@@ -638,7 +640,7 @@ class SlackServer:
             return
         del self._waiting[name]
         self.acknowledged.append(name)
-        self._changed.set()
+        self._note()
 
     def _send(self, socket: web.WebSocketResponse, message: Json) -> None:
         task = asyncio.create_task(self._sent(socket, message))
@@ -678,7 +680,7 @@ class SlackServer:
         ) as answer:
             self.answers.append(answer.status)
             self.last_answer = await answer.text()
-        self._changed.set()
+        self._note()
         return answer.status
 
 

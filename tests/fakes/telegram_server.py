@@ -14,6 +14,7 @@ from tests.fakes.marks import find_marks
 from tests.fakes.telegram_limits import Limits
 from tests.fakes.telegram_schema import check
 from tests.fakes.telegram_wire import Call, Fault, File, Json, Refusal, content, read_call
+from tests.fakes.waiting import PATIENCE, wait_until
 
 OLD_PRESS = "query is too old and response timeout expired or query ID is invalid"
 OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
@@ -172,13 +173,11 @@ class TelegramServer:
         self._gates.pop(method).set()
 
     # ---- waiting -------------------------------------------------------------------------
-    async def wait(self, met: Callable[[], bool], timeout: float = 5.0) -> None:
-        """Until `met`, looked at after each call."""
-        async with asyncio.timeout(timeout):
-            while not met():
-                await self._changed.wait()
+    async def wait(self, met: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        """Until `met`."""
+        await wait_until(met, lambda: self._changed, timeout)
 
-    async def wait_text(self, chat: int, substring: str, timeout: float = 5.0) -> Json:
+    async def wait_text(self, chat: int, substring: str, timeout: float = PATIENCE) -> Json:
         """The newest message of `chat` that shows `substring`, once there is one."""
 
         def shown() -> list[Json]:
@@ -187,7 +186,7 @@ class TelegramServer:
         await self.wait(lambda: bool(shown()), timeout)
         return shown()[-1]
 
-    async def wait_calls(self, method: str, n: int = 1, timeout: float = 5.0) -> list[Call]:
+    async def wait_calls(self, method: str, n: int = 1, timeout: float = PATIENCE) -> list[Call]:
         """The calls of `method` once there are `n`, held ones too."""
         await self.wait(lambda: len(self.made(method)) >= n, timeout)
         return self.made(method)

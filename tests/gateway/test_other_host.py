@@ -35,10 +35,7 @@ async def test_a_turn_goes_on_on_another_host(tmp_path: Path) -> None:
 
             model.script(Call("list_files", "{}"), held, Say("there is nothing"))
             telegram.say(PERSON, "what is there?")
-            async with asyncio.timeout(START):
-                while model.gate is None:
-                    model.changed.clear()
-                    await model.changed.wait()
+            await model.wait(lambda: model.gate is not None, START)
             await worlds[1].start(REDIS_URL=redis.url, REPLICA_ID="other")
             await first.end(signal.SIGKILL)
             loop = asyncio.get_running_loop()

@@ -1,7 +1,5 @@
 """A person is erased while the gateway runs, and may begin anew; doctor says what would go."""
 
-import asyncio
-
 import pytest
 
 from tests.fakes.model_server import Call, Hang
@@ -31,10 +29,9 @@ async def test_a_running_gateway_erases_whom_it_talks_with(world: World, state: 
             lambda: any("reply_markup" in m for m in world.telegram.chats[PERSON]), START
         )
     else:
-        async with asyncio.timeout(START):
-            while not any(NONCE.encode() in one.raw for one in world.model.requests):
-                world.model.changed.clear()
-                await world.model.changed.wait()
+        await world.model.wait(
+            lambda: any(NONCE.encode() in one.raw for one in world.model.requests), START
+        )
     assert NONCE.encode() in stored(world)
 
     code, said = await world.command("person", "erase", f"telegram:{PERSON}", **PEOPLE)

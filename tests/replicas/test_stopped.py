@@ -27,10 +27,7 @@ async def test_who_stood_still_past_its_lease_begins_nothing(pair: Pair) -> None
 
     model.script(Call("list_files", "{}"), hold, Say("there is nothing"), Say("well"))
     one.telegram.say(PERSON, "what is there?")
-    async with asyncio.timeout(START):
-        while model.gate is None:
-            model.changed.clear()
-            await model.changed.wait()
+    await model.wait(lambda: model.gate is not None, START)
     stopped.signal(signal.SIGSTOP)
     await two.start(REDIS_URL=redis.url, REPLICA_ID="two")
     gate, model.gate = model.gate, None

@@ -25,12 +25,11 @@ from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities
 from tests.fakes.model_server import Call, ModelServer
 from tests.fakes.telegram_server import TelegramServer
+from tests.fakes.waiting import PATIENCE
 from tests.gateway.process import KEY, TOKEN
 
 PERSON, FRIEND, ADMIN, STRANGER = 11, 12, 13, 77
 GROUP = -1007
-PATIENCE = 15.0
-"""Seconds a busy machine may take for anything here."""
 Json = dict[str, Any]
 
 
