@@ -107,7 +107,8 @@ async def ask_and_ask_on(s: Surface) -> None:
 
 @story("tools done", "answered")
 async def tools(s: Surface) -> None:
-    both = Calls([write("a.txt", "hello", text="I write it and look."), Call("list_files")])
+    other = Call("list_files", '{"pattern": "*.md"}')  # both run at once: it must not find a.txt
+    both = Calls([write("a.txt", "hello", text="I write it and look."), other])
     s.answers(notes=[both, Call("read_file", '{"path": "b.txt"}'), Held(Say("All is there."))])
     await s.say("Make some notes")
     await s.thinks()
