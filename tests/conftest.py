@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck
 from tests.fakes.browser import chromium
 from tests.fakes.docker_engine import EngineNotStarted, run_engine
 from tests.sampling import SEED, mark_parts, mark_what_is_left
+from tests.time_limit import cancel_timer, set_timer
 
 hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
@@ -43,6 +45,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, object]:
     """The product's loop: its child processes and sockets differ from asyncio's own."""
     return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
+    """Instead of pytest-timeout's own, which does nothing on this loop."""
+    set_timer(item, settings.timeout)
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
+    """Also for a test that has set none."""
+    cancel_timer()
+    return True
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,75 @@
+"""A test that hangs fails and ends; the limit counts on the loop that the gateway runs on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CONFTEST = """
+from tests import time_limit
+from tests.conftest import (
+    pytest_asyncio_loop_factories, pytest_timeout_cancel_timer, pytest_timeout_set_timer
+)
+
+time_limit.GRACE = {grace}
+"""
+HANGING = """
+import asyncio, threading
+import pytest
+
+async def test_waits():
+    await asyncio.Event().wait()
+
+async def test_waits_for_others():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.Event().wait())
+
+async def test_is_busy():
+    while True:
+        pass
+
+def test_has_no_loop():
+    threading.Event().wait()
+
+@pytest.fixture
+async def made():
+    yield
+    await asyncio.Event().wait()
+
+async def test_hangs_at_its_end(made):
+    pass
+"""
+DEAF = """
+import asyncio, contextlib
+
+async def test_does_not_let_go():
+    while True:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+"""
+
+
+def run(folder: Path, tests: str, grace: float) -> tuple[int, str]:
+    """Exit code and words of a run of these tests, of which each may take 0.3 s."""
+    (folder / "conftest.py").write_text(CONFTEST.format(grace=grace))
+    (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\ntimeout = 0.3\n")
+    (folder / "test_hanging.py").write_text(tests)
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", "-o", "asyncio_default_fixture_loop_scope=function"),
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def test_each_test_that_hangs_fails_and_the_next_one_runs(tmp_path: Path) -> None:
+    code, said = run(tmp_path, HANGING, grace=30.0)
+    assert code == 1 and "4 failed, 1 passed" in said and "1 error" in said, said
+    assert said.count("took more than 0.3 s") >= 5, said
+
+
+def test_a_test_that_does_not_let_go_ends_its_process(tmp_path: Path) -> None:
+    code, said = run(tmp_path, DEAF, grace=0.3)
+    assert code == 1 and "passed" not in said and "failed" not in said
+    assert "in test_does_not_let_go" in said, said
