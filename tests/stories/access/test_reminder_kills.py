@@ -1,13 +1,20 @@
 """A reminder is sent once: a kill at every point of a story in which a question waits for long."""
 
+import asyncio
 import json
+import os
+import signal
 from collections import Counter
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from gateway.store.port import Store
+from gateway.store.rows import Changes, Lease
+from gateway.store.sqlite import SqliteStore
 from gateway.views import ApprovalCard
-from tests.fakes.lives import count_points, killed_at, killed_everywhere
+from tests.fakes.lives import count_points, killed_everywhere, life
 from tests.fakes.world import Ledger, Life, _view
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean
@@ -71,12 +78,42 @@ def test_a_kill_at_every_point_reminds_once(some: int) -> None:
     assert sends[2] <= 3, sends
 
 
-def test_the_reminder_and_its_mark_are_one_commit(tmp_path: Path) -> None:
-    """Killed right before its commit, between that and the send: it comes, and once."""
-    points = count_points(story)
-    *_, reminder, _answer = [n for n, name in enumerate(points["names"], 1) if name == "send"]
-    assert {"commit", "committed"} <= set(points["names"][reminder - 5 : reminder - 1])
-    for k in range(reminder - 4, reminder + 1):
-        sends.clear()
-        killed_at([{k}], story, check, f"kill at {k}")
-        assert sends == {1: 1}, (k, points["names"][k - 1])
+class Dying:
+    """A store whose process dies right before the commit of the reminder, or right after it."""
+
+    def __init__(self, store: Store, when: str) -> None:
+        self._store, self._when = store, when
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def submit(self, lease: Lease, changes: Changes) -> "asyncio.Future[None]":
+        reminds = any("Still waiting" in str(row.view) for row in changes.views)
+        if reminds and self._when == "before":
+            die()
+        future = self._store.submit(lease, changes)
+        if reminds:
+            future.add_done_callback(lambda _: die())
+        return future
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_the_reminder_and_its_mark_are_one_commit(tmp_path: Path, when: str) -> None:
+    """Killed right before its commit, and between that and the send: it comes, and once."""
+
+    async def open_store(folder: Path) -> Store:
+        store = await SqliteStore.open(folder / "store.db")
+        return cast(Store, Dying(cast(Store, store), when))
+
+    def prepare(one: Life) -> None:
+        one.open_store = open_store
+
+    sends.clear()
+    assert life(tmp_path, story, prepare) is None
+    life(tmp_path, story)
+    check(tmp_path, f"killed {when} the commit")
+    assert sends == {1: 1}
