@@ -160,6 +160,8 @@ class ScriptedAgent:
     def __init__(self, ledger: Ledger, points: Points, folder: Path) -> None:
         self._ledger, self._points, self._folder = ledger, points, folder
         self.delays: dict[str, float] = {}
+        self.gates: dict[str, asyncio.Event] = {}
+        """A tool of this name ends once its event is set."""
         self.toolbox = Toolbox(
             [
                 self._tool("look", "pure"),
@@ -185,6 +187,8 @@ class ScriptedAgent:
             self._ledger.note("tool", name=name, key=context.key, text=arguments.text)
             if name in self.delays:
                 await asyncio.sleep(self.delays[name])
+            if name in self.gates:
+                await self.gates[name].wait()
             self._points.hit(f"tool {name} done")
             return f"{name} ok"
 

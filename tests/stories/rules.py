@@ -213,10 +213,12 @@ def test_R03_what_came_in_is_read_before_a_turn_is_resumed(tmp_path: Path) -> No
 
 def test_R04_an_answer_continues_its_branch_while_a_sibling_works(tmp_path: Path) -> None:
     async def story(one: Life) -> None:
-        one.agent.delays["note"] = 0.4
+        one.agent.gates["note"] = asyncio.Event()
         await one.say("m1", "do note deploy")
         await one.until(lambda: open_card(one), SOON)
         await one.press("p1", open_card(one).buttons[0].token)
+        await one.until(lambda: "tool deploy" in one.points.names, SOON)
+        one.agent.gates["note"].set()
         await ends(one, "done note deploy")
 
     names = live(tmp_path, story).points.names
@@ -462,9 +464,8 @@ def test_R15_a_preview_is_grown_again_in_the_same_message(tmp_path: Path) -> Non
         async def slow(model: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
             on_delta(TextDelta(text="part"))
             await one.until(lambda: one.ledger.all("send"), SOON)
-            for _ in range(30):
-                await asyncio.sleep(0.005)
-                on_delta(TextDelta(text="."))
+            on_delta(TextDelta(text="."))
+            await one.until(lambda: one.ledger.all("edit"), SOON)
             one.points.hit("thought")
             parts = (Text(text="whole"),)
             return ModelReply(parts=parts, model="m", provider="p", finish="stop")
@@ -674,11 +675,9 @@ def test_R21_no_call_outlives_the_lease(tmp_path: Path) -> None:
             raise StoreFailed("away")
 
         one.store._store.renew = fails
-        one.agent.delays["note"] = 1.2
+        one.agent.gates["note"] = asyncio.Event()
         await one.say("m1", "do note")
         await one.until(lambda: one.ledger.all("tool"), SOON)
-        await asyncio.sleep(0.9)
-        assert "tool note done" not in one.points.names
         await one.until(lambda: not one.host.sessions, SOON)
 
     (tmp_path / "b").mkdir()

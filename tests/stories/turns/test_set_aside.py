@@ -434,7 +434,7 @@ async def test_turns_begin_a_few_at_a_time(tmp_path: Path) -> None:
     from gateway.conversation.slots import Slots
     from gateway.messages import Conversation
 
-    one = life(tmp_path, model=0.05)
+    one, full = life(tmp_path), asyncio.Event()
     async with one.living():
         one.equip(slots=Slots(3))
         under_way, most = [0], [0]
@@ -443,7 +443,10 @@ async def test_turns_begin_a_few_at_a_time(tmp_path: Path) -> None:
         async def complete(*given: object) -> object:
             under_way[0] += 1
             most[0] = max(most[0], under_way[0])
+            if most[0] == 3:
+                full.set()
             try:
+                await full.wait()  # or the first might have ended before the third begins
                 return await real(*given)  # type: ignore[arg-type]
             finally:
                 under_way[0] -= 1
