@@ -19,7 +19,7 @@ from tests.stories.plan_rig import ASK, CHAIN, plan
 from tests.stories.research_rig import fact, thinks, web_of
 from tests.stories.rig import write
 from tests.stories.surfaces import Held, Surface
-from tests.stories.surfaces.story import delivered, story
+from tests.stories.surfaces.story import story
 
 # ---- research --------------------------------------------------------------------------------
 
@@ -308,7 +308,6 @@ async def plan_by_buttons(s: Surface) -> None:
     await s.say(ASK)
     await s.thinks()
     await s.shows("Find the hosts")
-    await delivered(s)
     await s.rest("working", busy=True)
     s.look("while it works")
     await s.press("Skip 1")

@@ -9,7 +9,7 @@ from tests.stories import agent_stories as agent_stories
 from tests.stories.plan_rig import ASK, CHAIN
 from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, write
 from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
-from tests.stories.surfaces.story import delivered, story
+from tests.stories.surfaces.story import story
 
 SURFACES: dict[str, type[Surface]] = {
     "telegram": Telegram, "web": Web, "discord": Discord, "slack": Slack,
@@ -50,13 +50,11 @@ async def plan_changed(s: Surface) -> None:
     s.answers(**PLANNED | {"nothing else:\nfind": [Held(Say("found"))]})
     await s.say(ASK)
     await s.thinks()
-    await delivered(s)
     await s.rest("working", busy=True)
     await s.command("/todo add tell Bob")
     await s.command("/todo drop 2")
     await s.command("/todo skip 2")
     await s.shows("– 2. Write it")
-    await delivered(s)
     await s.rest("changed", busy=True)
     s.mind.let_go()
     await s.shows("There you are.")
@@ -73,7 +71,6 @@ async def plan_shown_first(s: Surface) -> None:
     s.look("before it runs")
     await s.press("Go")
     await s.thinks()
-    await delivered(s)
     await s.rest("approved", busy=True)
     s.mind.let_go()
     await s.shows("There you are.")
@@ -84,7 +81,6 @@ async def plan_stopped(s: Surface) -> None:
     s.answers(**PLANNED | {"nothing else:\ncompare": [Held(Say("compared"))]})
     await s.say(ASK)
     await s.thinks()
-    await delivered(s)
     await s.rest("planned", busy=True)
     await s.press("Stop")
     await s.rig.quiet()
@@ -215,7 +211,7 @@ async def restart_in_a_send(s: Surface) -> None:
     s.hold_sends()
     await s.say("hello")
     await s.sends("Good day.")
-    await s.rest("being sent", busy=True)
+    await s.rest("being sent", busy=True, sending=True)
     s.let_sends_go()
     await s.shows("Good day.")
 
@@ -392,7 +388,6 @@ async def voice(s: Telegram | Discord | Slack) -> None:
     await s.speak(b"OggS!")
     await s.thinks()
     await s.shows("I heard: buy some milk")
-    await s.delivered()
     await s.rest("thinking", busy=True)
     s.mind.let_go()
     await s.shows("Noted.")

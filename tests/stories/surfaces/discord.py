@@ -235,10 +235,6 @@ class Discord(Surface):
         """The bot's message that shows `text`, for a reply to it."""
         return str(next(one["id"] for one in self._theirs() if text in read(one)))
 
-    async def delivered(self) -> None:
-        """Until all that is shown is on record: a restart sends none of it again."""
-        await self.rig.until(self._all_delivered)
-
     def note(self, user: int, told: str) -> None:
         """Keep the private word that `user` was told for the transcript."""
         self._looks.append(f"-- told to {NAMES[user]} alone --\n{told}\n")
@@ -258,10 +254,6 @@ class Discord(Surface):
 
     def _waits_with(self, text: str) -> bool:
         return any(text in str(one.state.queue) for one in self.rig.host.sessions.values())
-
-    def _all_delivered(self) -> bool:
-        sessions = self.rig.host.sessions.values()
-        return bool(sessions) and all(one.state.outbox.idle for one in sessions)
 
     def _said(self, one: Json) -> str:
         names = "".join(f"\n[{file['filename']}]" for file in one["attachments"])

@@ -197,11 +197,6 @@ class Slack(Surface):
     def let_sends_go(self) -> None:
         self.slack.release("chat.postMessage")
 
-    async def delivered(self) -> None:
-        """Until all that is shown is on record: a restart sends none of it again."""
-        sessions = self.rig.host.sessions
-        await self.rig.until(lambda: all(one.state.outbox.idle for one in sessions.values()))
-
     async def settle(self) -> None:
         """Nothing streams any more, no session is left at work, nobody was refused unseen."""
         await super().settle()

@@ -52,9 +52,3 @@ def story(*rests: str, **more: Any) -> Callable[[Tell], Tell]:
         return tell
 
     return enter
-
-
-async def delivered(s: Surface) -> None:
-    """Until all that is wanted so far stands on the screen, and that is on record."""
-    sessions = s.rig.host.sessions
-    await s.rig.until(lambda: all(session.state.outbox.idle for session in sessions.values()))

@@ -55,10 +55,13 @@ class Surface(abc.ABC):
         """What the model says, by the words that it hears."""
         self.mind.lines = lines
 
-    async def rest(self, name: str, *, busy: bool = False) -> None:
-        """A point where all waits for the person or, if `busy`, for the model."""
+    async def rest(self, name: str, *, busy: bool = False, sending: bool = False) -> None:
+        """A point where all waits for the person or, if `busy`, for the model. But for `sending`,
+        nothing is on its way to the screen then: cut off in a send, it would be told twice."""
         if not busy:
             await self.rig.quiet()
+        elif not sending:
+            await self.delivered()
         self.rests.append(name)
         if name != self.crash_at:
             return
@@ -66,6 +69,13 @@ class Surface(abc.ABC):
         await self.restart()
         if self.rig.model.gate is not None:
             await self.thinks()
+
+    async def delivered(self) -> None:
+        """Until all that is wanted so far stands on the screen, and that is on record."""
+        sessions = self.rig.host.sessions
+        await self.rig.until(
+            lambda: sessions and all(one.state.outbox.idle for one in sessions.values())
+        )
 
     async def thinks(self) -> None:
         """Until the model holds its answer back."""

@@ -183,15 +183,6 @@ class Telegram(Surface):
     def let_sends_go(self) -> None:
         self.rig.telegram.release("sendMessage")
 
-    async def delivered(self) -> None:
-        """Until all that is shown is on record: a restart sends none of it again."""
-
-        def done() -> bool:
-            session = self.rig.session(self.chat)
-            return session is not None and session.state.outbox.idle
-
-        await self.rig.until(done)
-
     def named(self, text: str) -> str:
         """The bot's message that shows `text`, for a reply to it."""
         found = self.rig.telegram.chats[self.chat]
