@@ -141,7 +141,8 @@ async def test_scripts_that_the_server_forgot_are_loaded_again(
 
 
 async def test_a_killed_server_keeps_what_it_acknowledged(tmp_path: Path) -> None:
-    server = redis_server(tmp_path)
+    """As it is told to: one that writes each second acknowledges what a slow disk has not yet."""
+    server = redis_server(tmp_path, "--appendfsync", "always")
     try:
         store = await RedisStore.open(server.url)
         lease = await take(store)
