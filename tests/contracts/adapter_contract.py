@@ -39,6 +39,7 @@ from gateway.views import (
     View,
 )
 from tests.adapters.telegram_rig import Store
+from tests.fakes.waiting import until
 
 YES, NO = "q:0123456789abcdef:once", "q:0123456789abcdef:deny"
 CARD = ChoiceCard(
@@ -165,9 +166,10 @@ class AdapterContract:
     async def test_a_command_in_a_text_is_the_platforms_own(self, given: AdapterCase) -> None:
         bare, full = given.writes
         async with given.receiving():
-            await given.say("hello")  # by now the adapter knows its bot and its menu
+            await given.say("hello")
             await given.store.holds(1)
             said = f"Write {name_command('help')} or {name_command('stop all')}."
+            await until(lambda: full in given.draw(Notice(text=said)))  # it knows its menu
             for view in (Notice(text=said), replace(CARD, text=said), replace(FORM, text=said)):
                 assert f"Write {bare} or {full}." in given.draw(view)
             for view in (*VIEWS, *map(_with_commands, VIEWS)):

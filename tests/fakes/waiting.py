@@ -9,6 +9,13 @@ PATIENCE = 15.0
 LOOK_AGAIN = 0.05
 
 
+async def until(met: Callable[[], object], timeout: float = PATIENCE) -> None:
+    """Until `met`, where nothing tells of a change."""
+    async with asyncio.timeout(timeout):
+        while not met():
+            await asyncio.sleep(0.01)
+
+
 async def wait_until(
     met: Callable[[], object], changed: Callable[[], asyncio.Event], timeout: float = PATIENCE
 ) -> None:
