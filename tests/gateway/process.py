@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tests.fakes.model_server import ModelServer
 from tests.fakes.telegram_server import TelegramServer
+from tests.fakes.waiting import until
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "123456789:AAfake-token-of-a-bot-0123456789"
@@ -96,6 +99,18 @@ class World:
         self.runs.append(run)
         async with asyncio.timeout(START):
             return await run.ready()
+
+    async def sent(self, count: int) -> None:
+        """Until `count` views are sent, and that is on record: a kill from then on doubles none."""
+
+        def recorded() -> bool:
+            file = self.folder / ".turnkeeper" / "turnkeeper.db"
+            with contextlib.closing(sqlite3.connect(file, timeout=START)) as store:
+                found = [json.loads(body) for (body,) in store.execute("SELECT body FROM outbox")]
+            known = [row for row in found if row.get("natives") and row.get("sending", -1) < 0]
+            return len(known) == len(found) == count
+
+        await until(recorded, START)
 
     async def command(self, *words: str, **more: str) -> tuple[int | None, str]:
         """Exit code and output of another command."""
