@@ -14,6 +14,7 @@ from mcp_types import AudioContent, CallToolResult, ImageContent, ResourceLink, 
 from agent_core import Agent
 from agent_core.errors import ToolFailed
 from agent_core.mcp import results
+from agent_core.mcp import servers as servers_module
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.servers import Servers, _definition, _name
@@ -27,6 +28,7 @@ from agent_core.tools.contract import ToolContext
 from agent_core.tools.send import FileStore
 from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, ModelServer, Say
+from tests.fakes.waiting import PATIENCE
 
 
 class Provider(ModelServer):
@@ -40,6 +42,12 @@ class Named(OpenAIChat):
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         return await super().complete(msgspec.structs.replace(request, model="m"), on_delta)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine starts a server late."""
+    monkeypatch.setattr(servers_module, "MEET", PATIENCE)
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.mcp import connection
+from agent_core.mcp import connection, servers
 from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.processes import gone, there
+from tests.fakes.waiting import PATIENCE
 from tests.gateway.process import START, World
 from tests.stories.mcp_rig import find, note, stdio, through
 from tests.stories.rig import ADMIN, PERSON, Rig
@@ -20,6 +21,7 @@ from tests.stories.rig import ADMIN, PERSON, Rig
 @pytest.fixture
 async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.setattr(connection, "FIRST", 0.1)
+    monkeypatch.setattr(servers, "MEET", PATIENCE)
     return rig
 
 
@@ -328,9 +330,9 @@ async def test_what_changed_while_a_card_waited_was_not_approved(rig: Rig, http:
 
 async def relisted(rig: Rig) -> None:
     """Until the gateway has heard the server's new words, as it does every few rounds."""
-    servers = rig.host.services.agent.servers  # type: ignore[attr-defined]
-    servers.refresh()
-    await rig.until(lambda: "evil" in servers.find(["web__publish"])[0].description)
+    found = rig.host.services.agent.servers  # type: ignore[attr-defined]
+    found.refresh()
+    await rig.until(lambda: "evil" in found.find(["web__publish"])[0].description)
 
 
 async def test_a_changed_definition_ends_an_always(rig: Rig, http: Http) -> None:

@@ -7,12 +7,14 @@ import signal
 import pytest
 from PIL import Image
 
+from agent_core.mcp import servers
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.sandboxes import unsafe_sandbox
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
+from tests.fakes.waiting import PATIENCE
 from tests.gateway.process import START, World
 from tests.stories.mcp_rig import find, stdio, through
 from tests.stories.rig import ADMIN, PERSON, Rig, token
@@ -176,7 +178,8 @@ async def test_sandboxed_says_what_is_missing_where_nothing_isolates(rig: Rig) -
     await rig.quiet()
 
 
-async def test_mcp_works_with_servers_alone(rig: Rig) -> None:
+async def test_mcp_works_with_servers_alone(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "MEET", PATIENCE)
     await chosen(rig, "mcp", MCP_SERVERS=stdio(rig))
     publish = through("notes__publish", title="Hi")
     rig.model.script(find("publish"), publish, call("bash", command="ls"), Say("done"))
