@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import socket
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -348,20 +347,16 @@ async def test_nobody_listens() -> None:
 async def test_cancelling_closes_the_connection(
     server: ModelServer, model: OpenAIChat, streaming: bool
 ) -> None:
-    took = []
     for _ in range(3):
         server.script(Slow(delay=0.02, text="word " * 500) if streaming else Hang())
         started = asyncio.Event()
         task = asyncio.create_task(model.complete(ask(), lambda _, seen=started: seen.set()))
         await (started.wait() if streaming else server.wait_inflight(1))
-        before = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await server.wait_inflight(0)
-        took.append(time.monotonic() - before)
-    assert min(took) < 0.2, "the machine may have been busy once"
-    assert server.dropped == 3
+    assert server.dropped == 3, "none was answered to its end"
 
 
 async def test_connections_are_used_again(server: ModelServer, model: OpenAIChat) -> None:

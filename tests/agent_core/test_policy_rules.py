@@ -246,10 +246,10 @@ def test_the_hardest_patterns_take_no_time() -> None:
         for n in range(20)
     )
     words, long = " ".join(["a" * 500] * 190), "a/" * 200 + "a" * 120
-    began = time.monotonic()
+    began = time.process_time()
     judge(SHELL, rules, command=words)
     judge(WRITING, rules, path=long, content="")
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_rule_in_words() -> None:

@@ -136,6 +136,8 @@ def test_a_card_shows_no_secret_and_offers_no_rule_with_one() -> None:
         assert shown.digest == given.digest, "what runs is what was judged"
 
 
+@pytest.mark.timing
+@pytest.mark.slow
 def test_ten_kilobytes_take_five_milliseconds() -> None:
     words = Redactions({form: "[X]" for one in VALUES for form in spell_secret(one)}).with_shapes()
     text = ("The fox reads https://example.com/a?b=c and calls foo(bar) with key=value. " * 150)[

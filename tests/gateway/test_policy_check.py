@@ -138,9 +138,9 @@ def test_ten_thousand_lines_take_seconds() -> None:
         json.dumps({"tool": "run_command", "args": {"command": f"cat {n} | grep x"}}).encode()
         for n in range(10_000)
     ]
-    began = time.monotonic()
+    began = time.process_time()
     assert {checker.judge_call(line).decision for line in lines} == {"ask"}
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize("isolated", [True, False])
