@@ -8,6 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.errors import Fenced, StoreFailed
+from gateway.store import redis_wire
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.redis_scripts import MOVE, run
@@ -160,7 +161,10 @@ async def test_a_killed_server_keeps_what_it_acknowledged(tmp_path: Path) -> Non
         server.end()
 
 
-async def test_without_a_server_nothing_passes_until_a_new_lease(tmp_path: Path) -> None:
+async def test_without_a_server_nothing_passes_until_a_new_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_wire, "PAUSES", (0.01, 0.02, 0.03))
     server = redis_server(tmp_path)
     try:
         store = await RedisStore.open(server.url)
