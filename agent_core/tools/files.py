@@ -3,11 +3,14 @@
 import asyncio
 import os
 import stat
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import BaseModel, Field
 
+from agent_core.documents.kinds import find_kind
+from agent_core.documents.reader import read_document
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
 from agent_core.tools import backups, paths
@@ -21,8 +24,9 @@ PIECE = 4_000
 SCAN = 64_000_000
 """Bytes that are read at most to find the first line asked for."""
 MAX_ENTRIES = 1_000
+NO_TEXT = b"(The document has no text.)"
 
-_MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"%PDF": "PDF", b"PK\3\4": "zip"}
+_MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"PK\3\4": "zip"}
 
 
 class ReadFileArguments(BaseModel):
@@ -52,7 +56,7 @@ def file_tools() -> tuple[Tool, ...]:
     return (
         Tool(
             name="read_file",
-            description="Read a text file of the workspace.",
+            description="Read a file of the workspace: text, PDF, DOCX, XLSX, PPTX, e-mail …",
             arguments=ReadFileArguments,
             repetition="pure",
             access="read",
@@ -92,15 +96,18 @@ async def _call_list(wanted: List, context: ToolContext) -> str:
 
 
 def read(wanted: ReadFileArguments, workspace: Path) -> str:
-    """A page of the file, and how to go on; a binary file is described."""
+    """A page of the file, and how to go on; of a document its text, a binary file is described."""
     with paths.open_read(workspace, wanted.path) as file:
         info = os.fstat(file.fileno())
         if not info.st_size:
             return f"{wanted.path} is empty (0 bytes)."
         head = file.read(8_192)
+        if (kind := find_kind(wanted.path, head)) is not None:
+            text = read_document(wanted.path, kind, file).encode() or NO_TEXT
+            return _page(BytesIO(text), wanted, len(text))
         if b"\0" in head or head.decode("utf-8", "replace").count("\ufffd") > len(head) // 10:
-            kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "data")
-            return f"{wanted.path} is binary ({kind}, {info.st_size:,} bytes) and not shown."
+            what = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data")
+            return f"{wanted.path} is binary ({what}, {info.st_size:,} bytes) and not shown."
         file.seek(0)
         return _page(file, wanted, info.st_size)
 

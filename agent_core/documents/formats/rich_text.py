@@ -1,0 +1,19 @@
+"""RTF."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from agent_core.documents.child import Refused
+
+
+def read(file: BinaryIO) -> Iterator[str]:
+    """Its lines."""
+    from striprtf.striprtf import rtf_to_text
+
+    try:
+        text = rtf_to_text(  # type: ignore[no-untyped-call]
+            file.read().decode("latin-1"), errors="replace"
+        )
+    except (ValueError, LookupError, IndexError, KeyError) as error:
+        raise Refused("it is damaged.") from error
+    yield from text.splitlines()

@@ -1,0 +1,37 @@
+"""Excel's XLSX."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import BinaryIO
+from zipfile import BadZipFile
+
+from agent_core.documents.child import Refused
+from agent_core.documents.formats.tables import render_row
+
+MAX_COLUMNS = 500
+
+
+def read(file: BinaryIO) -> Iterator[str | None]:
+    """The rows of each sheet in which something stands, with their numbers; a formula whose value
+    is not stored as it is written. None stands for a row in which nothing does."""
+    import openpyxl
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        values = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        file.seek(0)
+        formulas = openpyxl.load_workbook(file, read_only=True)
+    except (InvalidFileException, BadZipFile, KeyError, ValueError, TypeError) as error:
+        raise Refused("it is no Excel workbook, or it is damaged.") from error
+    for name in values.sheetnames:
+        yield f"[Sheet {name}]"
+        if not hasattr(values[name], "iter_rows"):
+            yield "(a chart)"
+            continue
+        rows = zip(values[name].iter_rows(), formulas[name].iter_rows(), strict=False)
+        for seen, written in rows:
+            pairs = islice(zip(seen, written, strict=False), MAX_COLUMNS)
+            cells = [v.value if v.value is not None else f.value for v, f in pairs]
+            text = render_row(cells)
+            number = next((cell.row for cell in seen if hasattr(cell, "row")), 0)
+            yield f"{number}: {text}" if text else None

@@ -1,0 +1,37 @@
+"""PowerPoint's PPTX."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+from zipfile import BadZipFile
+
+from agent_core.documents.child import Refused
+from agent_core.documents.formats.tables import render_row
+
+
+def read(file: BinaryIO) -> Iterator[str]:
+    """The text of each slide, its tables and its notes."""
+    import pptx
+    from pptx.exc import PythonPptxError
+
+    try:
+        deck = pptx.Presentation(file)
+    except (PythonPptxError, BadZipFile, KeyError, ValueError) as error:
+        raise Refused("it is no PowerPoint presentation, or it is damaged.") from error
+    for number, slide in enumerate(deck.slides, 1):
+        yield f"[Slide {number} of {len(deck.slides)}]"
+        yield from _read_shapes(slide.shapes)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            notes = slide.notes_slide.notes_text_frame.text.strip()
+            if notes:
+                yield f"Notes: {notes}"
+
+
+def _read_shapes(shapes: "object") -> Iterator[str]:
+    for shape in shapes:  # type: ignore[attr-defined]  # the library has no types
+        if shape.has_text_frame and shape.text_frame.text.strip():
+            yield shape.text_frame.text
+        elif getattr(shape, "has_table", False):
+            for row in shape.table.rows:
+                yield render_row(cell.text for cell in row.cells)
+        elif hasattr(shape, "shapes"):
+            yield from _read_shapes(shape.shapes)

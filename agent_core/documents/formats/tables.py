@@ -1,0 +1,11 @@
+"""Tables as lines of text."""
+
+from collections.abc import Iterable
+
+
+def render_row(cells: Iterable[object]) -> str:
+    """A row, its cells apart; "" if nothing stands in it."""
+    texts = [" ".join(str(cell).split()) if cell is not None else "" for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    return " | ".join(texts)

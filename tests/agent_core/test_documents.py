@@ -1,0 +1,179 @@
+"""Documents are read as text, each in a program of its own that may break."""
+
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from agent_core.documents import limits, reader
+from agent_core.documents.kinds import KINDS, find_kind
+from agent_core.errors import ToolFailed
+from agent_core.tools.files import ReadFileArguments, read
+from tests.fakes import documents
+from tests.fakes.documents import WORDS
+from tests.sampling import SEED
+
+MADE: dict[str, Callable[[], bytes]] = {
+    "a.pdf": documents.make_pdf,
+    "a.docx": documents.make_docx,
+    "a.xlsx": documents.make_xlsx,
+    "a.pptx": documents.make_pptx,
+    "a.odt": documents.make_odt,
+    "a.epub": documents.make_epub,
+    "a.rtf": documents.make_rtf,
+    "a.eml": documents.make_eml,
+}
+
+
+def text_of(folder: Path, name: str, data: bytes, **wanted: int) -> str:
+    (folder / name).write_bytes(data)
+    return read(ReadFileArguments(path=name, **wanted), folder)
+
+
+EXPECTED = {
+    "a.pdf": (
+        "[Page 1 of 3]\nLine of page 1, Größe\n[Page 2 of 3]\nLine of page 2, Größe\n"
+        "[Page 3 of 3]\n(no text on this page: a picture or a scan)\n"
+    ),
+    "a.docx": (
+        f"# A report\n{WORDS}\n[Table]\nName | Price\nApple | 1.5\nBrötchen | 0.35\n\n"
+        "After the table\n"
+    ),
+    "a.xlsx": (
+        "[Sheet Prices]\n1: Name | Price\n2: Apple | 1.5\n3: Brötchen | 0.35\n5:  | =SUM(B2:B3)\n"
+        f"[Sheet Words]\n3:  |  | {WORDS}\n"
+    ),
+    "a.pptx": (
+        f"[Slide 1 of 2]\nSlide title 1\n{WORDS}\nNotes: Say 1\n[Slide 2 of 2]\nSlide title 2\n"
+        f"{WORDS}\nName | Price\nApple | 1.5\nBrötchen | 0.35\nNotes: Say 2\n"
+    ),
+    "a.odt": f"A heading\n{WORDS}\n",
+    "a.epub": f"[Part 1]\nChapter 1\n{WORDS}\n[Part 2]\nChapter 2\nThe end\n",
+    "a.rtf": "Größe and 42 apples\nSecond line\n",
+    "a.eml": (
+        "From: Änne <a@example.com>\nTo: b@example.com\nSubject: Größe\n\n"
+        f"{WORDS}\n[Attached: bill.pdf, 3 bytes]\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_kind_is_read_as_text(tmp_path: Path, name: str) -> None:
+    assert text_of(tmp_path, name, MADE[name]()) == EXPECTED[name]
+
+
+def test_the_lines_of_a_document_are_paged_as_those_of_a_file(tmp_path: Path) -> None:
+    given = text_of(tmp_path, "a.pdf", documents.make_pdf(), offset=3, limit=1)
+    assert given.startswith("[Page 2 of 3]\n") and "For more: offset=4" in given
+
+
+def test_a_pdf_is_known_by_its_beginning_too(tmp_path: Path) -> None:
+    assert "Line of page 1" in text_of(tmp_path, "invoice", documents.make_pdf())
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name != "a.eml"])
+def test_text_that_is_called_like_a_document_is_read_as_text(tmp_path: Path, name: str) -> None:
+    assert text_of(tmp_path, name, b"just words") == "just words"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "no-such-set"])
+@pytest.mark.parametrize("html", [False, True])
+def test_mail_in_any_character_set(tmp_path: Path, charset: str, html: bool) -> None:
+    given = text_of(tmp_path, "a.eml", documents.make_eml(html=html, charset=charset))
+    assert "42 apples" in given and "no()" not in given and "bill.pdf" in given
+
+
+# ---- what is made to break its reader -------------------------------------------------------
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "bomb.docx": documents.make_bomb,
+    "bomb.xlsx": documents.make_bomb,
+    "bomb.pptx": documents.make_bomb,
+    "bomb.epub": documents.make_bomb,
+    "entities.odt": documents.make_entity_bomb,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_bombs_are_refused_and_cost_little(tmp_path: Path, name: str) -> None:
+    data = HOSTILE[name]()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(ToolFailed, match="cannot be read"):
+        text_of(tmp_path, name, data)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2.0
+
+
+def test_a_sheet_with_a_cell_far_below_ends_in_time(tmp_path: Path) -> None:
+    given = text_of(tmp_path, "a.xlsx", documents.make_xlsx(last_row=1_048_576))
+    assert "2: Apple | 1.5" in given
+    assert "far away" in given or limits.CUT in given
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_damaged_documents_are_refused_or_read_and_break_nothing(tmp_path: Path, name: str) -> None:
+    whole, luck = MADE[name](), random.Random(f"{SEED}{name}")
+    for n in range(3):
+        data = bytearray(whole)
+        if n == 0:
+            data = data[: luck.randrange(8, len(data))]
+        for _ in range(n * 40):
+            data[luck.randrange(8, len(data))] = luck.randrange(256)
+        try:
+            assert isinstance(text_of(tmp_path, name, bytes(data)), str)
+        except ToolFailed as failed:
+            assert "cannot be read" in str(failed) and "Traceback" not in str(failed)
+
+
+def test_one_that_takes_too_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "WALL", 0.01)
+    began = time.monotonic()
+    with pytest.raises(ToolFailed, match="takes too long"):
+        text_of(tmp_path, "a.docx", documents.make_docx())
+    assert time.monotonic() - began < 10
+
+
+def test_one_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "a.pdf").open("wb") as file:
+        file.write(b"%PDF-1.7")
+        file.truncate(limits.MAX_BYTES + 1)
+    with pytest.raises(ToolFailed, match="larger than 100 MB"):
+        read(ReadFileArguments(path="a.pdf"), tmp_path)
+
+
+def test_without_the_extra_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "find_spec", lambda name: None)
+    with pytest.raises(ToolFailed, match=r"turnkeeper\[documents\]"):
+        text_of(tmp_path, "a.pdf", documents.make_pdf())
+    assert "A heading" in text_of(tmp_path, "a.odt", documents.make_odt())
+
+
+def test_the_program_may_write_no_file_and_gets_no_secrets() -> None:
+    script = (
+        "import resource, os, sys; sys.argv = ['child', 'rtf']; sys.stdin = open('/dev/null');"
+        "from agent_core.documents import child; child.main();"
+        "print(resource.getrlimit(resource.RLIMIT_FSIZE), resource.getrlimit(resource.RLIMIT_AS)[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-3:] == ["(0,", "0)", str(limits.MEMORY)]
+
+
+def test_every_kind_has_a_reader() -> None:
+    from agent_core.documents.child import READERS
+
+    assert set(READERS) == set(KINDS)
+    for name in READERS.values():
+        assert find_spec(f"agent_core.documents.formats.{name}") is not None
+    assert find_kind("x.py", b"PK\3\4") is None

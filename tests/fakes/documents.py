@@ -1,0 +1,144 @@
+"""Documents of each kind, and such as are made to break whoever reads them."""
+
+import io
+import zipfile
+from email.message import EmailMessage
+
+WORDS = "Zufall und Größe: 42 apples — naïve 'quotes' & <tags>"
+ROWS = (("Name", "Price"), ("Apple", 1.5), ("Brötchen", 0.35))
+
+
+def make_pdf(pages: int = 3) -> bytes:
+    """Pages with one line each; the last one shows nothing that is text."""
+    from matplotlib.backends.backend_pdf import PdfPages
+    from matplotlib.figure import Figure
+
+    out = io.BytesIO()
+    with PdfPages(out) as pdf:
+        for n in range(1, pages + 1):
+            figure = Figure()
+            if n < pages:
+                figure.text(0.1, 0.5, f"Line of page {n}, Größe")
+            pdf.savefig(figure)
+    return out.getvalue()
+
+
+def make_docx() -> bytes:
+    import docx
+
+    document = docx.Document()
+    document.add_heading("A report", 1)
+    document.add_paragraph(WORDS)
+    table = document.add_table(rows=0, cols=2)
+    for row in ROWS:
+        for cell, value in zip(table.add_row().cells, row, strict=True):
+            cell.text = str(value)
+    document.add_paragraph("After the table")
+    return _save(document)
+
+
+def make_xlsx(last_row: int = 0) -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Prices"
+    for row in ROWS:
+        sheet.append(row)
+    sheet["B5"] = "=SUM(B2:B3)"
+    book.create_sheet("Words")["C3"] = WORDS
+    if last_row:
+        sheet.cell(last_row, 1, "far away")
+    return _save(book)
+
+
+def make_pptx() -> bytes:
+    import pptx
+
+    deck = pptx.Presentation()
+    for n in (1, 2):
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = f"Slide title {n}"
+        slide.placeholders[1].text = WORDS
+        slide.notes_slide.notes_text_frame.text = f"Say {n}"
+    table = slide.shapes.add_table(3, 2, 0, 0, 10**6, 10**6).table
+    for r, row in enumerate(ROWS):
+        for c, value in enumerate(row):
+            table.cell(r, c).text = str(value)
+    return _save(deck)
+
+
+def make_odt() -> bytes:
+    body = "".join(f"<text:p>{_escape(text)}</text:p>" for text in ("A heading", WORDS))
+    content = (
+        '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+        'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:text>'
+        f"{body}</office:text></office:body></office:document-content>"
+    )
+    return pack({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
+
+
+def make_epub() -> bytes:
+    page = (
+        "<html><head><title>no</title></head><body><h1>Chapter {n}</h1><p>{words}</p></body></html>"
+    )
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf"><manifest>'
+        '<item id="b" href="two%20b.xhtml"/><item id="a" href="one.xhtml"/></manifest>'
+        '<spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
+    )
+    container = '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
+    return pack(
+        {
+            "META-INF/container.xml": container,
+            "OPS/book.opf": package,
+            "OPS/one.xhtml": page.format(n=1, words=_escape(WORDS)),
+            "OPS/two b.xhtml": page.format(n=2, words="The end"),
+        }
+    )
+
+
+def make_rtf() -> bytes:
+    return rb"{\rtf1\ansi {\b Gr\'f6\'dfe} and 42 apples\par Second line}"
+
+
+def make_eml(html: bool = False, charset: str = "utf-8") -> bytes:
+    message = EmailMessage()
+    message["From"], message["To"] = "Änne <a@example.com>", "b@example.com"
+    message["Subject"] = "Größe"
+    if html:
+        message.set_content(f"<p>{_escape(WORDS)}</p><script>no()</script>", subtype="html")
+    else:
+        message.set_content(WORDS)
+    message.add_attachment(b"abc", maintype="application", subtype="pdf", filename="bill.pdf")
+    return bytes(message).replace(b'charset="utf-8"', f'charset="{charset}"'.encode())
+
+
+def pack(members: dict[str, str | bytes]) -> bytes:
+    """A zip archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def make_bomb(megabytes: int = 30) -> bytes:
+    """An archive that unpacks to so much."""
+    return pack({"word/document.xml": bytes(megabytes << 20)})
+
+
+def make_entity_bomb() -> bytes:
+    """A text whose entities would make it grow without end."""
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "boom"}">' for n in range(12))
+    return pack({"content.xml": f"<!DOCTYPE x [{entities}]><x><p>&e11;</p></x>"})
+
+
+def _save(document: object) -> bytes:
+    out = io.BytesIO()
+    document.save(out)  # type: ignore[attr-defined]
+    return out.getvalue()
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
