@@ -109,8 +109,8 @@ FAULTS: dict[FaultKey, str] = {
     "fault_late": "{name} took too long (408). Try again.",
     "fault_down": "{name} is overloaded or down ({status}). Try again later.",
     "fault_overflow": (
-        "This conversation is longer than the model of {name} holds, also shortened. Use /new, "
-        "choose a model that holds more with /model, or start its server with a larger context."
+        "This conversation is longer than the model of {name} holds, also shortened. Begin a new "
+        "one, choose a model that holds more, or start its server with a larger context."
     ),
     "fault_refused": "{name} did not accept the request ({status}): {detail}",
     "fault_silent": "{name} sent nothing for {seconds}. Try again later.",

@@ -15,9 +15,9 @@ GERMAN: dict[FaultKey, str] = {
     "fault_down": "{name} ist überlastet oder ausgefallen ({status}). Versuchen Sie es später noch "
     "einmal.",
     "fault_overflow": (
-        "Diese Unterhaltung ist länger, als das Modell von {name} fasst, auch gekürzt. Nehmen Sie "
-        "/new, wählen Sie mit /model ein Modell, das mehr fasst, oder starten Sie seinen Server "
-        "mit größerem Kontext."
+        "Diese Unterhaltung ist länger, als das Modell von {name} fasst, auch gekürzt. Beginnen "
+        "Sie eine neue, wählen Sie ein Modell, das mehr fasst, oder starten Sie seinen Server mit "
+        "größerem Kontext."
     ),
     "fault_refused": "{name} hat die Anfrage nicht angenommen ({status}): {detail}",
     "fault_silent": "{name} hat {seconds} lang nichts gesendet. Versuchen Sie es später noch "

@@ -90,7 +90,7 @@ async def test_what_never_fits_is_told_with_what_to_do(rig: Rig) -> None:
     await rig.start(**settings(rig, "openai"))
     rig.telegram.say(PERSON, "hello")
     told = (await rig.shows("longer than the model of openai holds"))["text"]
-    assert "/new" in told and "/model" in told
+    assert "Begin a new one" in told
     assert len(rig.model.requests) <= 3
     await rig.quiet()
 
