@@ -3,6 +3,7 @@
 import msgspec
 
 from agent_core import ambient
+from agent_core.context.surroundings import strip_surroundings
 from agent_core.messages import (
     Message,
     Part,
@@ -112,6 +113,7 @@ def _answer(request: ModelRequest) -> tuple[Part, ...]:
     if last and last.role == "tool":
         return _say(_quote(last))
     said = next((text_of(m) for m in reversed(request.messages) if m.role == "user"), "")
+    said = strip_surroundings(said)
     if "[Finishing]" in said:
         return _say("The plan is at its end. The command `todo` changes one while it runs.")
     if (step := said.partition(STEP)[2].partition(":")[0]) in STEPS:

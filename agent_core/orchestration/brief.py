@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.context.compression import Flush
 from agent_core.context.room import ContextLimits
@@ -24,7 +25,7 @@ Judge: TypeAlias = Callable[[Prepared], Verdict]
 Live: TypeAlias = Callable[[OutputAdded], None]
 
 
-class Brief(Struct, frozen=True, kw_only=True):
+class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """Everything that a turn reads and that is not an argument, recorded at its start.
 
     `text` is what the model reads; `said` what the person wrote, for surfaces that show it.
@@ -61,17 +62,27 @@ class Brief(Struct, frozen=True, kw_only=True):
     """It is told what is gathered, planned and found."""
     plans: bool = True
     """`task_planning` may turn what is done here into a plan."""
-    recalled: str = ""
-    """What `text` ends with that nobody said: what is remembered."""
+    appended: str = ""
+    """What `text` ends with that nobody said: what is remembered, what holds around it."""
     pictures: tuple[Picture, ...] = ()
     """What the person showed with it."""
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
 
     def request_text(self) -> str:
-        """`text` without what is remembered, which is its last part."""
-        spoken = len(self.text) - len(self.recalled)
-        return self.text[:spoken].rstrip() if self.recalled else self.text
+        """`text` without what nobody said."""
+        if not self.appended or self.appended not in self.text:
+            return self.text
+        before, _, after = self.text.rpartition(self.appended)
+        return f"{before.rstrip()}{after}"
+
+    def append(self, text: str, said: str) -> "Brief":
+        """The brief with `text`, which nobody said, at the end of its own. `said`: what the person
+        wrote."""
+        appended = "\n\n".join(filter(None, (self.appended, text)))
+        return replace(
+            self, text=f"{self.text}\n\n{text}", appended=appended, said=self.said or said
+        )
 
     def make_request(self) -> Message:
         """What the model is asked first."""

@@ -81,7 +81,7 @@ async def react(
         if last := final_words(calls, results, text_of(answer)):
             return LoopResult(text=text_of(last[0]), messages=(*new, *last))
         if brief.plans and (steps := read_steps(calls, results)):
-            plan = Plan(title=title(brief.said or brief.text), steps=steps)
+            plan = Plan(title=title(brief.said or brief.request_text()), steps=steps)
             return LoopResult(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(hands.toolbox.select_lasting(calls), results)
         if state == "stuck":

@@ -68,7 +68,7 @@ async def draft(
 ) -> Drafted:
     """A plan for the request in `brief`. `errors`: it was tried without one, `history` has how,
     and failed so."""
-    empty = Plan(title=title(brief.said or brief.text), steps=())
+    empty = Plan(title=title(brief.said or brief.request_text()), steps=())
     told = f"That did not work: {errors} Another way is needed." if errors else brief.text
     ask = user(f"{told}\n\n{PLAN}", () if errors else brief.pictures)
     return await _ask(scope, _request(brief, hands, (*history, ask)), hands, empty, brief.limit)

@@ -95,7 +95,7 @@ async def _look(
 ) -> tuple[Claim, ...]:
     text = source.text.replace(ENDS, "[…]")
     asked = SOURCE.format(
-        question=brief.text,
+        question=brief.request_text(),
         title=source.title,
         url=source.url,
         begins=BEGINS,

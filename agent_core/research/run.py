@@ -95,7 +95,7 @@ class Research:
         await self._enter("init_config")
         most = max(depth.queries for depth in DEPTHS.values())
         ask = f"{self._brief.text}\n\n{prompts.INIT.format(queries=most)}"
-        text = self._brief.said or self._brief.text
+        text = self._brief.said or self._brief.request_text()
         frame = await self._consult("init", ask, lambda said: read_frame(said, text, wish))
         frame = frame or plain_frame(text, wish)
         self._leave("init_config", len(frame.queries), frame.title)
@@ -233,7 +233,9 @@ class Research:
         return made
 
     async def _enter(self, stage: ResearchStage) -> None:
-        name = title(self._brief.said or self._brief.text) if stage == "init_config" else ""
+        name = (
+            title(self._brief.said or self._brief.request_text()) if stage == "init_config" else ""
+        )
         moved = ResearchMoved(stage=stage, state="running", title=name)
         self._scope.emit(moved, f"{stage}:began")
         await self._scope.show()

@@ -136,7 +136,7 @@ async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:
         access="network",
         call=_may,
     )
-    arguments = msgspec.json.encode({"question": brief.text[:4_000]}).decode()
+    arguments = msgspec.json.encode({"question": brief.request_text()[:4_000]}).decode()
     call = ToolCall(id=f"may-{scope.turn_id[-8:]}", name=NAME, arguments=arguments)
     asked = replace(hands, toolbox=Toolbox((gate,)), judge=judge)
     (result,) = await act(scope, replace(brief, tools=(NAME,)), asked, (call,))

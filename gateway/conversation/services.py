@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 from agent_core import ambient
+from agent_core.sandboxes.link import SandboxLimits
 from gateway.access.access import Access
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.feed import Feed
@@ -81,6 +82,10 @@ class SandboxFacts(Protocol):
     @property
     def isolated(self) -> bool:
         """It keeps commands apart from the machine."""
+
+    @property
+    def limits(self) -> SandboxLimits:
+        """What one conversation's commands may take in all."""
 
     @property
     def contains(self) -> bool:

@@ -9,11 +9,12 @@ from gateway.features.approvals import feature as people
 from gateway.features.general import general
 from gateway.features.history import feature as history
 from gateway.features.jobs import feature as jobs
-from gateway.features.jobs.zone_command import job_costs
+from gateway.features.jobs.zone_command import find_zone, job_costs
 from gateway.features.memory import feature as memory
 from gateway.features.plans import feature as plans
 from gateway.features.secrets import feature as vault
 from gateway.features.spending.feature import make_feature as make_spending
+from gateway.features.surroundings.feature import make_feature as make_surroundings
 from gateway.settings import PLUGINS, TABLES
 
 GROUP = "turnkeeper.features"
@@ -28,6 +29,7 @@ OWN: tuple[Feature, ...] = (
     jobs.FEATURE,
     make_spending(job_costs),
     vault.FEATURE,
+    make_surroundings(find_zone),
 )
 OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
 """The names of all settings of the gateway's own."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from agent_core.context.surroundings import strip_surroundings
 from tests.fakes.model_anthropic import Anthropic
 from tests.fakes.model_dialect import BadRequest, Dialect
 from tests.fakes.model_gemini import Gemini
@@ -233,10 +234,15 @@ class ModelServer:
         """The step whose text occurs in the conversation, else the next of the script."""
         text = json.dumps(body[dialect.turns], ensure_ascii=False)
         queue = next((q for key, q in self.by_text.items() if key in text and q), self.steps)
-        step: Step = queue.pop(0) if queue else Say(f"ack {dialect.last_user(body)}")
+        step: Step = queue.pop(0) if queue else Say(f"ack {_words(dialect, body)}")
         while callable(step):
             step = step(body)
         return step
+
+
+def _words(dialect: Dialect, body: Json) -> str:
+    """What the person wrote last, as they did."""
+    return strip_surroundings(dialect.last_user(body))
 
 
 def _peer(request: web.Request) -> str:

@@ -15,6 +15,7 @@ from aiohttp import ClientSession
 import gateway.__main__ as root
 from adapters.telegram import receive
 from adapters.telegram.adapter import TelegramAdapter
+from agent_core.context.surroundings import strip_surroundings
 from gateway.conversation.host import Host
 from gateway.conversation.session import Session
 from gateway.messages import Conversation
@@ -207,7 +208,12 @@ class Rig:
         return str(mine()[0].get("text", ""))
 
     def seen(self, n: int = -1, role: str = "") -> list[str]:
-        """The contents of a model request's messages, of one role if it is given."""
+        """The contents of a model request's messages, of one role if it is given; without what
+        the gateway tells of their surroundings."""
+        return [strip_surroundings(text) for text in self.sent(n, role)]
+
+    def sent(self, n: int = -1, role: str = "") -> list[str]:
+        """As `seen`, with all that was sent."""
         messages = self.model.requests[n].body["messages"]
         return [str(m["content"]) for m in messages if not role or m["role"] == role]
 

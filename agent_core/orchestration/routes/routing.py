@@ -24,7 +24,7 @@ async def choose_route(
     scope: Scope, brief: Brief, hands: Hands
 ) -> Literal["simple", "planned", "research"]:
     """`research` if the model says so, else what the rules said."""
-    ask = user(ASK.format(text=brief.text[:2_000]))
+    ask = user(ASK.format(text=brief.request_text()[:2_000]))
     request = ModelRequest(
         model=tier(brief.model, "flash"), system="", messages=(ask,), max_tokens=5
     )

@@ -63,7 +63,7 @@ async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
         Step(id=str(n), description=" ".join(item.text.split()), state=item.state)
         for n, item in enumerate(wanted.items, 1)
     )
-    plan = Plan(title=title(brief.said or brief.text), steps=steps)
+    plan = Plan(title=title(brief.said or brief.request_text()), steps=steps)
     told = checklist(plan) or EMPTY
     scope.emit(PlanMade(title=plan.title, steps=plan.steps, listed=True))
     scope.emit(TodoChanged(text=told))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agent_core.context.surroundings import strip_surroundings
 from agent_core.memory.recall import without
 from agent_core.messages import text_of
 from gateway.store.rows import Spans, TranscriptRow
@@ -47,7 +48,7 @@ class _Open:
         self.at = 0.0
 
     def add(self, row: TranscriptRow) -> None:
-        texts = [(one.role, without(text_of(one))) for one in row.messages]
+        texts = [(one.role, without(strip_surroundings(text_of(one)))) for one in row.messages]
         self.said[row.turn] = [(role, text) for role, text in texts if text]
         self.at = row.at or self.at
 

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from msgspec.structs import replace
-
 from agent_core.memory.documents import MemoryDocuments
 from agent_core.memory.recall import block
 from agent_core.orchestration.brief import Brief
@@ -25,7 +23,4 @@ async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
 def _add_known(known: MemoryDocuments, brief: Brief, seen: Thread, asked: TurnInput) -> Brief:
     """Put `known` at the end of the brief's text, unless the model has it before its eyes."""
     text = block(known, (message for messages in seen for message in messages))
-    if not text:
-        return brief
-    said = brief.said or asked.said
-    return replace(brief, text=f"{brief.text}\n\n{text}", recalled=text, said=said)
+    return brief.append(text, asked.said) if text else brief

@@ -1,0 +1,88 @@
+"""What holds around a message, as the model reads it: lines at the end of the person's words.
+
+Not in the system prompt, for the reason that `agent_core/memory/recall.py` gives: what changes is
+appended. Each message tells the time; the rest is told where it is not what the messages before
+told last, and again once that is far back. The block is the last thing in its message, apart from
+the words by an empty line: words that look like one are not taken for it.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from agent_core.messages import Message, Text
+
+MAX_LOOKED_AT = 40
+"""Messages of people after which all is told again."""
+MAX_LINE = 300
+_NOW = "Now"
+_KINDS = ("Person", "Place", "Sandbox")
+_BLOCK = re.compile(rf"\[{_NOW}: [^\n]*\](?:\n\[(?:{'|'.join(_KINDS)}): [^\n]*\])*")
+_LINE = re.compile(r"\[(\w+): ([^\n]*)\]")
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What holds around one message, in words; "" is not told. `now`: as `describe_time` gives
+    it."""
+
+    now: str
+    person: str = ""
+    place: str = ""
+    sandbox: str = ""
+
+
+def describe_time(at: float, zone: str) -> str:
+    """The moment `at` (seconds since 1970) in the IANA zone `zone`. Raises as ZoneInfo does."""
+    local = datetime.fromtimestamp(at, ZoneInfo(zone))
+    offset = "" if zone == "UTC" else f" (UTC{local:%z})"
+    return f"{local:%A %Y-%m-%d %H:%M} {zone}{offset}"
+
+
+def render_surroundings(around: Surroundings, seen: Iterable[Message]) -> str:
+    """What to append to the next message, where the model sees `seen` before it."""
+    known = _read_last(seen)
+    facts = (around.person, around.place, around.sandbox)
+    lines = [f"[{_NOW}: {_flatten(around.now)}]"]
+    for kind, fact in zip(_KINDS, map(_flatten, facts), strict=True):
+        if fact and known.get(kind) != fact:
+            lines.append(f"[{kind}: {fact}]")
+    return "\n".join(lines)
+
+
+def strip_surroundings(text: str) -> str:
+    """The words of a message without the block at its end."""
+    words, block = _split(text)
+    return words if block else text
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The words, and the block; "" if there is none."""
+    start = text.rfind(f"[{_NOW}: ")
+    if start < 0 or not (start == 0 or text.endswith("\n\n", 0, start)):
+        return text, ""
+    block = _BLOCK.fullmatch(text, start)
+    return (text[:start].rstrip("\n"), block[0]) if block else (text, "")
+
+
+def _read_last(seen: Iterable[Message]) -> dict[str, str]:
+    """What was told last of each kind, as far as it is near."""
+    asked = (one for one in reversed(tuple(seen)) if one.role == "user")
+    known: dict[str, str] = {}
+    for message in islice(asked, MAX_LOOKED_AT):
+        for part in message.parts:
+            if isinstance(part, Text) and not part.condensed:
+                told = dict(_LINE.findall(_split(part.text)[1]))
+                known = told | known
+        if known.keys() >= set(_KINDS):
+            break
+    return known
+
+
+def _flatten(fact: str) -> str:
+    """One line that ends no bracket before its own."""
+    plain = fact.replace("[", "(").replace("]", ")")
+    return " ".join(plain.split())[:MAX_LINE]
