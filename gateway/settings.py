@@ -38,6 +38,8 @@ from gateway.declaration import (
     parse_switch,
     split_words,
 )
+from gateway.features.instructions import settings as instructions
+from gateway.features.instructions.settings import INSTRUCTIONS
 from gateway.features.jobs import settings as jobs
 from gateway.features.jobs.settings import read_jobs
 from gateway.jobs_port import JobSettings
@@ -216,6 +218,7 @@ TABLES = merge_tables(
     jobs.TABLES,
     {"running": (SANDBOX, DOCKER_HOST, ASK_ALL, QUESTION_EXPIRES, QUESTION_REMINDER)},
     agent.TABLES,
+    instructions.TABLES,
     people.TABLES,
     policy.TABLES,
     telegram.TABLES,
@@ -257,6 +260,7 @@ class Settings:
     question_reminder: float
     policy: Policy
     jobs: JobSettings
+    instructions: str
     retention: RetentionSettings
     ask_all: bool
     discovery: bool
@@ -325,6 +329,7 @@ def _read(env: Env, secrets: tuple[str, ...]) -> Settings:
         question_reminder=QUESTION_REMINDER.read(env),
         policy=read_policy(env),
         jobs=read_jobs(env),
+        instructions=INSTRUCTIONS.read(env),
         retention=read_retention(env),
         ask_all=ASK_ALL.read(env),
         discovery=DISCOVERY.read(env),

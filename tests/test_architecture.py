@@ -200,6 +200,7 @@ NOT_IN_WORKSPACES = {
     "agent_core/library/entries.py": "the library's journal",
     "agent_core/settings.py": "the settings' file",
     "gateway/features/jobs/operator/apply.py": "the operator's job file",
+    "gateway/services/operator_instructions.py": "the operator's instructions",
     "gateway/services/operator_rules.py": "the operator's rules",
     "gateway/services/workspaces.py": "sets the folders themselves aside",
     "gateway/settings.py": "the settings' files",

@@ -12,6 +12,7 @@ from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.upkeep import StoreUpkeep
+from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.settings import Settings
 from gateway.wiring.assembly import open_store
@@ -35,6 +36,7 @@ async def _examine(settings: Settings, say: Say) -> int:
         bad += 1
         say(f"wrong    models: {error}")
     bad += _check_rules(settings, say)
+    bad += _check_instructions(settings, say)
     bad += await _store(settings, say)
     bad += await _sandbox(settings, say)
     for platform, listed in settings.people.items():
@@ -55,6 +57,16 @@ def _check_rules(settings: Settings, say: Say) -> int:
         return 1
     if rules.rules:
         say(f"ok       policy: {len(rules.rules)} rules of yours")
+    return 0
+
+
+def _check_instructions(settings: Settings, say: Say) -> int:
+    """The operator's instructions in the data folder, where there are some."""
+    try:
+        OperatorInstructions(settings.home).load(settings.instructions)
+    except SettingsError as error:
+        say(f"wrong    instructions: {error}")
+        return 1
     return 0
 
 

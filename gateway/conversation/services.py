@@ -20,6 +20,7 @@ from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
+from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.retention import Retention
 from gateway.services.vault import Vault
 from gateway.store.port import Store
@@ -136,6 +137,8 @@ class Services:
     memory: Memories | None = None
     """None: nothing is remembered."""
     sandbox: SandboxFacts | None = None
+    instructions: OperatorInstructions | None = None
+    """None: the data folder has none."""
     retention: Retention | None = None
     """None: no conversation is ever dropped."""
     unsaved: dict[str, Unsaved] = field(default_factory=dict)

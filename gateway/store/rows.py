@@ -222,6 +222,8 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     """`off`: nothing is remembered here, and nothing of it shown to the model."""
     rules: tuple[Rule, ...] = ()
     workspace: str = ""
+    instructions: str = ""
+    """What its people ask of the agent for good."""
 
 
 class HistoryPart(Struct, frozen=True, kw_only=True):

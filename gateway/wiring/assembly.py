@@ -43,6 +43,7 @@ from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, JobDesk, WebhookReceiver
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
+from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.services.retention import Retention
 from gateway.services.workspaces import WORKSPACES
@@ -80,13 +81,15 @@ class Parts:
         return self.host.services
 
     async def reload(self) -> None:
-        """Take over the access lists, the operator's rules and the webhook's secret as they are
-        set now."""
+        """Take over the access lists, the operator's rules and instructions and the webhook's
+        secret as they are set now."""
         try:
             settings = Settings.read(declared=find_declared)
             self._rehook(settings)
             _check_rights(settings)
             self.agent.operator.load()
+            if self.services.instructions is not None:
+                self.services.instructions.load(settings.instructions)
             self.services.access.replace_lists(settings.people, settings.policy)
         except (SettingsError, StoreFailed, ValueError) as error:
             log.error("not_reloaded", extra={"why": str(error)})
@@ -228,6 +231,8 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     settings, store, lists = supplies.settings, supplies.store, supplies.access
     jobs = _build_jobs(supplies, ports.deliver)
     agent = _build_agent(supplies, jobs)
+    instructions = OperatorInstructions(settings.home)
+    instructions.load(settings.instructions)
     return Services(
         store=store,
         adapters=supplies.adapters,
@@ -250,6 +255,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         jobs=jobs.ports,
         sandbox=supplies.sandbox,
         retention=supplies.retention,
+        instructions=instructions,
         feature_env=supplies.feature_env,
         outage=Outage(supplies.adapters, lists, ports.spawn),
     )

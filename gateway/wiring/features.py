@@ -8,6 +8,7 @@ from gateway.feature import Command, Feature, Features
 from gateway.features.approvals import feature as people
 from gateway.features.general import general
 from gateway.features.history import feature as history
+from gateway.features.instructions import feature as instructions
 from gateway.features.jobs import feature as jobs
 from gateway.features.jobs.zone_command import find_zone, job_costs
 from gateway.features.memory import feature as memory
@@ -29,6 +30,7 @@ OWN: tuple[Feature, ...] = (
     jobs.FEATURE,
     make_spending(job_costs),
     vault.FEATURE,
+    instructions.FEATURE,
     make_surroundings(find_zone),
 )
 OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
@@ -36,7 +38,7 @@ OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
 MENU = (
     *("start", "help", "new", "stop", "undo", "retry", "resume", "memory", "jobs", "timezone"),
     *("mode", "plan", "todo", "approvals", "approve", "deny", "usage", "status", "model"),
-    *("permissions", "pair", "unpair", "link", "secret", "whoami"),
+    *("permissions", "instructions", "pair", "unpair", "link", "secret", "whoami"),
 )
 """The order of our commands for people."""
 

@@ -1,0 +1,73 @@
+"""/instructions: shows what holds in a conversation, sets and clears what its people ask for."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from agent_core.errors import ToolFailed
+from agent_core.tools import paths
+from gateway.feature import Call
+from gateway.features.instructions.adding import list_operators
+from gateway.features.instructions.texts import TEXTS
+from gateway.roles import at_least
+
+MAX_CHOSEN = 4_000
+"""Characters of what people ask for: it stands in every request."""
+
+
+async def instructions(call: Call) -> str:
+    """The instructions, or what the words after the command ask for. In a group only admins change
+    what holds for all."""
+    word, rest = (*call.command.arguments.split(maxsplit=1), "", "")[:2]
+    word, rest = word.lower(), rest.strip()
+    shared = not call.context.state.conversation.private and not at_least(call.role, "admin")
+    if not word:
+        return _show(call)
+    if word in ("set", "file", "clear") and shared:
+        return TEXTS.say("instructions_admins", call.language)
+    if word == "set" and rest:
+        return _set(call, rest)
+    if word == "file" and rest:
+        return await _take_file(call, rest)
+    if word == "clear" and not rest:
+        settings = call.context.state.row.settings
+        call.context.state.configure(replace(settings, instructions=""))
+        return TEXTS.say("instructions_cleared", call.language)
+    return TEXTS.say("instructions_usage", call.language)
+
+
+def _show(call: Call) -> str:
+    own = call.context.state.row.settings.instructions
+    here = TEXTS.say("instructions_here", call.language, text=own) if own else ""
+    none = "" if own else TEXTS.say("instructions_none", call.language)
+    operators = list_operators(call.context)
+    size = sum(map(len, operators))
+    also = TEXTS.say("instructions_operator", call.language, n=f"{size:,}") if operators else ""
+    return "\n\n".join(filter(None, (here, none, also)))
+
+
+def _set(call: Call, text: str) -> str:
+    if len(text) > MAX_CHOSEN:
+        counts = {"n": f"{len(text):,}", "limit": f"{MAX_CHOSEN:,}"}
+        return TEXTS.say("instructions_long", call.language, **counts)
+    state = call.context.state
+    state.configure(replace(state.row.settings, instructions=text))
+    return TEXTS.say("instructions_set", call.language)
+
+
+async def _take_file(call: Call, path: str) -> str:
+    """Set what a file of the workspace says now: later changes of it are data again."""
+    workspace = call.context.services.agent.workspace(call.context.state.conversation)
+
+    def read() -> bytes:
+        with paths.open_read(workspace, path) as file:
+            return file.read(4 * MAX_CHOSEN + 1)
+
+    try:
+        text = (await asyncio.to_thread(read)).decode("utf-8", "replace").strip()
+    except (OSError, ToolFailed):
+        text = ""
+    if not text:
+        return TEXTS.say("instructions_unread", call.language, path=path[:200])
+    told = _set(call, text)
+    return told if len(text) > MAX_CHOSEN else f"{told}\n\n{_show(call)}"

@@ -1,0 +1,64 @@
+"""The operator's instructions: of the setting and, in the data folder, `instructions.md` for all
+conversations and `instructions.<name>.md` for those of a platform or a profile. Read at the start
+and on SIGHUP."""
+
+from pathlib import Path
+
+from gateway.declaration import SettingsError
+
+FILES = "instructions*.md"
+MAX_INSTRUCTIONS = 8_000
+"""Characters of one file, or of one setting: they stand in every request."""
+
+
+class OperatorInstructions:
+    """What holds now. It is swapped as a whole."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._texts: dict[str, str] = {}
+        """By name; "" is for all."""
+        self._set = ""
+
+    def load(self, setting: str) -> None:
+        """Take over the setting and what stands in the files; SettingsError where one cannot be
+        used, and then what held before goes on to hold."""
+        self._texts = {_read_name(file): _read_text(file) for file in self._list_files()}
+        self._set = setting
+
+    def select(self, *names: str) -> tuple[str, ...]:
+        """The texts for all and for `names`, in this order."""
+        found = (self._texts.get(name, "") for name in dict.fromkeys(("", *names)))
+        return tuple(filter(None, (self._set, *found)))
+
+    def _list_files(self) -> list[Path]:
+        found = sorted(self._home.glob(FILES)) if self._home.is_dir() else []
+        return [file for file in found if file.name == "instructions.md" or _read_name(file)]
+
+
+def _read_name(file: Path) -> str:
+    return file.name.removeprefix("instructions").removesuffix("md").strip(".").lower()
+
+
+def _read_text(file: Path) -> str:
+    """The text of `file`. SettingsError."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(4 * MAX_INSTRUCTIONS + 1)
+        text = data.decode().strip()
+    except OSError as error:
+        raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        if len(data) > 4 * MAX_INSTRUCTIONS:  # a character may be cut there
+            raise _make_size_error(file) from None
+        raise SettingsError(str(file), "", "write it in UTF-8.") from None
+    if len(text) > MAX_INSTRUCTIONS:
+        raise _make_size_error(file)
+    return text
+
+
+def _make_size_error(file: Path) -> SettingsError:
+    mend = (
+        f"it stands in every request, so it may have {MAX_INSTRUCTIONS:,} characters; shorten it."
+    )
+    return SettingsError(str(file), "", mend)

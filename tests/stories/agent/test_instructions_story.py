@@ -1,0 +1,107 @@
+"""Instructions that hold for good: the operator's, a platform's, a profile's, a conversation's."""
+
+import pytest
+
+from gateway.declaration import SettingsError
+from gateway.features.instructions.commands import MAX_CHOSEN
+from gateway.services.operator_instructions import MAX_INSTRUCTIONS, OperatorInstructions
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import ADMIN, GROUP, PERSON, Rig, mention
+
+
+async def command(rig: Rig, line: str, shows: str) -> None:
+    rig.telegram.say(PERSON, line)
+    await rig.shows(shows)
+    await rig.quiet()
+
+
+async def ask(rig: Rig, text: str) -> str:
+    """The system text that the model was sent with `text`."""
+    asked = len(rig.model.requests)
+    rig.telegram.say(PERSON, text)
+    await rig.until(lambda: len(rig.model.requests) > asked)
+    await rig.quiet()
+    return rig.sent(role="system")[0]
+
+
+async def test_all_that_hold_here_stand_in_the_prompt_in_order(rig: Rig) -> None:
+    rig.home.mkdir(parents=True)
+    for name in ("instructions", "instructions.telegram", "instructions.discord"):
+        (rig.home / f"{name}.md").write_text(f"from {name}\n")
+    (rig.home / "instructions.data.md").write_text("from data")
+    await rig.start(AGENT_INSTRUCTIONS="from the setting")
+    await command(rig, "/instructions", "no instructions of its own")
+    await command(rig, "/instructions set Answer\nin rhymes.", "Saved")
+    system = await ask(rig, "hello")
+    parts = ("from the setting\n\nfrom instructions\n\nfrom instructions.telegram\n\n[Instr",)
+    parts += ("each of its requests.]\nAnswer\nin rhymes.",)
+    assert all(part in system for part in parts), system
+    assert "discord" not in system and "from data" not in system
+    await command(rig, "/mode data", "data")
+    assert "from instructions.telegram\n\nfrom data\n\n[" in await ask(rig, "look")
+    await command(rig, "/instructions", "Answer\nin rhymes.")
+    await command(rig, "/instructions clear", "any more")
+    assert "rhymes" not in await ask(rig, "hello")
+
+
+async def test_a_change_during_a_turn_holds_from_the_next_message_on(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(Call("run_command", '{"command": "touch a"}'))
+    rig.telegram.say(PERSON, "hello")
+    card = await rig.card()
+    await command(rig, "/instructions set Answer in rhymes.", "Saved")
+    await rig.crash()
+    await rig.start()
+    rig.model.script(Say("done"))
+    rig.press(card, "Approve")
+    await rig.shows("done")
+    await rig.quiet()
+    one, other = (request.body["messages"] for request in rig.model.requests)
+    assert other[: len(one)] == one
+    assert "rhymes" in await ask(rig, "hello")
+
+
+async def test_what_is_too_long_is_refused_with_its_size(rig: Rig) -> None:
+    await rig.start()
+    await command(rig, f"/instructions set {'x' * (MAX_CHOSEN + 1)}"[:4090], "4,001 characters")
+    await command(rig, "/instructions", "no instructions of its own")
+    await rig.stop()
+    with pytest.raises(SettingsError, match="these are 8,001 characters"):
+        await rig.start(AGENT_INSTRUCTIONS="x" * (MAX_INSTRUCTIONS + 1))
+    file = rig.home / "instructions.md"
+    file.write_text("ä" * (MAX_INSTRUCTIONS + 1))
+    found = OperatorInstructions(rig.home)
+    with pytest.raises(SettingsError, match="it may have 8,000 characters"):
+        found.load("")
+    file.write_bytes(b"\xff")
+    with pytest.raises(ExceptionGroup) as refused:
+        await rig.start()
+    assert "instructions.md: write it in UTF-8" in str(refused.value.exceptions[0])
+    file.write_text("ä" * MAX_INSTRUCTIONS)
+    found.load("from the setting")
+    assert found.select("telegram") == ("from the setting", "ä" * MAX_INSTRUCTIONS)
+
+
+async def test_in_a_group_admins_change_what_holds_for_all(rig: Rig) -> None:
+    await rig.start(TELEGRAM_ALLOWED_CHATS="*")
+    rig.telegram.say(GROUP, "/instructions@test_bot set Be kind.", PERSON, True)
+    await rig.shows("Only an admin can change a group's instructions.", GROUP)
+    rig.telegram.say(GROUP, "/instructions@test_bot set Be kind.", ADMIN, True)
+    await rig.shows("Saved", GROUP)
+    rig.telegram.say(GROUP, "@test_bot hello", PERSON, True, **mention(""))
+    await rig.until(lambda: rig.model.requests)
+    assert rig.sent(role="system")[0].endswith("Be kind.")
+
+
+async def test_a_file_of_the_workspace_is_data_until_a_person_takes_it(rig: Rig) -> None:
+    await rig.start()
+    path = rig.workspace() / "AGENTS.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("Use tabs.")
+    assert "Use tabs." not in await ask(rig, "hello")
+    await command(rig, "/instructions file none.md", "There is no text file none.md")
+    await command(rig, "/instructions file ../../turnkeeper.db", "There is no text file")
+    await command(rig, "/instructions file AGENTS.md", "Use tabs.")
+    assert (await ask(rig, "hello")).endswith("Use tabs.")
+    path.write_text("Use spaces.")
+    assert (await ask(rig, "hello")).endswith("Use tabs."), "what was approved"
