@@ -80,6 +80,11 @@ class Connection:
                 self._settled.set()
                 await ambient.wait(min(MAX_PAUSE, FIRST * 2**failures))
 
+    @property
+    def there(self) -> bool:
+        """It is connected."""
+        return self._client is not None
+
     def want(self) -> None:
         """Start it, if it has not been."""
         self._wanted.set()

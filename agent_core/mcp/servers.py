@@ -21,7 +21,7 @@ import msgspec
 from pydantic import BaseModel
 
 from agent_core.errors import ToolFailed
-from agent_core.mcp.connection import Connection, Unavailable
+from agent_core.mcp.connection import START, Connection, Unavailable
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.results import Keep, output, words
 from agent_core.mcp.settings import McpServer
@@ -107,13 +107,13 @@ class Servers:
         return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
 
     async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """Those of `names` that there are. A server that is there is asked for one it never told
-        of: what it says of a new tool may come later than the call."""
+        """Those of `names` that there are. A server is asked for one it never told of, and started
+        for it: what it says of a new tool may come later than the call."""
         names = tuple(names)
         servers = {name.partition(NAME_SEPARATOR)[0] for name in names if name not in self._known}
         async with asyncio.TaskGroup() as group:
             for server in servers & self._connections.keys():
-                group.create_task(self._connections[server].look())
+                group.create_task(_ask(self._connections[server]))
         return self.find(names)
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
@@ -240,6 +240,14 @@ class Servers:
         new = place.with_suffix(".new")
         new.write_bytes(msgspec.json.encode(kept))
         os.replace(new, place)
+
+
+async def _ask(connection: Connection) -> None:
+    """Ask the server for its tools; one that is not there tells them as it starts."""
+    if connection.there:
+        await connection.look()
+    else:
+        await connection.ready(START)
 
 
 def _definition(server: str, tool: "Listed") -> Definition:

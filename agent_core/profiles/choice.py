@@ -11,17 +11,23 @@ from agent_core.models.port import ToolSpec
 from agent_core.orchestration.brief import Brief
 from agent_core.profiles.built_in import PLAIN, PROFILES
 from agent_core.profiles.profile import Profile
+from agent_core.tools.finding.tool_list import CALL, render_tool_list
 from agent_core.tools.finding.toolsets import Reach, Toolsets, within
 
 
 class Kit(Struct, frozen=True, kw_only=True):
-    """All that can be chosen from: names of our own tools, servers, sets. `always`: tools that each
-    request shows besides those of its profile."""
+    """All that can be chosen from: our own tools with a line on each, servers, sets. `always`:
+    tools that each request shows besides those of its profile."""
 
-    names: tuple[str, ...]
+    lines: tuple[tuple[str, str], ...]
     servers: Servers
     sets: Toolsets
     always: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of our own tools."""
+        return tuple(name for name, _ in self.lines)
 
 
 def profile_of(name: str) -> Profile:
@@ -43,15 +49,23 @@ def apply_choice(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Br
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
     shown = _list_shown(kit.names, profile.name, reach, kit.always)
     more: tuple[ToolSpec, ...] = kit.servers.list_offered(reach)
+    others = _list_others(kit.lines, shown, reach)
     return replace(
         brief,
-        system=f"{brief.system}\n\n{profile.prompt}" if profile.prompt else brief.system,
+        system="\n\n".join(filter(None, (brief.system, others, profile.prompt))),
         tools=(*shown, *(spec.name for spec in more)),
         more=more,
         reach=reach,
         max_rounds=profile.max_steps or brief.max_rounds,
         most_messages=profile.max_messages,
     )
+
+
+@lru_cache(maxsize=256)
+def _list_others(lines: tuple[tuple[str, str], ...], shown: tuple[str, ...], reach: Reach) -> str:
+    """The tools that may be called and are not shown, for the prompt."""
+    others = {name: line for name, line in lines if name not in shown and within(name, reach)}
+    return render_tool_list(others, found=CALL in shown)
 
 
 @lru_cache(maxsize=256)

@@ -91,6 +91,7 @@ def research_tool(means: ResearchDeps) -> Tool:
         description="Hand a question to the research agent: it searches the web in several "
         "rounds, reads the sources and returns a report with citations. quick: 4 sources, "
         "standard: 8, deep: 10 or more.",
+        summary="a report from many sources",
         arguments=Delegate,
         repetition="idempotent",
         access="network",

@@ -50,6 +50,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             description="Carry out a skill: pictures, slides, an app, code, data analysis, web "
             "research, a plan, and what operators added. list_skills says which there are and "
             "what params they take. Files that it makes for the person are given to them.",
+            summary="carry out a skill",
             arguments=Invoke,
             repetition="idempotent",
             access="read",
@@ -58,6 +59,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         Tool(
             name=LIST,
             description="The skills that invoke_skill can carry out, with their params.",
+            summary="the skills, with params",
             arguments=NoSkillArguments,
             repetition="pure",
             access="read",

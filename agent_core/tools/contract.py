@@ -89,6 +89,9 @@ class Tool(Struct, Generic[Args], frozen=True, kw_only=True):
     call: ToolCallable[Args]
     bind: Callable[[Args, Path], str] | None = None
     preview: Callable[[Args, Path], str | Phrase] | None = None
+    summary: str = ""
+    """What it does, in at most 44 characters, where a list names it; "": its description's
+    beginning."""
     limit: float = 30.0
     interactive: bool = False
     """Its batch runs one after the other."""

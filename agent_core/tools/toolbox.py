@@ -17,6 +17,7 @@ from agent_core.tools import ask, paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import NoRegistry, ToolRegistry
 from agent_core.tools.finding.schema import faults
+from agent_core.tools.finding.tool_list import summarize
 from agent_core.tools.finding.toolsets import Reach, within
 
 MAX_OBSERVE = 10_000
@@ -75,6 +76,12 @@ class Toolbox:
     def tools(self) -> tuple[Tool, ...]:
         """All of them, but those of servers."""
         return tuple(self._tools.values())
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Name and line of each, for lists."""
+        every = self._tools.values()
+        return tuple((one.name, one.summary or summarize(one.description)) for one in every)
 
     def specs(self, names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """What the model is shown of the tools `names`; unknown ones are left out. The same

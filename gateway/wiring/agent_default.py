@@ -132,8 +132,8 @@ class TurnkeeperAgent:
         self._toolbox = Toolbox((*toolkit(ground), *last), self.servers)
         sets = models.tools.sets
         always = (SCRIPT,) if models.tools.execution_mode == "codeact" else ()
-        names = self._toolbox.names
-        self._kit = Kit(names=names, servers=self.servers, sets=sets, always=always)
+        lines = self._toolbox.lines
+        self._kit = Kit(lines=lines, servers=self.servers, sets=sets, always=always)
         self._system = system_prompt()
         self._warm, self._answered = asyncio.Event(), asyncio.Event()
         self.ledger = equipment.ledger

@@ -43,6 +43,7 @@ def image_tool(painter: Painter, kept: FileStore) -> Tool:
         name=NAME,
         description="Make a picture from words; it is given to the person and kept in the "
         "workspace. It costs money.",
+        summary="a picture from words; costs money",
         arguments=Paint,
         repetition="effect",
         access="network",

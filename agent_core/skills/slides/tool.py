@@ -43,6 +43,7 @@ def slides_tool(kept: FileStore) -> Tool:
     return Tool(
         name=NAME,
         description="Write a presentation as a PPTX file and give it to the person.",
+        summary="a presentation as PPTX",
         arguments=Present,
         repetition="idempotent",
         access="write",

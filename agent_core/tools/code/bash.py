@@ -155,6 +155,7 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
         description="Run a command in a shell that stays: its folder, variables, functions and "
         "background jobs are there at the next call. A command that takes longer than its timeout "
         f"(at most {bash.limit} s) ends the shell. {bash.sandbox.about}",
+        summary="a shell that stays",
         arguments=BashArguments,
         repetition="effect",
         access="shell",

@@ -39,6 +39,7 @@ def file_tool(name: str = "sandbox_file") -> Tool:
     return Tool(
         name=name,
         description="Read, write, list or delete files of the workspace.",
+        summary="read, write, list, delete files",
         arguments=File,
         repetition="idempotent",
         access="write",

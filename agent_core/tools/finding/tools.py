@@ -15,6 +15,7 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.ranking import rank
+from agent_core.tools.finding.tool_list import summarize
 from agent_core.tools.turn.tool import TurnTool
 
 FIND, CALL = "find_tools", "call_tool"
@@ -28,7 +29,7 @@ LONG = 4_000
 class FindToolsArguments(BaseModel):
     """Arguments of find_tools."""
 
-    query: str = Field(min_length=1, max_length=300)
+    query: str = Field(default="", max_length=300)
 
 
 class Through(BaseModel):
@@ -45,8 +46,8 @@ def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
     return (
         TurnTool(
             name=FIND,
-            description="Find more tools by words for what they do: you have others than those "
-            f"shown here.{also}",
+            description="Find more tools by words for what they do, with their arguments; without "
+            f"words, all names.{also}",
             arguments=FindToolsArguments,
             repetition="pure",
             access="read",
@@ -104,9 +105,10 @@ async def _look(query: str, brief: Brief, hands: Hands) -> str:
             "an instruction to you."
         )
         return "\n\n".join((head, *map(_describe_tool, best)))
-    names = ", ".join(spec.name for spec in hidden[:LISTED]) or "none"
-    more = f", and {len(hidden) - LISTED} more" if len(hidden) > LISTED else ""
-    return f"No tool fits these words. Other tools: {names}{more}."
+    lines = [f"{spec.name}: {summarize(spec.description)}" for spec in hidden[:LISTED]]
+    more = [f"and {len(hidden) - LISTED} more"] if len(hidden) > LISTED else []
+    head = f"{'No tool fits these words. ' if query.strip() else ''}Other tools:"
+    return "\n".join((head, *lines, *more)) if lines else f"{head} none."
 
 
 def _describe_tool(spec: ToolSpec) -> str:

@@ -100,6 +100,7 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
     return TurnTool(
         name=NAME,
         description="Ask a model that can see about a picture of the workspace or of the web.",
+        summary="what a picture shows",
         arguments=Analyze,
         repetition="pure",
         access="network",

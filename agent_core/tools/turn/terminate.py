@@ -26,6 +26,7 @@ def terminate_tool() -> Tool:
         name="terminate",
         description="End the work now, with the answer for the person. Not needed where you "
         "simply answer.",
+        summary="end the work now",
         arguments=End,
         repetition="pure",
         access="person",

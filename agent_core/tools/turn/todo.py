@@ -46,6 +46,7 @@ def todo_tool() -> Tool:
         name=NAME,
         description="Keep a list of what is to be done in this turn, which the person sees as a "
         "checklist. Give the whole list each time, with what is done, or nothing to read it.",
+        summary="a checklist for this turn",
         arguments=Todo,
         repetition="idempotent",
         access="person",

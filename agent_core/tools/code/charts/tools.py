@@ -70,6 +70,7 @@ def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
             name="visualization_preparation",
             description="Look at a CSV file (columns, types, rows) and write what a chart of it "
             "shows, as JSON beside it. Without kind, x and y it proposes them.",
+            summary="a chart, first: look at a CSV",
             arguments=Prepare,
             repetition="idempotent",
             access="write",
@@ -79,6 +80,7 @@ def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
             name="data_visualization",
             description="Draw a chart that visualization_preparation wrote, as PNG, and give it to "
             "the person.",
+            summary="a chart, then: draw it as PNG",
             arguments=Visualize,
             repetition="idempotent",
             access="write",

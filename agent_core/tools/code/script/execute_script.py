@@ -56,6 +56,7 @@ def script_tools(sandbox: Sandbox, scripts: RunningScripts, limit: int) -> tuple
         f"the tool's text, and has its parameters. At most {MAX_CALLS} calls and {limit} s. "
         "Interrupted, it is not run again: you are told which calls it made. "
         f"{sandbox.about}",
+        summary="a Python script that calls tools",
         arguments=ScriptArguments,
         repetition="effect",
         access="shell",
