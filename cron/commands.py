@@ -7,6 +7,7 @@ from itertools import islice
 import msgspec
 
 from cron.job import ScheduleError
+from cron.relative import read_relative
 from cron.schedule import read_schedule, zone_of
 from cron.trigger import times
 from gateway.clock import now
@@ -17,10 +18,11 @@ def print_next(
 ) -> None:
     """Tell the next `count` due times of `schedule` after `start` (ISO 8601, "" for now).
     ScheduleError says what cannot be."""
-    where = zone_of(zone)
+    where, begin = zone_of(zone), _moment(start, zone)
+    schedule = read_relative(schedule, zone, begin) or schedule
     found = [
         (datetime.fromtimestamp(time, UTC), datetime.fromtimestamp(time, where))
-        for time in islice(times(read_schedule(schedule, zone), zone, _moment(start, zone)), count)
+        for time in islice(times(read_schedule(schedule, zone), zone, begin), count)
     ]
     rows = [
         {"utc": f"{utc:%Y-%m-%dT%H:%M:%S}Z", "local": local.isoformat()} for utc, local in found

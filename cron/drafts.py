@@ -65,11 +65,34 @@ class Drafting:
             zone="",
             made=read_now(),
         )
+        wish = self._resolve(wish, wish.zone or known.zone or zone or self._settings.zone, language)
         draft = await self.look(wish, known, zone, language)
         # a command of somebody who decides alone is confirmed with its card; of others it is
         # asked about when it runs, by the rules for whoever decides such things
         bound = draft.job.bound if asker.role == "admin" else ""
         return replace(draft, job=replace(draft.job, bound=bound))
+
+    def _resolve(self, wish: JobRequest, zone: str, language: str) -> JobRequest:
+        """`wish` with a moment in exact form where it names one as people do; Refused."""
+        if not wish.schedule:
+            return wish
+        self._check_zone(zone)
+        now = read_now()
+        try:
+            return replace(wish, schedule=self._times.resolve(wish.schedule, zone, now))
+        except JobRefused as error:
+            raise self._add_now(error, zone, language) from None
+
+    def _check_zone(self, zone: str) -> None:
+        try:
+            self._times.when(0.0, zone)
+        except ValueError as error:
+            raise JobRefused(str(error), "zone") from None
+
+    def _add_now(self, error: JobRefused, zone: str, language: str) -> JobRefused:
+        """The refusal of a time, with the time that it is."""
+        now = say("jobs_now", language, now=self._times.when(read_now() // 60 * 60, zone))
+        return JobRefused(f"{error} {now}", "schedule")
 
     async def look(self, wish: JobRequest, known: Job, zone: str, language: str) -> Draft:
         """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
@@ -82,7 +105,7 @@ class Drafting:
         now = read_now()
         times = self.times(job.schedule, job.zone, now, _COMPARED) if job.schedule else ()
         if job.schedule and not times:
-            raise JobRefused(say("jobs_past", language), "schedule")
+            raise self._add_now(JobRefused(say("jobs_past", language)), job.zone, language)
         least = self._settings.interval
         if any(later - one < least for one, later in zip(times, times[1:], strict=False)):
             raise JobRefused(say("jobs_too_often", language, n=int(least)), "schedule")
@@ -101,10 +124,7 @@ class Drafting:
             raise JobRefused(say("jobs_no_what", language), "prompt")
         if wish.hook and not HOOK_NAME.fullmatch(wish.hook):
             raise JobRefused(say("jobs_hook_name", language), "hook")
-        try:
-            self._times.when(0.0, where)
-        except ValueError as error:
-            raise JobRefused(str(error), "zone") from None
+        self._check_zone(where)
         places = tuple(dict.fromkeys(wish.deliver))
         for place in places:
             if place.startswith(FILE) and not _inside(place.removeprefix(FILE)):
@@ -115,7 +135,7 @@ class Drafting:
             known,
             title=wish.title.strip()[:80],
             prompt=wish.prompt.strip(),
-            schedule=self._times.read(wish.schedule, where) if wish.schedule else "",
+            schedule=self._read(wish.schedule, where, language) if wish.schedule else "",
             zone=where,
             missed=wish.missed,
             window=wish.window,
@@ -127,6 +147,12 @@ class Drafting:
             deliver=() if places == (HERE,) else places,
             spend=wish.spend,
         )
+
+    def _read(self, schedule: str, zone: str, language: str) -> str:
+        try:
+            return self._times.read(schedule, zone)
+        except JobRefused as error:
+            raise self._add_now(error, zone, language) from None
 
     def times(self, schedule: str, zone: str, after: float, most: int) -> tuple[float, ...]:
         """The next due times after `after`."""

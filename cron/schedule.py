@@ -73,7 +73,8 @@ def _once(text: str, zone: ZoneInfo) -> Once:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise ScheduleError("Write a moment like 'at 2026-12-01 09:00'.") from None
+        why = "Write a moment like 'at 2026-12-01 09:00' or 'tomorrow at nine'."
+        raise ScheduleError(why) from None
     if when.tzinfo is None:
         when = real(when, zone)
     at = when.astimezone(UTC).replace(microsecond=0)

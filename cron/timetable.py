@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from cron.job import Cron, Every, Once, ScheduleError
+from cron.relative import read_relative
 from cron.schedule import read_schedule, zone_of
 from cron.trigger import find_missed, next_fire
 from gateway.jobs_port import JobRefused
@@ -30,6 +31,12 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 class Times:
     """Computes times; a job's schedule comes as the text that `read` gave."""
+
+    def resolve(self, schedule: str, zone: str, now: float) -> str:
+        try:
+            return read_relative(schedule, zone, now) or schedule
+        except ScheduleError as error:
+            raise JobRefused(str(error), "schedule") from None
 
     def read(self, schedule: str, zone: str) -> str:
         try:

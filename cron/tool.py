@@ -27,7 +27,8 @@ NAME = "schedule_job"
 Action = Literal["create", "change", "list", "pause", "resume", "run", "delete"]
 DESCRIPTION = (
     "Work that you do again and again, or once later, in this chat. `schedule`: cron of 5 fields "
-    "(30 9 * * 1-5), or 6 with seconds first; @daily; 'every 2h'; 'at 2026-12-01 09:00'. `prompt`: "
+    "(30 9 * * 1-5), or 6 with seconds first; @daily; 'every 2h'; 'at 2026-12-01 09:00'; 'in 20 "
+    "minutes'; 'tomorrow at nine'. `prompt`: "
     "what to do each time, complete in itself. `zone`: like Europe/Berlin, if known. `job`: number "
     "or title, for all but create and list. Only where asked for: `script`: a shell command whose "
     "output is the report, or comes with the `prompt` unless its last line is "

@@ -164,6 +164,10 @@ class JobRefused(ValueError):
 class Timetable(Protocol):
     """Computes times; its schedules are text."""
 
+    def resolve(self, schedule: str, zone: str, now: float) -> str:
+        """`schedule` with a moment that is told as people do ('tomorrow at nine') in exact form;
+        any other as it is. Refused says why it cannot be."""
+
     def read(self, schedule: str, zone: str) -> str:
         """The schedule as it is stored. Refused says why it cannot be."""
 

@@ -18,7 +18,13 @@ MAX_TURNS = Setting(
     "model calls of one turn with everything that it brings about; the model is warned at 70 %, "
     "at the end it sums up",
 )
-MAX_ROUNDS = Setting("AGENT_MAX_STEPS", 30, COUNT, "rounds of a turn without a plan")
+MAX_ROUNDS = Setting(
+    "AGENT_MAX_STEPS",
+    0,
+    COUNT,
+    "rounds of a turn without a plan; a profile may have fewer",
+    default_text="as `AGENT_MAX_TURNS`",
+)
 STEP_ROUNDS = Setting("STEP_MAX_STEPS", 20, COUNT, "rounds of one step of a plan")
 MAX_REPLANS = Setting(
     "MAX_REPLANS", 3, COUNT_FROM_0, "times that a plan is made anew after a step failed"
@@ -78,7 +84,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     max_turns: int = MAX_TURNS.default
     max_replans: int = MAX_REPLANS.default
     short_words: int = SHORT_WORDS.default
-    max_rounds: int = MAX_ROUNDS.default
+    max_rounds: int = MAX_TURNS.default
     step_rounds: int = STEP_ROUNDS.default
     routing: Routing = ROUTING.default
     debug: bool = DEBUG.default
@@ -92,7 +98,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
             max_turns=MAX_TURNS.read(env),
             max_replans=MAX_REPLANS.read(env),
             short_words=SHORT_WORDS.read(env),
-            max_rounds=MAX_ROUNDS.read(env),
+            max_rounds=MAX_ROUNDS.read(env) or MAX_TURNS.read(env),
             step_rounds=STEP_ROUNDS.read(env),
             routing=ROUTING.read(env),
             debug=DEBUG.read(env),

@@ -4,7 +4,7 @@ from typing import Literal
 
 JobKey = Literal[
     "command_jobs", "jobs_none", "jobs_usage", "jobs_no_such", "jobs_every", "jobs_once",
-    "jobs_past", "jobs_too_often", "jobs_too_many", "jobs_card", "jobs_card_change",
+    "jobs_past", "jobs_now", "jobs_too_often", "jobs_too_many", "jobs_card", "jobs_card_change",
     "jobs_card_remove", "jobs_confirm", "jobs_change", "jobs_cancel", "jobs_here", "jobs_no_limit",
     "jobs_limit", "jobs_active", "jobs_paused", "jobs_ended", "jobs_line", "jobs_next", "jobs_last",
     "jobs_never", "jobs_pause", "jobs_resume", "jobs_run", "jobs_history", "jobs_edit",
@@ -33,6 +33,7 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_every": "Every {span}",
     "jobs_once": "Once, at {when}",
     "jobs_past": "That time is in the past. Name a later one.",
+    "jobs_now": "It is now {now}.",
     "jobs_too_often": "That is too often: runs must be at least {n} seconds apart.",
     "jobs_too_many": "You already have {n} jobs, which is the limit. Delete one first: {/jobs}.",
     "jobs_card": "New job: {title}\n{words} ({zone}){times}\nReport: {where}\nBudget: {spend}\n"
@@ -145,6 +146,7 @@ GERMAN: dict[JobKey, str] = {
     "jobs_every": "Alle {span}",
     "jobs_once": "Einmal, {when}",
     "jobs_past": "Der Zeitpunkt ist vorbei. Nennen Sie einen, der noch kommt.",
+    "jobs_now": "Jetzt ist es {now}.",
     "jobs_too_often": "Das ist zu oft: Zwischen zwei Malen müssen mindestens {n} Sekunden liegen.",
     "jobs_too_many": "Sie haben schon {n} Aufträge, mehr geht nicht. Löschen Sie erst einen: "
     "{/jobs}.",

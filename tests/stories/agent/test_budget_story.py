@@ -154,3 +154,21 @@ async def test_calls_at_once_share_the_limit_of_their_turn(tmp_path: Path) -> No
         assert (await ledger.today())["all"] == pytest.approx(0.02)
     finally:
         await store.close()
+
+
+async def test_a_chat_has_no_limit_of_steps_below_that_of_turns(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(*looks(40), Say("I looked everywhere."))
+    rig.telegram.say(PERSON, "look everywhere")
+    await rig.shows("I looked everywhere.")
+    await rig.quiet()
+    assert len(rig.model.requests) == 41 and "limit" not in rig.said()[-1]
+
+
+async def test_a_limit_of_steps_that_is_set_holds(rig: Rig) -> None:
+    await rig.start(AGENT_MAX_STEPS="3")
+    rig.model.script(*looks(3), Say("This is what I know."))
+    rig.telegram.say(PERSON, "look everywhere")
+    await rig.shows("This is what I know.")
+    await rig.quiet()
+    assert len(rig.model.requests) == 4

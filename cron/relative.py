@@ -1,0 +1,187 @@
+"""Reads moments as people say them: 'tomorrow at nine', 'in 20 Minuten', 'next friday 18:00'.
+
+English and German, beside the exact forms of `schedule.py`. Never guesses: a day without a time
+of day is refused, and so is what has passed.
+"""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from cron.job import ScheduleError
+from cron.schedule import real, zone_of
+
+_NUMBERS = (
+    ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+    + ("twelve",),
+    ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf")
+    + ("zwölf",),
+)
+_MORE = {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60, "ninety": 90}
+_MORE |= {"fünfzehn": 15, "zwanzig": 20, "dreißig": 30, "vierzig": 40, "sechzig": 60, "neunzig": 90}
+_ONES = dict.fromkeys(("a", "an", "ein", "eine", "einer", "einem", "einen"), 1)
+WORDS = {word: n for words in _NUMBERS for n, word in enumerate(words, 1)} | _MORE | _ONES
+UNITS = {
+    "second": 1, "seconds": 1, "sec": 1, "secs": 1, "s": 1, "sekunde": 1, "sekunden": 1,
+    "minute": 60, "minutes": 60, "min": 60, "mins": 60, "m": 60, "minuten": 60,
+    "hour": 3_600, "hours": 3_600, "h": 3_600, "hr": 3_600, "hrs": 3_600, "stunde": 3_600,
+    "stunden": 3_600, "std": 3_600,
+}  # fmt: skip
+DAYS = {
+    "day": 1, "days": 1, "d": 1, "tag": 1, "tage": 1, "tagen": 1,
+    "week": 7, "weeks": 7, "w": 7, "woche": 7, "wochen": 7,
+}  # fmt: skip
+NEAR = {
+    "today": 0, "tonight": 0, "heute": 0, "tomorrow": 1, "morgen": 1,
+    "day after tomorrow": 2, "the day after tomorrow": 2, "übermorgen": 2, "uebermorgen": 2,
+}  # fmt: skip
+_WEEK = (
+    ("monday", "mon", "montag"), ("tuesday", "tue", "tues", "dienstag"),
+    ("wednesday", "wed", "mittwoch"), ("thursday", "thu", "thurs", "donnerstag"),
+    ("friday", "fri", "freitag"), ("saturday", "sat", "samstag", "sonnabend"),
+    ("sunday", "sun", "sonntag"),
+)  # fmt: skip
+WEEKDAYS = {name: n for n, names in enumerate(_WEEK) for name in names}
+_BEFORE_NOON = ("morning", "früh", "morgen", "vormittag", "am", "a.m.")
+_PARTS = (
+    *("morning", "afternoon", "evening", "night"),
+    *("früh", "morgen", "vormittag", "nachmittag", "abend"),
+)
+_AFTER_NOON = ("afternoon", "evening", "nachmittag", "abend", "pm", "p.m.", "night")
+
+
+def _any(words: "dict[str, int] | tuple[str, ...]") -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_COUNT = rf"\d{{1,6}}|{_any(WORDS)}"
+_SPAN = re.compile(
+    rf"(half an hour|(?:einer )?halben stunde|(?:{_COUNT})\s*(?:{_any(UNITS | DAYS)}))\b"
+)
+_HALVES = ("half an hour", "einer halben stunde", "halben stunde")
+_NEXT = "next|coming|nächsten|nächster|naechsten|kommenden|kommender"
+_DAY = re.compile(
+    rf"\b(?:(?:on|this|am|diesen)\s+)?(?:(?P<next>{_NEXT})\s+)?"
+    rf"(?P<day>{_any(NEAR | WEEKDAYS)})(?:\s*(?P<part>{_any(_PARTS)}))?\b"
+)
+_CLOCK = re.compile(
+    r"(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?(?::(?P<second>\d{2}))?"
+    rf"|(?P<word>{_any(WORDS)})|(?P<half>half past|halb)\s+(?P<of>\w+)"
+    r"|(?P<noon>noon|midday|mittag))"
+    r"(?:\s*o'clock|\s*uhr(?:\s*(?P<after>\d{1,2}))?)?"
+    rf"\s*(?P<side>{_any(_BEFORE_NOON + _AFTER_NOON)})?"
+)
+_FILLER = re.compile(r"\b(?:at|um|in the|der|the|gegen)\b|,")
+_LIMIT = timedelta(days=3_660)
+
+
+def read_relative(text: str, zone: str, now: float) -> str | None:
+    """The moment that `text` says, as a schedule in exact form; None if it says none. `now`:
+    seconds since 1970. ScheduleError where it says one that cannot be."""
+    words = " ".join(text.lower().replace("’", "'").split()).rstrip(".!")
+    where = zone_of(zone)
+    local = datetime.fromtimestamp(now, UTC).astimezone(where)
+    moment = _read_span(words, local, where) if words.startswith("in ") else None
+    moment = moment or _read_day(words, local, where)
+    if moment is None:
+        return None
+    if moment.timestamp() <= now:
+        raise ScheduleError("That time is in the past.")
+    at = moment.astimezone(UTC)
+    return f"at {at:%Y-%m-%dT%H:%M:%S}Z"
+
+
+def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
+    """'in 20 minutes', 'in 2 days at nine'."""
+    rest, seconds, days = words.removeprefix("in "), 0, 0
+    while match := _SPAN.match(rest):
+        found = match[1]
+        if found in _HALVES:
+            seconds += 1_800
+        else:
+            count, unit = _split_span(found)
+            seconds += count * UNITS.get(unit, 0)
+            days += count * DAYS.get(unit, 0)
+        rest = re.sub(r"^[\s,]*(?:(?:and|und)\s+)?", "", rest[match.end() :])
+    if not (seconds or days):
+        return None
+    if timedelta(days=days, seconds=seconds) > _LIMIT:
+        raise ScheduleError("That is more than ten years away.")
+    day = (local + timedelta(days=days)).replace(tzinfo=None)
+    if rest:
+        clock = _read_clock(rest) if days and not seconds else None
+        return None if clock is None else real(datetime.combine(day, clock), zone)
+    begin = real(day, zone) if days else local
+    return begin.astimezone(UTC) + timedelta(seconds=seconds)
+
+
+def _split_span(found: str) -> tuple[int, str]:
+    match = re.fullmatch(rf"({_COUNT})\s*(\w+)", found)
+    assert match is not None  # it was found by the same words
+    return _number(match[1]), match[2]
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdecimal() else WORDS[word]
+
+
+def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
+    """'tomorrow at nine', 'um 18 Uhr am Freitag', 'at 18:00'."""
+    match = _DAY.search(words)
+    rest = words if match is None else f"{words[: match.start()]} {words[match.end() :]}"
+    part = (match["part"] or "") if match is not None else ""
+    if match is not None and match["day"] == "tonight":
+        part = "night"
+    if match is None and not re.match(r"(?:at|um|gegen)\b|\d{1,2}:\d\d\b", words):
+        return None
+    clock = _read_clock(f"{rest} {part}".strip())
+    if clock is None:
+        if match is not None and not _FILLER.sub("", rest).strip():
+            raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
+        return None
+    if match is None:
+        moment = real(datetime.combine(local.date(), clock), zone)
+        tomorrow = datetime.combine(local.date() + timedelta(days=1), clock)
+        return moment if moment > local else real(tomorrow, zone)
+    day = _find_day(match, local, clock)
+    return real(datetime.combine(day, clock), zone)
+
+
+def _find_day(match: re.Match[str], local: datetime, clock: time) -> date:
+    """The day that is meant; a weekday is its first one to come, today's only if it is not over
+    and 'next' does not stand before it."""
+    word = match["day"]
+    if word in NEAR:
+        return local.date() + timedelta(days=NEAR[word])
+    ahead = (WEEKDAYS[word] - local.weekday()) % 7
+    over = match["next"] is not None or clock <= local.time()
+    return local.date() + timedelta(days=7 if ahead == 0 and over else ahead)
+
+
+def _read_clock(text: str) -> time | None:
+    """A time of day with nothing beside it; None if it is none."""
+    words = " ".join(_FILLER.sub(" ", text).split())
+    match = _CLOCK.fullmatch(words)
+    if match is None:
+        return None
+    if match["half"]:
+        hour = WORDS.get(match["of"], 0) or (int(match["of"]) if match["of"].isdecimal() else 99)
+        hour, minute = (hour - 1, 30) if match["half"] == "halb" else (hour, 30)
+    elif match["noon"]:
+        hour, minute = 12, 0
+    else:
+        hour = int(match["hour"]) if match["hour"] else WORDS[match["word"]]
+        minute = int(match["minute"] or match["after"] or 0)
+    hour = _turn_to_side(hour, match["side"] or "")
+    if not (0 <= hour < 24 and minute < 60 and int(match["second"] or 0) < 60):
+        raise ScheduleError(f"There is no time of day {text.strip()!r}.")
+    return time(hour, minute, int(match["second"] or 0))
+
+
+def _turn_to_side(hour: int, side: str) -> int:
+    """`hour` of the half of the day that is named; 99 where there is none."""
+    if side in _AFTER_NOON:
+        return hour + 12 if hour < 12 else hour
+    if side in _BEFORE_NOON:
+        return 0 if hour == 12 else hour if hour < 12 else 99
+    return hour
