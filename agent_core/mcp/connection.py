@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
@@ -97,11 +97,9 @@ class Connection:
         """Whether it is there; waits so long for one that is starting."""
         self.want()
         if self.state in ("quiet", "starting"):
-            try:
+            with suppress(TimeoutError):
                 async with ambient.limit(seconds):
                     await self._settled.wait()
-            except TimeoutError:
-                self._why = "it is still starting"
         return self._client is not None
 
     async def look_again(self) -> None:
@@ -125,7 +123,10 @@ class Connection:
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         if not await self.ready(START) or self._client is None:
-            raise Unavailable(self._why or "it cannot be reached")
+            starting = self.state == "starting"
+            raise Unavailable(
+                self._why or ("it is still starting" if starting else "it cannot be reached")
+            )
         limit = self.server.timeout
         try:
             return await self._client.call_tool(tool, arguments, read_timeout_seconds=limit)

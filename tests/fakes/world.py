@@ -14,6 +14,7 @@ from typing import BinaryIO
 import msgspec
 from pydantic import BaseModel
 
+from agent_core.context.surroundings import strip_surroundings
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
@@ -268,22 +269,22 @@ class ScriptedAgent:
 
     def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
         asked = [
-            n for n, m in enumerate(messages) if m.role == "user" and text_of(m).startswith("do ")
+            n for n, m in enumerate(messages) if m.role == "user" and _words(m).startswith("do ")
         ]
         users = [n for n, m in enumerate(messages) if m.role == "user"]
         if not asked or _ended(messages[asked[-1] :]):
-            return [Text(text=f"ack {text_of(messages[users[-1]])}")]
+            return [Text(text=f"ack {_words(messages[users[-1]])}")]
         start = asked[-1]
-        rounds = text_of(messages[start])[3:].split("\n")[0].split("|")
+        rounds = _words(messages[start])[3:].split("\n")[0].split("|")
         done = sum(1 for m in messages[start:] if m.role == "tool")
         if done < len(rounds):
             return [self._call(n, done, word) for n, word in enumerate(rounds[done].split())]
         results = [
             p.content for m in messages[start:] for p in m.parts if isinstance(p, ToolResult)
         ]
-        said = [text_of(messages[n]) for n in users if n > start]
+        said = [_words(messages[n]) for n in users if n > start]
         return [
-            Text(text=f"done {text_of(messages[start])[3:]}: {'; '.join(results)} {' '.join(said)}")
+            Text(text=f"done {_words(messages[start])[3:]}: {'; '.join(results)} {' '.join(said)}")
         ]
 
     def _call(self, n: int, round_: int, word: str) -> ToolCall:
@@ -292,6 +293,11 @@ class ScriptedAgent:
         else:
             arguments = {"text": word}
         return ToolCall(id=f"c{round_}{n}", name=word, arguments=json.dumps(arguments))
+
+
+def _words(message: Message) -> str:
+    """What was said, as it was."""
+    return strip_surroundings(text_of(message))
 
 
 def _ended(messages: Sequence[Message]) -> bool:

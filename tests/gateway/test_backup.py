@@ -65,7 +65,7 @@ async def test_a_parked_turn_goes_on_where_a_backup_is_restored(world: World) ->
     assert store.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     shown = b"".join(body for (body,) in store.execute("SELECT body FROM transcript"))
     store.close()
-    assert all(f'"{text}"'.encode() in shown for text in accepted[:before])
+    assert all(f'"{text}\\n\\n[Now: '.encode() in shown for text in accepted[:before])
 
     run = await world.start(**elsewhere)
     card = card_of(world)

@@ -3,6 +3,7 @@
 import json
 import re
 
+from agent_core.context.surroundings import strip_surroundings
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.web_pages import WebPages
@@ -34,7 +35,7 @@ def thinks(shown: str, before: str) -> str:
 
 
 def answer(body: Json) -> Step:
-    messages = [str(message["content"]) for message in body["messages"]]
+    messages = [strip_surroundings(str(message["content"])) for message in body["messages"]]
     if body["messages"][-1]["role"] == "tool":
         return Say("The report says it all.")
     if messages[-1] == "look it up":

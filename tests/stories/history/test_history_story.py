@@ -294,7 +294,6 @@ async def test_a_long_conversation_goes_on_from_a_summary(rig: Rig) -> None:
         rig.telegram.say(PERSON, "/undo")
         await rig.telegram.wait(lambda count=count: len(undone(rig)) == count)
         await rig.quiet()
-    short = {"role": "user", "content": "once more"}
     rig.model.script(
         *[lambda body: Say("summary" if body["model"] == "fake-flash" else "fine")] * 2
     )
@@ -303,7 +302,7 @@ async def test_a_long_conversation_goes_on_from_a_summary(rig: Rig) -> None:
     await rig.quiet()
     rig.model.steps.clear()
     last = rig.model.requests[-1].body
-    assert last["messages"][-1] == short and f"question {n}" not in told(last)
+    assert rig.seen()[-1] == "once more" and f"question {n}" not in told(last)
     again = told(last) + "".join(map(told, summaries(rig)[1:]))
     assert "question 0" in again, "undone with the turn that was summarised in"
     rig.telegram.say(PERSON, "/new")

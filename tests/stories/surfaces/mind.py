@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from agent_core.context.surroundings import strip_surroundings
 from tests.fakes.model_server import Json, ModelServer, Say, Step
 from tests.gateway.process import KEY
 
@@ -53,7 +54,7 @@ class Mind:
 
     def _line(self, messages: list[Json]) -> Line:
         said = [n for n, message in enumerate(messages) if message["role"] == "user"]
-        last = str(messages[said[-1]]["content"])
+        last = strip_surroundings(str(messages[said[-1]]["content"]))
         if RECAP in last:
             return Say(HEARD + " | ".join(_briefly(messages[n]) for n in said[:-1]))
         rounds = sum(1 for one in messages[said[-1] :] if one["role"] == "assistant")
@@ -65,7 +66,7 @@ class Mind:
 
 def _briefly(message: Json) -> str:
     """What was said; of what the gateway adds for its work only how it begins."""
-    text = str(message["content"])
+    text = strip_surroundings(str(message["content"]))
     marks = ("[Planning", "[Finishing]", "[Active Task", "[Research]", "[Synthesis]", "[Report]")
     return text.partition("\n")[0] if any(mark in text for mark in marks) else text
 

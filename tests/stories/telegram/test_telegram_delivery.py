@@ -33,8 +33,8 @@ async def each_once(rig: Rig) -> None:
         await rig.shows(f"ack {text}")
     await rig.quiet()
     assert sorted(rig.said()) == sorted(f"ack {text}" for text in TEXTS)
-    asked = [body.body["messages"][-1]["content"] for body in rig.model.requests]
-    assert sorted(map(str, asked)) == sorted(TEXTS)
+    asked = [rig.seen(n)[-1] for n in range(len(rig.model.requests))]
+    assert sorted(asked) == sorted(TEXTS)
 
 
 @pytest.mark.parametrize("seed", range(3))

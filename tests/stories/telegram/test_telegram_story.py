@@ -346,9 +346,7 @@ async def test_a_message_during_a_turn_waits_and_shows_its_receipt(rig: Rig) -> 
     gate.set()
     await rig.shows("ack three")
     assert rig.said() == ["ack one", "ack two", "ack three"]
-    assert [r.body["messages"][-1]["content"] for r in rig.model.requests] == [
-        "one", "two", "three",
-    ]  # fmt: skip
+    assert [rig.seen(n)[-1] for n in range(3)] == ["one", "two", "three"]
 
 
 async def test_more_than_fifty_waiting_are_joined_word_for_word(rig: Rig) -> None:
