@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent_core.context.surroundings import strip_surroundings
 from tests.fakes.discord_server import DiscordServer, text_of
 from tests.fakes.model_server import Json, ModelServer, Say, Slow, Step
 from tests.fakes.slack_server import APP_TOKEN, TOKEN, SlackServer, shown
@@ -28,7 +29,7 @@ class Chats(World):
     def _tells(self, body: Json) -> Step:
         """The number that was asked for, and a long text."""
         asked = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
-        whole = f"Number {asked.split()[-1]}: once upon a time.\n\n{LONG}\n\nThe end."
+        whole = f"Number {strip_surroundings(asked).split()[-1]}: once upon a time.\n\n{LONG}\n\nThe end."
         return Slow(0.02, whole) if self.slowly else Say(whole, words=9)
 
     def env(self, **more: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from agent_core.context.surroundings import strip_surroundings
 from agent_core.events import ResearchMoved
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
@@ -160,12 +161,12 @@ class ResearchAgent(ScriptedAgent):
         return Fetched(url=url, mime="text/html", charset="utf-8", body=page.encode())
 
     async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-        self._ledger.note("thought", of=purpose(text_of(request.messages[-1])))
+        self._ledger.note("thought", of=purpose(strip_surroundings(text_of(request.messages[-1]))))
         return await super().complete(name, request, on_delta)
 
     def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
         before = text_of(messages[-3]) if len(messages) > 2 else ""
-        return [Text(text=thinks(text_of(messages[-1]), before))]
+        return [Text(text=thinks(strip_surroundings(text_of(messages[-1])), before))]
 
 
 def prepare(life: Life) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from agent_core.context.surroundings import strip_surroundings
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, Hands
@@ -86,7 +87,7 @@ class SkillAgent(ScriptedAgent):
         )
 
     async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-        asked = text_of(request.messages[-1]) or "answer"
+        asked = strip_surroundings(text_of(request.messages[-1])) or "answer"
         self._ledger.note("thought", of=asked.split(" of ")[0].split(" within")[0])
         return await super().complete(name, request, on_delta)
 
@@ -94,7 +95,7 @@ class SkillAgent(ScriptedAgent):
         last = messages[-1]
         if last.role == "tool":
             return [Text(text=f"told {last.parts[0].content}")]  # type: ignore[union-attr]
-        return [Text(text=f"[{text_of(last)}]")]
+        return [Text(text=f"[{strip_surroundings(text_of(last))}]")]
 
 
 def prepare(life: Life) -> None:

@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pptx
 
+from agent_core.context.surroundings import strip_surroundings
 from tests.agent_core.events_rig import fill
 from tests.fakes.model_images import PICTURE
 from tests.fakes.model_server import Call, Json, Say
@@ -97,7 +98,7 @@ async def test_a_presentation_may_rest_on_a_research(rig: Rig) -> None:
     """A skill that works for another one, which hands the question over."""
 
     def answers(body: Json) -> Step:
-        last = str(body["messages"][-1]["content"])
+        last = strip_surroundings(str(body["messages"][-1]["content"]))
         if body["messages"][-1]["role"] == "tool":
             return Say("Here they are.")
         if last == "Bees with sources":

@@ -11,6 +11,7 @@ import pytest
 import redis
 from msgspec.structs import replace
 
+from agent_core.context.surroundings import strip_surroundings
 from agent_core.memory.documents import Change, MemoryDocuments
 from agent_core.memory.recall import HEAD, without
 from agent_core.memory.settings import MemorySettings
@@ -59,7 +60,7 @@ class RememberingAgent(ScriptedAgent):
 
     def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
         last = max(n for n, one in enumerate(messages) if one.role == "user")
-        text = text_of(messages[last])
+        text = strip_surroundings(text_of(messages[last]))
         self._ledger.note("read", text=text)
         words = without(text).split()
         done = sum(one.role == "tool" for one in messages[last:])
