@@ -47,6 +47,8 @@ MIN_SAVED_MESSAGES = 5
 MAX_EACH = 4_000
 """Characters of one message that the summary is made from, and of a request that is kept."""
 MAX_TOKENS = 2_000
+MIN_KEPT = 2
+"""Messages that stay in any case."""
 MAX_NARROWED = 2
 """Times that a turn's messages are compressed because its model took no more."""
 MIN_HELD = 1_024
@@ -125,7 +127,7 @@ class Window:
             self._room,
             limit=min(self._room.limit, limit),
             most=min(self._room.most or most, most),
-            keep=2 if self._narrowed == MAX_NARROWED else self._room.keep,
+            keep=MIN_KEPT if self._narrowed == MAX_NARROWED else self._room.keep,
         )
         return True
 
@@ -138,7 +140,8 @@ class Window:
         wanted = bool(room.limit) and tokens > room.limit
         forced = bool(room.most) and tokens > room.most
         due, self._due = self._due, False
-        cut = border(messages, len(messages) - room.keep)
+        keep = self._choose_keep(messages) if forced else room.keep
+        cut = border(messages, len(messages) - keep)
         least = (room.limit if wanted else room.most) // MIN_SAVED_MESSAGES
         if due:
             if cut > self._cut:
@@ -168,6 +171,14 @@ class Window:
         line = lineage(self._head)
         done = Compressed(messages=cut, summarised=bool(summary), lineage=line, parent=parent)
         scope.emit(done)
+
+    def _choose_keep(self, messages: tuple[Message, ...]) -> int:
+        """How many of the last messages stay where the window is at its end: as many as are set,
+        but none that would leave no room for what comes."""
+        keep = self._room.keep
+        while keep > MIN_KEPT and estimate(messages[-keep:]) > self._room.most // 3:
+            keep -= 1
+        return keep
 
     def _weigh(self, messages: tuple[Message, ...]) -> int:
         return estimate(self.see(messages))

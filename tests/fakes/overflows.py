@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tests.fakes.model_steps import Events, Fail, Step
 
-HELD = 4096
+HELD = 8192
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ OVERFLOWS = {
             body={
                 "error": "Trying to keep the first 9000 tokens when context the overflows. However, "
                 f"the model is loaded with context length of only {HELD} tokens, which is not "
-                "enough. (error: n_keep: 9000>= n_ctx: 4096)"
+                "enough. (error: n_keep: 9000>= n_ctx: 8192)"
             },
         ),
     ),

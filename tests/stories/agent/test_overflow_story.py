@@ -18,8 +18,8 @@ PROTOCOLS = {
     "gemini": "gemini by its own protocol",
 }
 FITS = HELD * 4
-"""Bytes of messages that the model here takes, beside its instructions and tools."""
-LONG = "All the words of this long answer belong to the conversation. " * 40
+"""Bytes of a request that the model here takes."""
+LONG = "All the words of this long answer belong to the conversation. " * 60
 
 
 class SmallModel:
@@ -32,14 +32,13 @@ class SmallModel:
         self.seen: list[int] = []
 
     def __call__(self, body: Json) -> object:
-        turns = [body[key] for key in ("messages", "input", "contents") if key in body]
-        text = json.dumps(turns)
+        text = json.dumps(body)
         self.seen.append(len(text))
         if len(text) > FITS:
             self.refused += 1
             return self.form.step
         asked = re.findall(r"question (\d+)", text)
-        return Say(f"Answer {asked[-1] if asked else 0}: {LONG}")
+        return Say(f"Answer {asked[-1] if asked else 0}: {LONG}", tokens=len(text) // 4)
 
 
 @pytest.mark.parametrize("form", OVERFLOWS.values(), ids=OVERFLOWS)
