@@ -32,6 +32,7 @@ from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from agent_core.tools.send import FileStore
+from agent_core.tools.web import proxy as proxy_module
 from agent_core.tools.web.port import Hit
 from agent_core.tools.web.proxy import GuardedProxy, _resolve
 from tests.fakes.needs import NEEDS_CHROMIUM
@@ -387,6 +388,21 @@ async def test_a_web_request_is_carried_as_it_is(site: WebPages) -> None:
         async with session.post(f"{site.url}/search", json=query, proxy=url) as answer:
             assert answer.status == 200 and site.asked == [("exa", "q")]
     await proxy.close()
+
+
+async def test_who_speaks_no_http_is_left_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_module, "SECONDS", 3_600.0)
+    proxy = GuardedProxy(frozenset())
+    port = int((await proxy.open()).rpartition(":")[2])
+    try:
+        for words in (b"\x05\x01\x00", b"\x16\x03\x01"):  # SOCKS, TLS
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(words)
+            async with asyncio.timeout(PATIENCE):
+                assert await reader.read() == b""
+            writer.close()
+    finally:
+        await proxy.close()
 
 
 def test_a_download_stays_in_its_folder(tmp_path: Path) -> None:

@@ -74,7 +74,10 @@ class GuardedProxy:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with ambient.limit(SECONDS):
-            head = await reader.readuntil(b"\r\n\r\n")
+            first = await reader.readexactly(1)
+            if not first.isupper():
+                return None  # no HTTP, such as SOCKS or TLS: its end would never come
+            head = first + await reader.readuntil(b"\r\n\r\n")
         method, _, rest = head.partition(b" ")
         text = rest.partition(b" ")[0].decode("latin-1")
         tunnel = method == b"CONNECT"
