@@ -1,7 +1,7 @@
 """Tests run on the event loop that the gateway runs on, and examples take as long as they take."""
 
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,17 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
-    """Also for a test that has set none."""
-    cancel_timer()
+    """Not yet: pytest-timeout calls it when a test fails, which may then hang at its end."""
     return True
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """The end of a test and of what it used."""
+    try:
+        return (yield)
+    finally:
+        cancel_timer()
 
 
 @pytest.fixture(autouse=True)

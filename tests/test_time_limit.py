@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[1]
 CONFTEST = """
 from tests import time_limit
 from tests.conftest import (
-    pytest_asyncio_loop_factories, pytest_timeout_cancel_timer, pytest_timeout_set_timer
+    pytest_asyncio_loop_factories, pytest_runtest_protocol, pytest_timeout_cancel_timer,
+    pytest_timeout_set_timer,
 )
 
 time_limit.GRACE = {grace}
@@ -39,6 +40,9 @@ async def made():
 
 async def test_hangs_at_its_end(made):
     pass
+
+async def test_fails_and_hangs_at_its_end(made):
+    assert False
 """
 DEAF = """
 import asyncio, contextlib
@@ -65,8 +69,8 @@ def run(folder: Path, tests: str, grace: float) -> tuple[int, str]:
 
 def test_each_test_that_hangs_fails_and_the_next_one_runs(tmp_path: Path) -> None:
     code, said = run(tmp_path, HANGING, grace=30.0)
-    assert code == 1 and "4 failed, 1 passed" in said and "1 error" in said, said
-    assert said.count("took more than 0.3 s") >= 5, said
+    assert code == 1 and "5 failed, 1 passed" in said and "2 errors" in said, said
+    assert said.count("took more than 0.3 s") >= 6, said
 
 
 def test_a_test_that_does_not_let_go_ends_its_process(tmp_path: Path) -> None:

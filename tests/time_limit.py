@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 import pytest
+from pytest_timeout import is_debugging
 
 GRACE = 20.0
 """Seconds in which a test that is over its limit may end by itself."""
@@ -21,6 +22,8 @@ def set_timer(item: pytest.Item, limit: float) -> None:
 
     def ring(_signal: int, _frame: FrameType | None) -> None:
         nonlocal rings
+        if is_debugging():
+            return
         rings += 1
         loop = asyncio._get_running_loop()
         if rings > 1:

@@ -839,12 +839,12 @@ TestAnything = Machine.TestCase
 TestAnything.settings = settings(
     max_examples=60, stateful_step_count=30, derandomize=True, database=None, **COMMON
 )
-TestAnything.pytestmark = [pytest.mark.timeout(120)]
+TestAnything.pytestmark = [pytest.mark.timeout(300)]
 TestFailures = Faulty.TestCase
 TestFailures.settings = settings(
     max_examples=40, stateful_step_count=30, derandomize=True, database=None, **COMMON
 )
-TestFailures.pytestmark = [pytest.mark.timeout(120)]
+TestFailures.pytestmark = [pytest.mark.timeout(300)]
 TestLongFailures = LongAndFaulty.TestCase
 TestLongFailures.settings = settings(
     max_examples=800, stateful_step_count=60, print_blob=True, **COMMON
