@@ -29,6 +29,7 @@ async def test_a_plan_is_in_the_chat_after_one_call_and_ticks(rig: Rig) -> None:
     assert asked(rig)[1:] == ["find", "check", "compare", "check", "table", "check"]
     pass_on(rig)
     await rig.shows("☑ 3. Write it")
+    await rig.until(lambda: len(rig.model.requests) == 8)
     pass_on(rig)
     await rig.shows("Host")
     await rig.quiet()
