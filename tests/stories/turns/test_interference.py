@@ -82,8 +82,7 @@ async def short_story(one: Life) -> None:
     await one.quiet()
     await one.say("m3", "bye")
     await one.until(lambda: _over(one, "m3", "bye"))
-    await one.until(lambda: one.acted)
-    await one.quiet()
+    await one.until(lambda: one.acted and not one.host.sessions and not one.host._starting)
     assert await one.store.work("r1") == ()
 
 
