@@ -196,8 +196,10 @@ async def test_what_was_approved_is_what_is_touched(
     monkeypatch.setattr(desk_module, "SECONDS", 0.5)
     go = hand.number("“Go”")
     assert "may or may not have taken effect" in await hand.do("browser_click", index=go)
+    busy = asyncio.ensure_future(desk.page.evaluate("for(;;);"))  # whether or not it was clicked
     said = await hand.do("browser_scroll")
     assert "The page does not answer" in said
+    busy.cancel()
 
 
 def test_an_action_needs_what_it_works_on() -> None:
