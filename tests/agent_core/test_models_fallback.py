@@ -113,7 +113,7 @@ async def test_what_fails_is_asked_elsewhere_at_once(
     two: Two, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     if kind == "silent":
-        two.set(MODEL_TIMEOUT="0.5")
+        two.set(MODEL_TIMEOUT="1")
     two.openai.script(FAILING[kind])
     two.anthropic.script(Say("from the other"))
     deltas: list[Delta] = []

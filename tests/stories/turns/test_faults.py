@@ -285,10 +285,11 @@ async def test_a_model_that_says_nothing_runs_into_its_limit(
     await rig.start()
     rig.telegram.say(PERSON, "zero")
     await rig.shows("ack zero")  # the SDK is imported
-    monkeypatch.setattr(TurnkeeperAgent, "brief", brief)
-    rig.model.script(Hang(30))
-    rig.telegram.say(PERSON, "one")
-    assert "the model took over 0.3 s" in (await rig.shows("✕"))["text"]
+    with monkeypatch.context() as patch:
+        patch.setattr(TurnkeeperAgent, "brief", brief)
+        rig.model.script(Hang(30))
+        rig.telegram.say(PERSON, "one")
+        assert "the model took over 0.3 s" in (await rig.shows("✕"))["text"]
     rig.telegram.say(PERSON, "two")
     await rig.shows("ack two")
 
