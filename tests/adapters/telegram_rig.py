@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from adapters.telegram.adapter import TelegramAdapter
 from gateway.errors import StoreFailed
 from gateway.messages import Inbound, MessageReceived
+from tests.fakes.waiting import PATIENCE
 
 
 class Store:
@@ -25,7 +26,7 @@ class Store:
         self.grown.set()
 
     async def holds(self, count: int) -> list[Inbound]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(self.kept) < count:
                 self.grown.clear()
                 await self.grown.wait()

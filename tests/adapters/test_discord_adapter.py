@@ -25,6 +25,7 @@ from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
 from tests.fakes.model_server import ModelServer
 from tests.fakes.telegram_server import TelegramServer
+from tests.fakes.waiting import PATIENCE
 from tests.gateway.process import KEY, TOKEN, World
 
 CHANNEL, DM = "7100", "90007"
@@ -297,7 +298,7 @@ async def test_a_restart_knows_the_commands_before_the_menu_is_taken(
     first = made(server, commands=Menu(our_commands), memory=file)
     assert b"`/jobs` lists" in first.render(said, TEAM)[0]
     async with running(first, Store()):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while b"</jobs:" not in first.render(said, TEAM)[0]:
                 await asyncio.sleep(0)
     number = next(one["id"] for one in server.commands if one["name"] == "jobs")

@@ -20,6 +20,7 @@ from gateway.views import Button, FormCard, PlanView
 from tests.adapters.slack_rig import adapter_of, running, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SECRET, SlackServer, packed
+from tests.fakes.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ async def test_what_is_not_stored_comes_again(server: SlackServer, transport: st
 
 
 async def _failed(store: Store) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while store.failures:
             await asyncio.sleep(0)
 
@@ -218,7 +219,7 @@ async def test_a_quiet_connection_is_alive_and_a_mute_one_is_not(
         await server.wait(lambda: len(server.made("apps.connections.open")) == 2)
         await server.wait(lambda: server.connections == 1)
         contacts = {adapter.last_contact}
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(contacts) < 5:  # its hello is one at most
                 await asyncio.sleep(0.005)
                 contacts.add(adapter.last_contact)

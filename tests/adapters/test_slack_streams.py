@@ -18,6 +18,7 @@ from gateway.views import Activity, Button, Notice, PlanStep, PlanView, ReplyVie
 from tests.adapters.slack_rig import running, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SlackServer, labels, shown, streamed
+from tests.fakes.waiting import PATIENCE
 
 Json = dict[str, Any]
 THREAD = "1700000000.000001"
@@ -332,7 +333,7 @@ async def test_a_message_begins_a_session_and_slacks_stop_button_ends_the_turn(
         server.say("D0ANN", "hello", thread=THREAD)
         await server.wait(lambda: server.sessions.get(("D0ANN", THREAD)) == "processing")
         server.stop("D0ANN", THREAD)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(store.kept) < 2:
                 await asyncio.sleep(0)
     said, stopped = store.kept

@@ -13,6 +13,7 @@ from adapters.web import api
 from adapters.web.gate import LINK_SECONDS, SESSION_SECONDS, RequestGate, RequestRefused
 from adapters.web.sessions import MAX_SESSIONS, SessionBook, name_device
 from agent_core import ambient
+from tests.fakes.waiting import PATIENCE
 from tests.fakes.web_server import SECRET, TOKEN, DocumentShelf, serve
 
 HOST = "127.0.0.1:8080"
@@ -381,7 +382,7 @@ async def test_a_session_that_ended_at_another_replica_ends_its_streams(
                 await stream.content.readline()
                 (session,) = await server.gate.book.find("owner")
                 await server.gate.book.end("owner", session.id)
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PATIENCE):
                     await stream.content.read()
 
 

@@ -14,6 +14,7 @@ from agent_core.messages import Text, ToolCall
 from agent_core.models.port import ModelReply, TextDelta
 from agent_core.questions import Input
 from agent_core.scope import Scope, Turn
+from tests.fakes.waiting import PATIENCE
 
 ASK = Input(text="may I?")
 
@@ -89,7 +90,7 @@ def make(disk: Disk, crew: Crew) -> tuple[Turn, Scope]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(2.0):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0)
 

@@ -14,6 +14,7 @@ from agent_core.tools.shell import Check, RunCommandArguments, check_tool, shell
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.fakes.waiting import PATIENCE
 
 both = pytest.mark.parametrize(
     "sandbox", [pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP), unsafe_sandbox()]
@@ -46,7 +47,7 @@ class Desk:
 async def test_read_wait_and_the_exit_code(sandbox: Sandbox, tmp_path: Path) -> None:
     desk = Desk(sandbox, tmp_path)
     handle = await desk.start("echo on; while [ ! -e go ]; do sleep 0.02; done; echo off; exit 3")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "\non" not in (said := await desk.check(handle)):
             await asyncio.sleep(0.02)
     assert said.startswith(f"{handle} has been running for ") and "at most 600 s" in said
@@ -109,7 +110,7 @@ async def test_an_unknown_handle_says_what_may_have_happened(tmp_path: Path) -> 
 async def test_little_is_kept_of_much(tmp_path: Path) -> None:
     desk = Desk(unsafe_sandbox(), tmp_path)
     first = await desk.start("seq 200000; sleep 60")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "\n200000" not in (said := await desk.check(first)):
             await asyncio.sleep(0.02)
     assert len(said) < 7_000 and "characters before this" in said

@@ -21,6 +21,7 @@ from agent_core.tools.contract import ToolContext
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.fakes.waiting import PATIENCE
 
 ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
 both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()])
@@ -152,7 +153,7 @@ async def test_it_is_ended_when_nobody_comes(desk: Desk) -> None:
     desk.began(idle=0.05)
     mark = a_mark()
     await desk.run(f"sleep {mark} & :")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while desk.background.shells._desks:
             await asyncio.sleep(0.01)
     await gone(mark)
@@ -260,11 +261,11 @@ async def test_who_gives_up_waiting_does_not_end_who_is_at_work(desk: Desk) -> N
     (desk.workspace / "go").mkdir()
     first = asyncio.ensure_future(desk.run("until [ -e go/on ]; do sleep 0.01; done; echo well"))
     place = desk.background.shells._desks
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not (place and next(iter(place.values())).alive):
             await asyncio.sleep(0)
     second = asyncio.ensure_future(desk.run("echo never"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while next(iter(place.values())).waiting < 2:
             await asyncio.sleep(0)
     second.cancel()

@@ -17,6 +17,7 @@ from agent_core.tools.code.charts.table import Table, describe, number, parse
 from agent_core.tools.code.charts.tools import Prepare, Visualize, chart_tools
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.send import FileStore
+from tests.fakes.waiting import PATIENCE
 
 SALES = """day,shop,sold,cost $x$
 2026-01-01,North,10,3.5
@@ -233,12 +234,12 @@ async def test_a_cancelled_drawing_leaves_no_process(tmp_path: Path) -> None:
         except psutil.Error:
             return False  # it ends right now
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not drawers():
             await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with asyncio.timeout(20):  # what it had started itself dies with it, a moment later
+    async with asyncio.timeout(PATIENCE):  # what it had started itself dies with it, a moment later
         while drawers():
             await asyncio.sleep(0.01)

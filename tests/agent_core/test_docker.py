@@ -28,6 +28,7 @@ from agent_core.sandboxes.tier import Tier
 from tests.fakes.docker_api import serve_api
 from tests.fakes.docker_engine import PACKAGE, list_containers
 from tests.fakes.sandboxes import DOCKER, make_sandboxes
+from tests.fakes.waiting import PATIENCE
 
 by_docker = pytest.mark.parametrize("tier", [DOCKER], indirect=True)
 
@@ -68,7 +69,7 @@ async def test_a_container_that_is_removed_is_made_anew(
 ) -> None:
     pool = make_sandboxes(tier)
     running = await pool.start("echo a > /tmp/a; echo begun; sleep 60", tmp_path, 60)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "begun" not in running.output():
             await asyncio.sleep(0.02)
     for one in list_containers(docker_engine):

@@ -23,6 +23,7 @@ from agent_core.tools.ask import ask_tool
 from agent_core.tools.contract import Tool
 from agent_core.tools.hooks import FAILED, DoneStep, HookedCall, PostHook, PreHook, ToolHooks
 from tests.fakes.model_server import Call, Calls, ModelServer, Say
+from tests.fakes.waiting import PATIENCE
 
 
 class Named(OpenAIChat):
@@ -149,7 +150,7 @@ async def test_a_coroutine_that_comes_too_late_is_closed(
 
     assert await rig.run(pre=slow) == [f"Denied: {FAILED}"]
     go.set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not made or inspect.getcoroutinestate(made[0]) != inspect.CORO_CLOSED:
             await asyncio.sleep(0.01)
 

@@ -15,6 +15,7 @@ from agent_core.sandboxes.unsafe import UnsafeTier
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
 from tests.fakes.sandboxes import make_sandboxes
+from tests.fakes.waiting import PATIENCE
 
 APP = """
 import http.server, sys
@@ -58,7 +59,7 @@ async def site(tier: BwrapTier | UnsafeTier, tmp_path: Path) -> AsyncIterator[Si
     (tmp_path / "app.py").write_text(APP)
     await pool.start(f"python3 app.py {port}", tmp_path, 60)
     site = Site(pool, tmp_path, port)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 (await pool.connect(tmp_path, port))[1].close()

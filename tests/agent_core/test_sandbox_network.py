@@ -23,6 +23,7 @@ from tests.fakes.needs import (
 )
 from tests.fakes.package_server import MODULE, NAME, WORDS, PackageServer
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, find_tier
+from tests.fakes.waiting import PATIENCE
 
 HOST = "packages.test"
 
@@ -127,7 +128,7 @@ async def test_a_command_goes_by_its_own_pass(
         pool, f"(sleep 0.5; curl -sS http://{at}/late >out) >/dev/null 2>&1 &", tmp_path, at
     )
     assert late.exit_code == 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not (tmp_path / "out").exists() or not (tmp_path / "out").read_bytes():
             await asyncio.sleep(0.05)
     assert "/late" not in server.asked, "what it left running has no pass any more"

@@ -28,6 +28,7 @@ from tests.fakes.docker_engine import list_containers
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
+from tests.fakes.waiting import PATIENCE
 
 each = pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, UNSAFE, DOCKER], indirect=True)
 contained = pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, DOCKER], indirect=True)
@@ -69,7 +70,7 @@ async def test_a_server_is_reached_by_the_next_command_and_from_outside(
     assert (await reader.read()).endswith(b"found")
     writer.close()
     pool.halt(tmp_path)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (
             "free"
             not in (
@@ -114,7 +115,7 @@ async def test_much_goes_through_a_connection_both_ways(
     )
     (tmp_path / "echo.py").write_text(echo)
     await pool.start("python3 echo.py", tmp_path, 60)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 reader, writer = await pool.connect(tmp_path, port)
@@ -140,7 +141,7 @@ async def test_much_goes_through_a_connection_both_ways(
 async def test_a_lost_sandbox_is_told_and_made_anew(tier: Tier, tmp_path: Path) -> None:
     pool = make_sandboxes(tier)
     running = await pool.start("echo begun; sleep 60", tmp_path, 60)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while "begun" not in running.output():
             await asyncio.sleep(0.02)
     await pool.close()
@@ -154,7 +155,7 @@ async def test_who_comes_next_is_told_that_a_sandbox_was_lost(tier: Tier, tmp_pa
     pool = make_sandboxes(tier)
     await run(pool, "true", tmp_path)
     pool._places[tmp_path, False].sandbox.link.close()  # type: ignore[union-attr]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not pool._places[tmp_path, False].sandbox.link.gone.done():  # type: ignore[union-attr]
             await asyncio.sleep(0.01)
     told = (await run(pool, "echo first", tmp_path)).output
@@ -227,14 +228,14 @@ async def test_nothing_is_left_of_a_killed_gateway(tier: Tier, tmp_path: Path) -
     """
     gateway = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while len(alive(mark)) < 4:
                 await asyncio.sleep(0.05)
     finally:
         gateway.send_signal(signal.SIGKILL)
         gateway.wait()
     await gone(mark)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while address and list_containers(address):
             await asyncio.sleep(0.05)
 
@@ -263,7 +264,7 @@ async def test_a_supervisor_speaks_by_two_pipes_as_well() -> None:
     assert len(got.rstrip(b"\n/devnul")) == 3_000_000 and got.endswith(b"/dev/null\n")
     mark = a_mark()
     start(3, f"sleep {mark} & setsid sleep {mark}")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(alive(mark)) < 2:
             await asyncio.sleep(0.02)
     one.stdin.close()

@@ -37,6 +37,7 @@ from agent_core.tools.web.tools import WebSearchArguments
 from tests.agent_core.scope_rig import Disk
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.fakes.waiting import PATIENCE
 
 ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
 both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()], ids=["bwrap", "unsafe"])
@@ -550,7 +551,7 @@ async def test_a_stop_ends_it(sandbox: SandboxPool, tmp_path: Path) -> None:
     code = "web_search('tea')\nimport time\nopen('there', 'w')\ntime.sleep(60)"
     async with asyncio.TaskGroup() as group:
         running_script = group.create_task(rig.run(disk, code))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not (tmp_path / "there").exists():
                 await asyncio.sleep(0.01)
         running_script.cancel()
@@ -565,7 +566,7 @@ async def test_a_step_that_is_skipped_ends_its_script(sandbox: SandboxPool, tmp_
     rig, disk = ScriptRig(tmp_path, sandbox), Disk()
     async with asyncio.TaskGroup() as group:
         going = group.create_task(rig.run(disk, "run_command('touch there; sleep 60')"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not (tmp_path / "there").exists():
                 await asyncio.sleep(0.01)
         assert rig.turn is not None

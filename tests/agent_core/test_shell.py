@@ -17,6 +17,7 @@ from agent_core.tools.contract import ToolContext
 from agent_core.tools.shell import RunCommandArguments, bind, shell_tool
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.fakes.waiting import PATIENCE
 
 both = pytest.mark.parametrize(
     "sandbox", [pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP), unsafe_sandbox()]
@@ -75,7 +76,7 @@ async def test_codes_limits_and_children(sandbox: Sandbox, tmp_path: Path) -> No
 async def test_cancellation_kills(sandbox: Sandbox, tmp_path: Path) -> None:
     command = "(while :; do date +%s%N > beat; sleep 0.02; done) & wait"
     task = asyncio.create_task(run(sandbox, command, tmp_path))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not (tmp_path / "beat").exists():
             await asyncio.sleep(0.02)
     task.cancel()

@@ -39,7 +39,7 @@ from gateway.views import (
     View,
 )
 from tests.adapters.telegram_rig import Store
-from tests.fakes.waiting import until
+from tests.fakes.waiting import PATIENCE, until
 
 YES, NO = "q:0123456789abcdef:once", "q:0123456789abcdef:deny"
 CARD = ChoiceCard(
@@ -192,7 +192,7 @@ class AdapterContract:
             await given.store.holds(1)
             await given.again()
             await given.say("goodbye")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while "goodbye" not in given.store.texts:
                     given.store.grown.clear()
                     await given.store.grown.wait()

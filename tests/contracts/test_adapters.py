@@ -36,6 +36,7 @@ from tests.fakes.plain import PlainServer, plain
 from tests.fakes.slack_server import SlackServer
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.telegram_wire import Json
+from tests.fakes.waiting import PATIENCE
 from tests.fakes.web_server import WebServer, serve
 
 
@@ -58,7 +59,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def until(met: Callable[[], object]) -> None:
     """For what no server sees."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not met():
             await asyncio.sleep(0)
 

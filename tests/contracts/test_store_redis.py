@@ -29,6 +29,7 @@ from tests.contracts.store_values import (
     take,
     turn,
 )
+from tests.fakes.waiting import PATIENCE
 
 C1 = place().id
 
@@ -413,7 +414,7 @@ async def test_hints_name_conversations_and_come_again_after_a_cut(
         while not (await raw.pubsub_numsub("tk:hints"))[0][1]:
             await asyncio.sleep(0)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await subscribed()
         other = await redis_world.replica()
         await other.accept([said(1)])

@@ -10,6 +10,7 @@ from gateway.errors import StoreFailed
 from gateway.store import sqlite, writer
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import outcome, place, said
+from tests.fakes.waiting import PATIENCE
 
 
 class Disk:
@@ -56,7 +57,7 @@ async def test_a_store_whose_disk_failed_writes_again(
     disk.broken = (*broken, "open")
     assert await outcome(store.accept([said(3)])) is StoreFailed
     disk.broken = ()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert (await store.accept([said(4)]))[0].fresh
     rows = await store.arrivals(place().id, 0)
     assert [row.inbound.event for row in rows] == ["e4"]
@@ -92,7 +93,7 @@ async def test_a_writer_that_ends_says_so(tmp_path: Path) -> None:
 
     ended = store.write(end)
     waiting = store.accept([said(1)])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await outcome(ended) is StoreFailed
         assert await outcome(waiting) is StoreFailed
         assert await outcome(store.accept([said(2)])) is StoreFailed

@@ -20,6 +20,7 @@ from gateway.messages import Inbound, JobFired, Sender
 from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import DAY, START, ManualClock
+from tests.fakes.waiting import PATIENCE
 
 HOUR = 3_600.0
 
@@ -310,7 +311,7 @@ async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:
         soon = advance_schedule(replace(job, version="b"), float(int(ambient.now()) + 1))
         await made.jobs.commit(job, soon, ())
         made.scheduler.ring()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not made.fired:
                 await asyncio.sleep(0.01)
         assert ambient.now() - made.fired[0].due < 0.5

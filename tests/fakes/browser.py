@@ -16,6 +16,8 @@ from typing import cast
 
 import aiohttp
 
+from tests.fakes.waiting import PATIENCE
+
 MISSING = "no browser: install the Debian package `chromium`"
 Reply = dict[str, object]
 
@@ -77,7 +79,7 @@ class Page:
         if self._session:
             order["sessionId"] = self._session
         await self._socket.send_json(order)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             data = await self._wait(number)
         if "error" in data:
             raise RuntimeError(f"{method}: {data['error']}")
@@ -99,7 +101,7 @@ class Page:
             raise RuntimeError(f"{code}: {done['exceptionDetails']}")
         return cast(Reply, done["result"]).get("value")
 
-    async def until(self, code: str, seconds: float = 10) -> None:
+    async def until(self, code: str, seconds: float = PATIENCE) -> None:
         """Wait until `code` is true in the page."""
         try:
             async with asyncio.timeout(seconds):
@@ -228,7 +230,7 @@ async def browse() -> AsyncIterator[Page]:
 
 
 async def _address(file: Path) -> str:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             lines = file.read_text().splitlines() if file.exists() else []
             if len(lines) == 2:

@@ -6,6 +6,8 @@ import os
 
 import psutil
 
+from tests.fakes.waiting import PATIENCE
+
 _marks = itertools.count(1)
 
 
@@ -27,12 +29,12 @@ def alive(mark: str) -> list[psutil.Process]:
 
 
 async def gone(mark: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while alive(mark):
             await asyncio.sleep(0.02)
 
 
 async def there(mark: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not alive(mark):
             await asyncio.sleep(0.02)

@@ -19,6 +19,7 @@ from tests.fakes.browser import Page, browse
 from tests.fakes.desk import FakeDesk
 from tests.fakes.job_desk import FakeJobDesk
 from tests.fakes.ports import free_port
+from tests.fakes.waiting import PATIENCE
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 TOKEN = "the-api-token-of-the-page"
@@ -158,7 +159,7 @@ class Room:
         await self.page.press("Enter", 13)
 
     async def next(self) -> Inbound:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             return await self.came.get()
 
     async def shoot(self, name: str) -> None:

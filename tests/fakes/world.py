@@ -43,6 +43,7 @@ from gateway.store.rows import AcquiredConversation, Changes, ConversationSettin
 from gateway.store.sqlite import SqliteStore
 from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View, show_doubt
 from gateway.wiring.features import load_features
+from tests.fakes.waiting import PATIENCE
 
 ANN = Sender(platform="test", id="ann", name="Ann")
 BOB = Sender(platform="test", id="bob", name="Bob")
@@ -469,7 +470,7 @@ class Life:
         cards = (ApprovalCard, ChoiceCard, FormCard)
         return [v for v in self.screen(where).values() if isinstance(v, cards)]
 
-    async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait until `condition` holds; looked at when the ledger grows or a session ends."""
         event = asyncio.Event()
         self.ledger.waiters.append(event)
@@ -483,6 +484,6 @@ class Life:
         finally:
             self.ledger.waiters.remove(event)
 
-    async def quiet(self, seconds: float = 10.0) -> None:
+    async def quiet(self, seconds: float = PATIENCE) -> None:
         """Wait until no session is left."""
         await self.until(lambda: not self.host.sessions and not self.host._starting, seconds)

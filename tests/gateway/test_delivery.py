@@ -11,6 +11,7 @@ from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.views import Activity, ApprovalCard, Notice, View
+from tests.fakes.waiting import PATIENCE
 from tests.fakes.world import ROOM, Ledger, LedgerAdapter, Points
 
 CHAT = ("telegram", "1", "", "7")
@@ -93,7 +94,7 @@ async def test_a_turn_that_parked_and_goes_on_edits_what_it_has_sent(tmp_path: P
         row = OutboxRow(turn="t", name="v", position=1, version=version, view=view, at=0.0)
         row = outbox.want(row)
         outbox.stands((row,))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while outbox.remaining:
                 await asyncio.sleep(0)
         outbox.take_dirty()

@@ -11,12 +11,13 @@ import pytest
 from gateway.errors import StoreFailed
 from gateway.ops import doors as module
 from gateway.ops import http
+from tests.fakes.waiting import PATIENCE
 from tests.gateway.doors_rig import HALF, served
 
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             return await reader.read()
     except ConnectionResetError:
         return b""
@@ -73,7 +74,7 @@ async def test_a_request_under_way_is_left_alone() -> None:
         reader, writer = await asyncio.open_connection(*address)
         for _ in range(2):
             writer.write(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 assert b"200 OK" in await reader.readuntil(b"slow")
             await asyncio.sleep(0.25)  # longer than a head may take, shorter than a pause may
         assert await closed(reader) == b""

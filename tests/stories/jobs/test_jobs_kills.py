@@ -21,6 +21,7 @@ from gateway.messages import Conversation, job_token
 from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.wiring.jobs import make_job_ports
 from tests.fakes.lives import count_points, killed_everywhere
+from tests.fakes.waiting import PATIENCE
 from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean
@@ -98,7 +99,7 @@ async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]
 
 async def states(jobs: JobPorts, *wanted: str) -> None:
     """Until the runs are so far, the oldest first."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while [run.state for run in reversed(await jobs.store.runs("j1", 9))] != list(wanted):
             await asyncio.sleep(0.005)
 
@@ -189,7 +190,7 @@ async def story_of_a_bad_day(life: Life) -> None:
 
 async def worked_off(life: Life) -> None:
     """A life that begins when all is said has yet to send some of it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while await life.store.work(life.owner):
             await asyncio.sleep(0.005)
     await life.quiet()
@@ -204,7 +205,7 @@ async def failed(life: Life, jobs: JobPorts) -> None:
 
 
 async def paused(jobs: JobPorts) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (job := await jobs.store.get("j1")) is not None and job.state != "paused":
             await asyncio.sleep(0.005)
 

@@ -14,6 +14,7 @@ from gateway.ports import ListScope, Summary, account_scope
 from tests.adapters.slack_rig import adapter_of, where
 from tests.adapters.telegram_rig import Store
 from tests.fakes.slack_server import SlackServer
+from tests.fakes.waiting import PATIENCE
 from tests.stories.slack_rig import DEV, DM, SlackRig
 
 
@@ -84,7 +85,7 @@ async def test_a_gap_in_the_connection_is_read_page_by_page(
         server.fail("conversations.history", 429, "ratelimited", retry_after=0.01)
         task = asyncio.create_task(adapter.run(store.accept))
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while len(texts(store.kept)) < 5:
                     await asyncio.sleep(0)
         finally:
