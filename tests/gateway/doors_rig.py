@@ -18,9 +18,14 @@ async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
     async def echo(request: web.Request) -> web.Response:
         return web.Response(body=await request.read())
 
-    async def slow(request: web.Request) -> web.Response:
+    async def slow(request: web.Request) -> web.StreamResponse:
+        """Its head says that it is under way."""
+        response = web.StreamResponse()
+        response.content_length = len("slow")
+        await response.prepare(request)
         await asyncio.sleep(0.5)
-        return web.Response(text="slow")
+        await response.write(b"slow")
+        return response
 
     app = web.Application(middlewares=[doors.watch])
     app.add_routes([web.get("/", echo), web.post("/", echo), web.get("/slow", slow)])

@@ -69,7 +69,8 @@ async def test_a_body_that_does_not_come_is_closed() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_request_under_way_is_left_alone() -> None:
+async def test_a_request_under_way_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE_SECONDS", 2.0)
     async with served() as address:
         reader, writer = await asyncio.open_connection(*address)
         for _ in range(2):
@@ -103,12 +104,12 @@ async def test_work_under_way_makes_no_room() -> None:
         for _ in range(4):
             reader, writer = await asyncio.open_connection(*address)
             writer.write(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            await reader.readuntil(b"200 OK")
             busy.append((reader, writer))
-        await asyncio.sleep(0.1)
         reader, writer = await asyncio.open_connection(*address)
         assert await closed(reader) == b""
         for busy_reader, busy_writer in busy:
-            assert b"200 OK" in await busy_reader.readuntil(b"slow")
+            await busy_reader.readuntil(b"slow")
             busy_writer.close()
         writer.close()
 
