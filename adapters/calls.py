@@ -2,6 +2,9 @@
 
 import msgspec
 
+from gateway.texts import say
+from gateway.views import ApprovalCard
+
 
 def _escape(code: int) -> str:
     units = chr(code).encode("utf-16-be").hex()
@@ -43,6 +46,15 @@ MAX_BESIDE = 16
 def visible(text: str) -> str:
     """`text` with its hidden characters shown."""
     return text.translate(HIDDEN)
+
+
+def describe_scope(view: ApprovalCard) -> str:
+    """What the answers that last would cover, a line each; "" if there is none."""
+    if view.rule == view.here != "":
+        return say("both_cover", view.language, rule=view.rule)
+    here = say("here_covers", view.language, rule=view.here) if view.here else ""
+    rule = say("always_covers", view.language, rule=view.rule) if view.rule else ""
+    return "\n".join(filter(None, (here, rule)))
 
 
 def format_arguments(arguments: str) -> str:

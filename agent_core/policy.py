@@ -8,20 +8,26 @@ from msgspec import Struct
 from agent_core.messages import Access
 from agent_core.phrases import Phrase, phrase
 from agent_core.policy_rules import OperatorRule, RuledCall, find_rule, opens_host
-from agent_core.questions import Coverage, Risk
+from agent_core.questions import (
+    HOST,
+    HOSTS,
+    NETWORK,
+    Coverage,
+    Offer,
+    Risk,
+    offer_hosts,
+)
 from agent_core.sandboxes.secrets import find_named
 
 Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
 
-HOSTS = "hosts"
-"""The policy's line that asks for hosts."""
 SECRET_FILE = "secret-file"
 """The policy's line that asks for commands that read files for secrets."""
-NETWORK, HOST = "network", "host:"
-"""The tool and the beginning of the pattern of a grant that opens a host."""
 VIEWER = "viewer"
 """The role that only reads."""
+ANY_LOW = "risk:low"
+"""The pattern of a grant for all calls of a tool whose line is broad."""
 MAX_RULE = 300
 """Characters of a rule that a person can still check."""
 
@@ -65,8 +71,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """What the policy says of one call, and why.
 
     `rule` names the line of the policy. `digest` binds an approval to the call as it was judged.
-    `always` is the narrowest rule that 'always' would store, `covers` the same as a value. `why`
-    is `reason` as a value, None for a hook's words; `notes` and `preview` make up `detail`.
+    `offers`: what a person who is asked may grant for longer. `why` is `reason` as a value, None
+    for a hook's words; `notes` and `preview` make up `detail`.
     """
 
     ruling: Ruling
@@ -74,19 +80,24 @@ class Verdict(Struct, frozen=True, kw_only=True):
     reason: str
     risk: Risk = "low"
     digest: str = ""
-    always: str = ""
+    offers: tuple[Offer, ...] = ()
     detail: str = ""
     why: Phrase | None = None
     notes: tuple[Phrase, ...] = ()
     preview: str | Phrase = ""
-    covers: Coverage | None = None
+
+    @property
+    def always(self) -> str:
+        """What 'always' would store, "" if it is not offered."""
+        return " ".join(one.pattern for one in self.offers if one.choice == "always")
 
 
 class Grant(Struct, frozen=True, kw_only=True):
     """An 'allow' that `person` gave for calls of `tool`.
 
-    `pattern` is a verdict's `always`, compared as a whole, or `risk:<class>`: the tool's calls of
-    that risk. The latter holds for a conversation only (`lasting` False), never for always.
+    `pattern` is that of an offer, compared as a whole, or `risk:low`: the tool's calls that only
+    read, or that change files and can be taken back. The latter holds for a conversation only
+    (`lasting` False), never for always.
     """
 
     tool: str
@@ -132,7 +143,8 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 class _Line(Struct, frozen=True, kw_only=True):
-    """The table's line for a call. `grants`: a stored 'allow' may answer instead of a person."""
+    """The table's line for a call. `grants`: a stored 'allow' may answer instead of a person;
+    `broad`: also one for all such calls of the tool in a conversation."""
 
     ruling: Ruling
     rule: str
@@ -140,6 +152,7 @@ class _Line(Struct, frozen=True, kw_only=True):
     risk: Risk = "low"
     notes: tuple[Phrase, ...] = ()
     grants: bool = True
+    broad: bool = False
 
 
 def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
@@ -156,26 +169,23 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
     if situation.ask_all and line.ruling == "allow" and call.access != "person":
         line = _Line(ruling="ask", rule="ask-all", why=phrase("why_ask_all"), risk=line.risk)
     if line.ruling != "deny" and (closed := _list_closed(call, situation)):
-        return _ask_for_hosts(line, closed, digest)
-    grants = line.grants and not situation.ask_all
-    always, covers = _always(call, digest) if grants and line.risk != "high" else ("", None)
-    if line.ruling == "ask" and grants:
-        for grant in situation.rules:
-            if _covers(grant, call.tool, line.risk, always) and grant.person == situation.person:
-                why = phrase("granted_before", rule=grant.pattern)
-                line = _Line(ruling="allow", rule="granted", why=why, risk=line.risk)
-    asks = line.ruling == "ask"
+        return _ask_for_hosts(line, closed, digest, asks_all=situation.ask_all)
+    offers = () if situation.ask_all else _list_offers(call, line, digest)
+    for grant in situation.rules:
+        if grant.person == situation.person and _is_offered(grant, offers):
+            why = phrase("granted_before", rule=grant.pattern)
+            line = _Line(ruling="allow", rule="granted", why=why, risk=line.risk)
+            break
     return Verdict(
         ruling=line.ruling,
         rule=line.rule,
         reason=str(line.why),
         risk=line.risk,
         digest=digest,
-        always=always if asks else "",
+        offers=offers if line.ruling == "ask" else (),
         detail=" ".join(map(str, line.notes)),
         why=line.why,
         notes=line.notes,
-        covers=covers if asks else None,
     )
 
 
@@ -224,7 +234,7 @@ def _make_ruled(call: CallFacts, situation: Situation) -> RuledCall:
     )
 
 
-def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str) -> Verdict:
+def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str, *, asks_all: bool) -> Verdict:
     """The line 'a host is opened: ask'. A grant opens the hosts, and allows no call by itself."""
     named = ", ".join(closed)
     why, notes = phrase("why_hosts", hosts=named), (phrase("data_leaves", hosts=named), *line.notes)
@@ -234,11 +244,10 @@ def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str) -> Verdict
         reason=str(why),
         risk="high" if line.risk == "high" else "medium",
         digest=digest,
-        always=" ".join(f"{HOST}{one}" for one in closed) if line.rule != "secret" else "",
+        offers=offer_hosts(closed) if line.risk != "high" and not asks_all else (),
         detail=" ".join(map(str, notes)),
         why=why,
         notes=notes,
-        covers=Coverage(phrase=phrase("covers_hosts", hosts=named)),
     )
 
 
@@ -288,7 +297,7 @@ def _table(call: CallFacts, situation: Situation) -> _Line:
             return _Line(ruling="allow", rule="read", why=phrase("why_read"))
         case "write":
             ruling: Ruling = "allow" if situation.mode == "auto" else "ask"
-            return _Line(ruling=ruling, rule="write", why=phrase("why_write"))
+            return _Line(ruling=ruling, rule="write", why=phrase("why_write"), broad=True)
         case "shell":
             return _shell(call, situation)
         case "network":
@@ -341,18 +350,33 @@ def _shell(call: CallFacts, situation: Situation) -> _Line:
             notes=notes,
         )
     ruling: Ruling = "allow" if situation.mode == "auto" else "ask"
-    return _Line(ruling=ruling, rule="shell", why=phrase("why_looks"), notes=notes)
+    return _Line(ruling=ruling, rule="shell", why=phrase("why_looks"), notes=notes, broad=True)
 
 
-def _covers(grant: Grant, tool: str, risk: Risk, always: str) -> bool:
-    if grant.tool != tool or not grant.person:
-        return False
-    if grant.pattern.startswith("risk:"):
-        return not grant.lasting and grant.pattern == f"risk:{risk}"
-    return bool(always) and grant.pattern == always
+def _is_offered(grant: Grant, offers: tuple[Offer, ...]) -> bool:
+    """What is granted is among what may be granted for this call. A narrow rule holds for either
+    time; one for all calls of a tool for a conversation only."""
+    choices = ("always",) if grant.lasting else ("conversation", "always")
+    return bool(grant.person) and any(
+        grant.tool == one.tool and grant.pattern == one.pattern and one.choice in choices
+        for one in offers
+    )
 
 
-def _always(call: CallFacts, digest: str) -> tuple[str, Coverage | None]:
+def _list_offers(call: CallFacts, line: _Line, digest: str) -> tuple[Offer, ...]:
+    """What may be granted for a call about which this line asks: nothing at high risk."""
+    if line.ruling != "ask" or not line.grants or line.risk == "high":
+        return ()
+    narrow, covers = _narrow(call, digest)
+    offers = [Offer(choice="always", tool=call.tool, pattern=narrow, covers=covers)]
+    here = Offer(choice="conversation", tool=call.tool, pattern=narrow, covers=covers)
+    if line.broad and line.risk == "low":
+        every = Coverage(risk=line.risk)
+        here = Offer(choice="conversation", tool=call.tool, pattern=ANY_LOW, covers=every)
+    return tuple(one for one in (here, *offers) if one.pattern)
+
+
+def _narrow(call: CallFacts, digest: str) -> tuple[str, Coverage | None]:
     """This call and no other, or what the tool says, in words and as a value; "" if they are too
     long to be checked.
 

@@ -1,26 +1,48 @@
 """What an agent may ask a person, and what a person may answer."""
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from agent_core.phrases import Phrase
+from agent_core.phrases import Phrase, phrase
 
 Risk = Literal["low", "medium", "high"]
 Choice = Literal["once", "conversation", "always", "edit", "deny", "expired", "cancelled"]
 
 
+Lasting = Literal["conversation", "always"]
+"""The answers that are stored."""
+HOSTS = "hosts"
+"""The policy's line that asks for hosts."""
+NETWORK, HOST = "network", "host:"
+"""The tool and the beginning of the pattern of a rule that opens a host."""
+
+
 class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a rule covers, as a value beside its text: what `phrase` says, or exactly one call.
+    """What a rule covers, as a value beside its text: what `phrase` says, or exactly one call, or
+    with `risk` all calls of the tool at that risk.
 
     `words` is the call's command, or its arguments as JSON. `bound`: while the files that it may
-    run stay as they are.
+    run stay as they are; `files` names them where they are few.
     """
 
     phrase: Phrase | None = None
     words: str = ""
     background: bool = False
     bound: bool = False
+    risk: Risk | None = None
+    files: tuple[str, ...] = ()
+
+
+class Offer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One rule that the answer `choice` stores for a call: the same value from the policy over the
+    card and the press to the store. `pattern` is compared as a whole."""
+
+    choice: Lasting
+    tool: str
+    pattern: str
+    covers: Coverage | None = None
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -32,8 +54,10 @@ class Proposal(Struct, frozen=True, kw_only=True):
     digest: str
     risk: Risk
     reason: str
+    offers: tuple[Offer, ...] = ()
+    """What answers that last would store; a choice without one is not offered."""
     rule: str = ""
-    """The narrowest rule that 'always' would store, in words that a person can check."""
+    """Of an older version: the rule that 'always' would store."""
     detail: str = ""
     """What else a person must see: working folder, isolation, a diff."""
     line: str = ""
@@ -46,6 +70,37 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """What the tool says in `detail`."""
     covers: Coverage | None = None
     """What `rule` covers."""
+
+    def list_offers(self) -> tuple[Offer, ...]:
+        """What answers would store, of what an older version asked too."""
+        if self.offers or not self.rule:
+            return self.offers
+        if self.line != HOSTS:
+            one = Offer(choice="always", tool=self.tool, pattern=self.rule, covers=self.covers)
+            return (one,)
+        return offer_hosts(pattern.removeprefix(HOST) for pattern in self.rule.split())
+
+
+def offer_hosts(hosts: Iterable[str]) -> tuple[Offer, ...]:
+    """What opens these hosts, each by itself, whatever calls them."""
+    choices: tuple[Lasting, ...] = ("conversation", "always")
+    return tuple(
+        Offer(
+            choice=choice,
+            tool=NETWORK,
+            pattern=f"{HOST}{host}",
+            covers=Coverage(phrase=phrase("covers_hosts", hosts=host)),
+        )
+        for host in hosts
+        for choice in choices
+    )
+
+
+def list_choices(proposals: Iterable[Proposal]) -> tuple[Lasting, ...]:
+    """The answers that last which one card may offer for all these calls."""
+    offered = [{offer.choice for offer in one.list_offers()} for one in proposals]
+    choices: tuple[Lasting, ...] = ("conversation", "always")
+    return tuple(one for one in choices if offered and all(one in each for each in offered))
 
 
 class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):

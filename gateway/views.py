@@ -105,7 +105,8 @@ class Button(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):
-    """May these calls run? After the decision `outcome` says what was decided, by whom, when."""
+    """May these calls run? `rule`: what 'always' would cover, `here`: what 'in this conversation'
+    would. After the decision `outcome` says what was decided, by whom, when."""
 
     question: str
     asker: str
@@ -116,6 +117,7 @@ class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app
     outcome: str = ""
     language: str = ""
     doubt: str = ""
+    here: str = ""
 
 
 class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choice"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from adapters.calls import format_arguments
+from adapters.calls import describe_scope, format_arguments
 from adapters.discord.components import (
     Component,
     DiscordUpload,
@@ -135,8 +135,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     language, many = view.language, len(view.proposals) > 1
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     asker = plain(say("asked_by", language, name=view.asker)) if view.asker else ""
-    offered = view.rule and view.state == "open"
-    rule = plain(say("always_covers", language, rule=view.rule)) if offered else ""
+    rule = plain(describe_scope(view)) if view.state == "open" else ""
     whole = [
         f"**{CARD_MARKS[view.state]} {asking}**" + (f"\n{asker}" if asker else ""),
         *(_proposal(line, language) for line in view.proposals),

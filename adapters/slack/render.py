@@ -10,7 +10,7 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import format_arguments, visible
+from adapters.calls import describe_scope, format_arguments, visible
 from adapters.slack.blocks import (
     TEXT,
     Block,
@@ -237,7 +237,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
     asker = f"\n{say('asked_by', language, name=bare(view.asker))}" if view.asker else ""
-    rule = say("always_covers", language, rule=visible(view.rule)) if view.rule else ""
+    rule = visible(describe_scope(view))
     blocks = [rich([section([run(title, "bold"), *([run(asker)] if asker else [])])])]
     for line in view.proposals:
         blocks += _proposal(line, language)

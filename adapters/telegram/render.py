@@ -9,7 +9,7 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import format_arguments, visible
+from adapters.calls import describe_scope, format_arguments, visible
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
     Marked,
@@ -107,8 +107,7 @@ def _approval(view: ApprovalCard) -> Marked:
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
     asker = say("asked_by", language, name=view.asker) if view.asker else ""
-    offered = view.rule and view.state == "open"
-    rule = say("always_covers", language, rule=visible(view.rule)) if offered else ""
+    rule = visible(describe_scope(view)) if view.state == "open" else ""
     return join_texts(
         [
             join_texts([style_text(title, "bold"), Marked(asker)]),

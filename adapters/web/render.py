@@ -93,7 +93,7 @@ def _unhidden(view: View) -> View:
         replace(one, tool=visible(one.tool), reason=visible(one.reason), detail=visible(one.detail))
         for one in view.proposals
     )
-    return replace(view, proposals=proposals, rule=visible(view.rule))
+    return replace(view, proposals=proposals, rule=visible(view.rule), here=visible(view.here))
 
 
 def _html(view: View) -> str:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
 from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
-from agent_core.questions import Proposal
+from agent_core.questions import Offer, Proposal
 
 
 class ReplyRedactor:
@@ -46,15 +46,24 @@ def redact_reply(reply: ModelReply, words: Redactions) -> ModelReply:
 def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
     """`proposal` as cards and the audit may show it. A rule that holds a secret is not offered."""
     rule = proposal.rule if words.hide(proposal.rule) == proposal.rule else ""
+    offers = tuple(one for one in proposal.offers if not _holds_secret(one, words))
     preview = proposal.preview
     return replace(
         proposal,
         arguments=words.hide(proposal.arguments),
         detail=words.hide(proposal.detail),
         preview=words.hide(preview) if isinstance(preview, str) else preview,
+        offers=offers,
         rule=rule,
         covers=proposal.covers if rule else None,
     )
+
+
+def _holds_secret(offer: Offer, words: Redactions) -> bool:
+    """Its pattern does, or what it says: both are stored and shown."""
+    covers = offer.covers
+    said = () if covers is None else (covers.words, str(covers.phrase or ""), *covers.files)
+    return any(words.hide(text) != text for text in (offer.pattern, *said))
 
 
 def _redact_part(part: Part, words: Redactions) -> Part:

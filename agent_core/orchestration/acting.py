@@ -247,13 +247,12 @@ class _Worker:
             digest=verdict.digest,
             risk=verdict.risk,
             reason=verdict.reason,
-            rule=verdict.always,
+            offers=verdict.offers,
             detail=verdict.detail,
             line=verdict.rule,
             why=verdict.why,
             notes=verdict.notes,
             preview=verdict.preview,
-            covers=verdict.covers,
         )
 
 

@@ -11,17 +11,14 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Answered, Stopped
-from agent_core.phrases import phrase
-from agent_core.policy import HOST, HOSTS, NETWORK
 from agent_core.questions import (
     Answer,
     Approval,
     Choice,
-    Coverage,
     Decision,
     Input,
     PlanReview,
-    Proposal,
+    list_choices,
 )
 from gateway.access.access import refusal
 from gateway.approvers import DEFAULT, Person, name_approvers
@@ -104,9 +101,7 @@ class Decisions:
     ) -> Answer | None:
         match question.question:
             case Approval(proposals=proposals):
-                if option == "always" and not all(proposal.rule for proposal in proposals):
-                    return None
-                if option in ("once", "conversation", "always", "deny"):
+                if option in ("once", "deny", *list_choices(proposals)):
                     return self.answer(press.sender, option, press.text)  # type: ignore[arg-type]
                 return None
             case Decision(options=options):
@@ -201,15 +196,13 @@ class Decisions:
             open_turn.turn.deliver_answer(question.key, answer)
 
     def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
-        """'For this conversation' and 'always' store the narrowest rules that cover the calls."""
+        """'For this conversation' and 'always' store what the card offered for them."""
         asked = question.question
-        if not isinstance(asked, Approval) or answer.choice not in ("conversation", "always"):
+        if not isinstance(asked, Approval):
             return
-        rules = tuple(
-            rule
-            for proposal in asked.proposals
-            for rule in _make_rules(proposal, open_turn.row.sender, answer)
-        )
+        rules = make_rules(asked, open_turn.row.sender, answer)
+        if not rules:
+            return
         settings = self._context.state.row.settings
         known = {replace(rule, by="", at=0.0, covers=None) for rule in settings.rules}
         new = tuple(
@@ -296,27 +289,22 @@ def people_of(words: Iterable[str], language: str) -> str:
     return name_approvers(words, lambda word: say(keys[word], language))
 
 
-def _make_rules(proposal: Proposal, person: str, answer: Answer) -> tuple[Rule, ...]:
-    """The rules that an answer stores for one call: hosts each by itself, whatever calls them."""
-    lasting = answer.choice == "always"
-    rule = Rule(
-        tool=proposal.tool,
-        pattern=proposal.rule if lasting else f"risk:{proposal.risk}",
-        person=person,
-        lasting=lasting,
-        by=answer.name,
-        at=answer.at,
-        covers=proposal.covers if lasting else None,
-    )
-    if proposal.line != HOSTS:
-        return (rule,)
-    hosts = (pattern.removeprefix(HOST) for pattern in proposal.rule.split())
-    return tuple(
-        replace(
-            rule,
-            tool=NETWORK,
-            pattern=f"{HOST}{host}",
-            covers=Coverage(phrase=phrase("covers_hosts", hosts=host)),
+def make_rules(asked: Approval, person: str, answer: Answer) -> tuple[Rule, ...]:
+    """The rules that an answer stores: what the card offered for it, and nothing else."""
+    if answer.choice not in list_choices(asked.proposals):
+        return ()
+    rules = [
+        Rule(
+            tool=offer.tool,
+            pattern=offer.pattern,
+            person=person,
+            lasting=offer.choice == "always",
+            by=answer.name,
+            at=answer.at,
+            covers=offer.covers,
         )
-        for host in hosts
-    )
+        for proposal in asked.proposals
+        for offer in proposal.list_offers()
+        if offer.choice == answer.choice
+    ]
+    return tuple(rule for n, rule in enumerate(rules) if rule not in rules[:n])

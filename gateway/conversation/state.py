@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
+from gateway.access.standing import drop_unheeded
 from gateway.conversation.services import Services
 from gateway.conversation.tenure import Tenure
 from gateway.conversation.turns import OpenTurn
@@ -67,7 +68,7 @@ class ConversationState:
         self.services = services
         self.conversation = conversation
         self.lease = opened.lease
-        self.row: ConversationRow = opened.row
+        self.row: ConversationRow = drop_unheeded(opened.row, conversation.id)
         self.queue: deque[InboxRow] = deque()
         self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
         self.loaded: dict[str, OpenTurn] = {}

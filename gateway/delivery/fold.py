@@ -39,8 +39,16 @@ from agent_core.journal import (
 )
 from agent_core.messages import Message, ToolCall, calls_of, text_of
 from agent_core.orchestration.made_calls import CALLS
-from agent_core.policy import HOSTS
-from agent_core.questions import Answer, Approval, Choice, Decision, Input, PlanReview
+from agent_core.questions import (
+    HOSTS,
+    Answer,
+    Approval,
+    Choice,
+    Decision,
+    Input,
+    PlanReview,
+    list_choices,
+)
 from gateway.delivery import reasons
 from gateway.delivery.failures import describe_error
 from gateway.delivery.lines import ENDS, make_line, mark_line, move_lines, output_of
@@ -298,19 +306,12 @@ class ViewFold:
 
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
         language = self.language
-        rules = [reasons.describe_rule(one, language) for one in approval.proposals if one.rule]
-        hosts = all(one.line == HOSTS for one in approval.proposals)
+        what = "hosts" if all(one.line == HOSTS for one in approval.proposals) else "approve"
         offers = [
-            ("hosts_once" if hosts else "approve_once", "once", "good"),
-            (
-                "hosts_conversation" if hosts else "approve_conversation",
-                "conversation",
-                "plain",
-            ),
+            (f"{what}_once", "once", "good"),
+            *((f"{what}_{one}", one, "plain") for one in list_choices(approval.proposals)),
+            ("deny", "deny", "bad"),
         ]
-        if len(rules) == len(approval.proposals):
-            offers.append(("hosts_always" if hosts else "approve_always", "always", "plain"))
-        offers.append(("deny", "deny", "bad"))
         return ApprovalCard(
             question=question,
             asker=self.asker,
@@ -332,7 +333,8 @@ class ViewFold:
                 )
                 for label, choice, style in offers
             ),
-            rule="\n".join(rules),
+            rule=reasons.describe_choice(approval.proposals, "always", language),
+            here=reasons.describe_choice(approval.proposals, "conversation", language),
             language=language,
         )
 

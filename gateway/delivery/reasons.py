@@ -4,12 +4,16 @@ The policy speaks in phrases (`agent_core.phrases`). Where there is none, its te
 words of a hook, of another policy, or of a version that stored none.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from agent_core.phrases import Phrase
-from agent_core.questions import Coverage, Proposal
+from agent_core.questions import Coverage, Lasting, Offer, Proposal, Risk, list_choices
 from gateway.delivery.phrasing import say_phrase
-from gateway.texts import say
+from gateway.texts import Key, say
+
+RISKS: dict[Risk, Key] = {"low": "risk_low", "medium": "risk_medium", "high": "risk_high"}
 
 
 def describe_reason(proposal: Proposal, language: str) -> str:
@@ -27,21 +31,34 @@ def describe_detail(proposal: Proposal, language: str) -> str:
     return "\n".join(filter(None, (notes, shown)))
 
 
-def describe_rule(proposal: Proposal, language: str) -> str:
-    """What 'always' would allow, as people read it; the rule that is stored stays as it is."""
-    if proposal.covers is None:
-        return proposal.rule
-    return describe_coverage(proposal.tool, proposal.covers, language)
+def describe_choice(proposals: Sequence[Proposal], choice: Lasting, language: str) -> str:
+    """What an answer that lasts covers for all these calls; "" if it is not offered."""
+    if choice not in list_choices(proposals):
+        return ""
+    offers = (one for each in proposals for one in each.list_offers() if one.choice == choice)
+    return "\n".join(dict.fromkeys(describe_offer(one, language) for one in offers))
+
+
+def describe_offer(offer: Offer, language: str) -> str:
+    """What a rule would allow, as people read it; the rule that is stored stays as it is."""
+    if offer.covers is None:
+        return offer.pattern
+    return describe_coverage(offer.tool, offer.covers, language)
 
 
 def describe_coverage(tool: str, covers: Coverage, language: str) -> str:
     """What a rule for `tool` allows."""
     if covers.phrase is not None:
         return say_phrase(covers.phrase, language)
+    if covers.risk is not None:
+        risk = say(RISKS[covers.risk], language)
+        return say("grant_risk", language, tool=tool, risk=risk)
     call = _describe_call(tool, covers.words, language)
     if covers.background:
         call = say("covers_behind", language, call=call)
-    if covers.bound:
+    if covers.files:
+        call = say("covers_files", language, call=call, files=", ".join(covers.files))
+    elif covers.bound:
         call = say("covers_bound", language, call=call)
     return say("covers_call", language, call=call)
 

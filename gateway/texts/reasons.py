@@ -7,7 +7,8 @@ from agent_core.phrases import REASONS
 from agent_core.phrases import ReasonKey as AgentReason
 
 ReasonKey: TypeAlias = (
-    AgentReason | Literal["covers_call", "covers_given", "covers_behind", "covers_bound"]
+    AgentReason
+    | Literal["covers_call", "covers_given", "covers_behind", "covers_bound", "covers_files"]
 )
 
 ENGLISH: dict[ReasonKey, str] = {
@@ -15,6 +16,7 @@ ENGLISH: dict[ReasonKey, str] = {
     "covers_given": "{tool} with {given}",
     "covers_behind": "{call}, in the background",
     "covers_bound": "{call}, while the files that it may run stay as they are",
+    "covers_files": "{call}, while {files} stays as it is",
 }
 ENGLISH.update(REASONS.items())
 
@@ -90,6 +92,7 @@ GERMAN: dict[ReasonKey, str] = {
     "covers_given": "{tool} mit {given}",
     "covers_behind": "{call}, im Hintergrund",
     "covers_bound": "{call}, solange die Dateien, die dabei laufen können, gleich bleiben",
+    "covers_files": "{call}, solange {files} gleich bleibt",
     "does_click": "Klicken: [{n}] {label} auf {page}",
     "does_type": "Tippen: „{text}“ in [{n}] {label} auf {page}",
     "does_choose": "Wählen: „{text}“ in [{n}] {label} auf {page}",

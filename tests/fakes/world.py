@@ -20,7 +20,7 @@ from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
 from agent_core.policy import Mode, Verdict
-from agent_core.questions import Decision, Input
+from agent_core.questions import Decision, Input, Offer
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Prepared, Toolbox, bind
@@ -238,7 +238,10 @@ class ScriptedAgent:
             ask = item.tool.name == "deploy" and not known
             return Verdict(
                 ruling="ask" if ask else "allow", rule="t", reason="test", risk="medium",
-                digest=bind(item, self._folder), always=f"= {item.arguments.text}",
+                digest=bind(item, self._folder), offers=tuple(
+                    Offer(choice=choice, tool=item.tool.name, pattern=f"= {item.arguments.text}")
+                    for choice in ("conversation", "always")
+                ),
             )  # fmt: skip
 
         return Hands(

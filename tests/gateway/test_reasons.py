@@ -88,8 +88,8 @@ def verdicts() -> Iterator[Verdict]:
 def asked(verdict: Verdict) -> Proposal:
     return Proposal(
         call_id="c", tool="it", arguments="{}", digest=DIGEST, risk=verdict.risk,
-        reason=verdict.reason, rule=verdict.always, detail=verdict.detail, line=verdict.rule,
-        why=verdict.why, notes=verdict.notes, preview=verdict.preview, covers=verdict.covers,
+        reason=verdict.reason, offers=verdict.offers, detail=verdict.detail, line=verdict.rule,
+        why=verdict.why, notes=verdict.notes, preview=verdict.preview,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_every_line_of_the_policy_has_german_words() -> None:
 
 
 def test_each_phrase_of_the_policy_is_in_the_catalogue() -> None:
-    own = {"covers_call", "covers_given", "covers_behind", "covers_bound"}
+    own = {"covers_call", "covers_given", "covers_behind", "covers_bound", "covers_files"}
     assert {key: text for key, text in ENGLISH.items() if key not in own} == phrases.REASONS
 
 
@@ -126,7 +126,7 @@ def test_what_has_no_phrase_stays() -> None:
         rule="shell rm *", detail="Isolation: none.", line="hook",
     )  # fmt: skip
     assert reasons.describe_reason(call, "de") == "Not on Fridays."
-    assert reasons.describe_rule(call, "de") == "shell rm *"
+    assert reasons.describe_choice((call,), "always", "de") == "shell rm *"
     assert reasons.describe_detail(call, "de") == "Isolation: none."
 
 
@@ -172,8 +172,8 @@ def test_what_always_covers_is_readable(
         call_id="c", tool=tool, arguments="{}", digest=DIGEST, risk="low", reason="",
         rule="= as it is stored", covers=covers,
     )  # fmt: skip
-    assert reasons.describe_rule(call, "en") == english
-    assert reasons.describe_rule(call, "de-AT") == german
+    assert reasons.describe_choice((call,), "always", "en") == english
+    assert reasons.describe_choice((call,), "always", "de-AT") == german
 
 
 def test_cards_and_refusals_are_in_the_persons_language() -> None:
@@ -187,6 +187,7 @@ def test_cards_and_refusals_are_in_the_persons_language() -> None:
     assert card.proposals[0].reason == "Es sieht nur nach."
     assert card.proposals[0].detail == "Abschottung: nur der Arbeitsordner, kein Netz."
     assert card.rule == "genau it ls"
+    assert card.here == "it: jeder Aufruf (geringes Risiko)"
     call = ToolCall(id=f"{CALLS}1", name="write_file", arguments="{}")
     fold.add(ToolStarted(key="s", call=call, digest="d", token="t"))
     denied = phrase("why_denied", why=phrase("why_long_path"))
@@ -207,7 +208,8 @@ def test_cards_and_refusals_are_in_the_persons_language() -> None:
 
 
 def test_a_question_stored_before_lines_were_is_read() -> None:
-    now = next(one for one in map(asked, verdicts()) if one.notes and one.covers is not None)
+    found = next(one for one in map(asked, verdicts()) if one.notes and one.offers)
+    now = msgspec.structs.replace(found, offers=(), rule="= ls", covers=Coverage(words="ls"))
     stored = json.loads(msgspec.json.encode(now))
     assert msgspec.convert(stored, Proposal) == now and now.notes and now.covers is not None
     for name in ("line", "why", "notes", "preview", "covers"):
@@ -215,7 +217,7 @@ def test_a_question_stored_before_lines_were_is_read() -> None:
     old = msgspec.convert(stored, Proposal)
     assert old.line == "" and reasons.describe_detail(old, "de") == old.detail != ""
     assert reasons.describe_reason(old, "de") == old.reason
-    assert reasons.describe_rule(old, "de") == old.rule
+    assert reasons.describe_choice((old,), "always", "de") == old.rule
 
 
 def test_a_rule_is_told_by_its_value_and_an_older_one_as_it_was_stored() -> None:

@@ -8,6 +8,9 @@ const CARDS = { open: "☐", approved: "☑", answered: "☑", denied: "✕", ex
 const WORDED = ["failed", "denied", "stopped", "unknown"]; // states of a line that are said in words too
 const LONG = 10; // lines of arguments that are shown before they fold
 
+const scope = ({ rule, here }) => rule && rule === here ? say("both_cover", { rule })
+  : [here && say("here_covers", { rule: here }), rule && say("always_covers", { rule })].filter(Boolean).join("\n");
+
 const DRAW = {
   said: (view) => make("div", { class: "said" }, make("span", { class: "hide" }, `${view.name}: `), view.text),
   reply: (view, html) => make("article", { class: "reply" }, code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
@@ -18,7 +21,7 @@ const DRAW = {
     view.lines.length && make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
   approval: (view, html, runs) => card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
     view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, runs[index])),
-    view.rule && view.state === "open" && make("p", { class: "faint rule" }, say("always_covers", { rule: view.rule })), ...buttons(view, true)),
+    view.state === "open" && scope(view) && make("p", { class: "faint rule" }, scope(view)), ...buttons(view, true)),
   choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false)),
   form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? form(view) : null),
   plan,

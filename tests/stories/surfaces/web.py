@@ -311,8 +311,12 @@ class Web(Surface):
             yield one["reason"]
             yield run
             yield one.get("detail", "")
-        if view.get("rule") and is_open:
-            yield text_of("always_covers", self.language, rule=view["rule"])
+        rule, here = view.get("rule", ""), view.get("here", "")
+        if is_open and rule == here != "":
+            yield text_of("both_cover", self.language, rule=rule)
+        elif is_open:
+            yield text_of("here_covers", self.language, rule=here) if here else ""
+            yield text_of("always_covers", self.language, rule=rule) if rule else ""
         if is_open:
             yield f"[{self._words['add_reason']}: ____]"
 
