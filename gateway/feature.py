@@ -79,11 +79,16 @@ class Turns(Protocol):
     def close(self, open_turn: OpenTurn, record: Stopped, done: tuple[int, ...] = ()) -> None:
         """End the turn from outside with one commit, which ends the inbox rows `done` too."""
 
+    async def may_stop(self, sender: Sender) -> bool:
+        """What runs, or waits to, is the sender's to end: their own by any account, or an
+        admin's. True where nothing does."""
+
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
-        """End the running turn; False if none runs. A stop after the final commit is late."""
+        """End the running turn; False if none runs, or it is not the sender's to end. A stop
+        after the final commit is late."""
 
     async def stop_parked(self, sender: Sender) -> int:
-        """End all parked turns; how many."""
+        """End all parked turns that are the sender's to end; how many."""
 
     async def stop_waiting_scripts(self, sender: Sender) -> int:
         """End the parked turns of which something still waits in this process, as far as they

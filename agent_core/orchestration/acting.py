@@ -86,6 +86,8 @@ async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> lis
     """The hooks' word on each call, the policy's where they have none, and what a person who is
     asked has to see besides."""
     workspace, verdicts = Path(brief.workspace), []
+    if hands.refresh is not None:
+        await hands.refresh()
     if hands.snapshot is not None and any(map(_may_change, items)):
         await hands.snapshot()
     for call in items:

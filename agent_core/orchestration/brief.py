@@ -104,6 +104,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     memory: Memory | None = None
     hides: Hides | None = None
     """Takes secrets out of what tools gave and the model says."""
+    refresh: Callable[[], Awaitable[None]] | None = None
+    """Reads anew what the policy goes by and is not at hand: the person's role."""
     snapshot: Callable[[], Awaitable[None]] | None = None
     """Keeps the workspace as it is, before something of the turn changes it."""
     hosts: Callable[[], frozenset[str]] = frozenset

@@ -28,7 +28,11 @@ class PolicyContext(Protocol):
         """The person whose message started the turn, or whose job it is."""
 
     def asker(self) -> tuple[str, str]:
-        """(sender key, role) of the person whose message started the turn."""
+        """(sender key, role) of the person whose message started the turn, the role as it was
+        when it was read last."""
+
+    async def refresh(self) -> None:
+        """Read the person's role anew. StoreFailed."""
 
     def output(self, event: OutputAdded) -> None:
         """Live output of a running tool."""
@@ -48,9 +52,9 @@ class TurnMaker(Protocol):
         OSError if it cannot be kept."""
 
     def permission(
-        self, conversation: Conversation, settings: ConversationSettings, role: str
+        self, conversation: Conversation, settings: ConversationSettings, asker: tuple[str, str]
     ) -> Mode:
-        """The mode in force for a person of this role."""
+        """The mode in force for the turns of this person, a sender key and a role."""
 
     def model_name(self, settings: ConversationSettings) -> str:
         """The model in use, in words."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
-from gateway.messages import Sender
+from gateway.messages import Sender, sender_of
 from gateway.ports import Growing, Printed
 from gateway.services.ledger import Payer
 from gateway.store.rows import ConversationSettings
@@ -54,6 +54,7 @@ class TurnContext:
         self._state = state
         self._open = open_turn
         self.conversation = state.conversation
+        self._role: str = open_turn.row.role
 
     def settings(self) -> ConversationSettings:
         return self._state.row.settings
@@ -73,7 +74,17 @@ class TurnContext:
         return Sender(platform=platform, id=name, name=row.sender_name, language=row.language)
 
     def asker(self) -> tuple[str, str]:
-        return self._open.row.sender, self._open.row.role
+        return self._open.row.sender, self._role
+
+    async def refresh(self) -> None:
+        row = self._open.row
+        if row.firing is not None:
+            return  # what a job may do was decided when its run began
+        wrote = [sender_of(one.inbound) for one in self._open.began_with()]
+        known = next((one for one in wrote if one is not None and one.key == row.sender), None)
+        role = await self._state.services.access.learn(known or self.sender())
+        # of who put out in the meantime nothing more is changed
+        self._role = role or ("viewer" if known is not None else row.role)
 
     def output(self, event: OutputAdded) -> None:
         state, row = self._state, self._open.row

@@ -564,6 +564,10 @@ class Session:
         """Begin a turn with what waits longest."""
         return await self._intake.begin(change)
 
+    async def may_stop(self, sender: Sender) -> bool:
+        """What runs, or waits to, is the sender's to end."""
+        return await self._intake.may_stop(sender)
+
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
         """End the running turn; False if none runs."""
         return await self._intake.stop(sender, reason, done)

@@ -3,6 +3,7 @@
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.journal import Record, encode
 from agent_core.messages import Message
@@ -206,10 +207,23 @@ class Rule(Struct, frozen=True, kw_only=True):
     """What `pattern` covers, as a value; rules of an older version have none."""
 
 
+MAX_MODES = 200
+"""People of one group whose choice is kept."""
+
+
+class PersonMode(Struct, frozen=True, kw_only=True):
+    """What one person, a sender key, chose in a group for their own turns."""
+
+    person: str
+    permission: Literal["ask", "auto"]
+
+
 class ConversationSettings(Struct, frozen=True, kw_only=True):
-    """What a conversation's people chose. "" = the gateway's default."""
+    """What a conversation's people chose. "" = the gateway's default. `permission` is for private
+    chats, `modes` for groups."""
 
     permission: Literal["", "ask", "auto"] = ""
+    modes: tuple[PersonMode, ...] = ()
     arrival: Literal["", "queue", "steer", "interrupt"] = ""
     mode: Literal["", "research", "data", "app", "image", "slide"] = ""
     """Which agent requests go to."""
@@ -224,6 +238,18 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     instructions: str = ""
     """What its people ask of the agent for good."""
+
+    def find_mode(self, person: str) -> Literal["", "ask", "auto"]:
+        """What the person chose here for their own turns, "" if nothing."""
+        return next((one.permission for one in self.modes if one.person == person), "")
+
+    def choose_mode(
+        self, person: str, permission: Literal["ask", "auto"]
+    ) -> "ConversationSettings":
+        """With this choice of the person's; of many people the latest are kept."""
+        others = tuple(one for one in self.modes if one.person != person)
+        chosen = PersonMode(person=person, permission=permission)
+        return replace(self, modes=(*others, chosen)[-MAX_MODES:])
 
 
 class HistoryPart(Struct, frozen=True, kw_only=True):

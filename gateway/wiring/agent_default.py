@@ -245,12 +245,16 @@ class TurnkeeperAgent:
         return self._folder / _name(conversation)
 
     def permission(
-        self, conversation: Conversation, settings: ConversationSettings, role: str
+        self, conversation: Conversation, settings: ConversationSettings, asker: tuple[str, str]
     ) -> Mode:
-        """What was chosen here, else auto for an admin in private, else ask."""
-        if settings.permission:
-            return settings.permission
-        return "auto" if role == "admin" and conversation.private else "ask"
+        """What was chosen here, in a group by this person; else auto for an admin in private,
+        else ask. Auto is for who may choose it, whatever was chosen before."""
+        person, role = asker
+        if role != "admin":
+            return "ask"
+        if not conversation.private:
+            return settings.find_mode(person) or "ask"
+        return settings.permission or "auto"
 
     def model_name(self, settings: ConversationSettings) -> str:
         """The model in use, in words."""
@@ -309,6 +313,7 @@ class TurnkeeperAgent:
             hooks=self._hooks,
             hides=self.vault.words,
             research=self._means,
+            refresh=circumstances.refresh,
             snapshot=snapshot,
             hosts=lambda: look_around().open_hosts,
         )
@@ -319,7 +324,7 @@ class TurnkeeperAgent:
         settings, conversation = circumstances.settings(), circumstances.conversation
         person, role = circumstances.asker()
         return Situation(
-            mode=self.permission(conversation, settings, role),
+            mode=self.permission(conversation, settings, (person, role)),
             person=person,
             ask_all=self._ask_all,
             rules=tuple(

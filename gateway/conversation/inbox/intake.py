@@ -80,6 +80,8 @@ class Intake:
         self._unmarked: list[InboxRow] = []
         self._edits: dict[int, tuple[int, ...]] = {}
         """Rows of edits by the waiting row that they changed: they are done with it."""
+        self._accounts: dict[int, frozenset[str]] = {}
+        """By the waiting row: the accounts of who wrote it."""
 
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
@@ -178,6 +180,8 @@ class Intake:
         if text := await refuse_turn(self._context.services, message):
             state.notice(row.seq, text, "warning")
             return
+        if not state.conversation.private:
+            self._accounts[row.seq] = await access.accounts(message.sender.key)
         state.queue.append(row)
         if state.active is not None:
             self._receipt(row, message)
@@ -336,12 +340,22 @@ class Intake:
         if (state.row.settings.arrival or "queue") == "steer":
             for row in list(state.queue):
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
+                    if not self._may_steer(row, row.inbound.sender, open_turn.row.sender):
+                        continue  # it waits for a turn of its own
                     if steerable(row) is None or self._open_input(row.inbound) is not None:
                         break  # it is read when its turn comes, and so is what was said after it
                     taken.append(row)
                     state.queue.remove(row)
                     open_turn.done += self.with_edits(row.seq)[1:]
+        for row in taken:
+            self._accounts.pop(row.seq, None)
         return tuple((row.seq, steerable(row) or words(row)) for row in taken)
+
+    def _may_steer(self, row: InboxRow, sender: Sender, owner: str) -> bool:
+        """The waiting message is of who began the turn, by whichever account, or of an admin."""
+        accounts = self._accounts.get(row.seq, frozenset((sender.key,)))
+        private = self._context.state.conversation.private
+        return private or owner in accounts or self._context.services.access.role(sender) == "admin"
 
     # ---- new turns -----------------------------------------------------------------------
 
@@ -393,6 +407,7 @@ class Intake:
 
     def with_edits(self, seq: int) -> tuple[int, ...]:
         """The waiting row and those of its edits, which end together."""
+        self._accounts.pop(seq, None)
         return (seq, *self._edits.pop(seq, ()))
 
     def _turn_row(self, rows: list[InboxRow], taken: Sequence[InboxRow], text: str) -> TurnRow:
@@ -426,9 +441,7 @@ class Intake:
 
     async def _stop_pressed(self, row: InboxRow, stop: StopPressed) -> None:
         role = self._context.services.access.role(stop.sender)
-        active = self._context.state.active
-        mine = active is not None and active.row.sender == stop.sender.key
-        if role is None or role == "viewer" or not (mine or role == "admin" or active is None):
+        if not at_least(role, "user") or not await self.may_stop(stop.sender):
             self._context.state.acknowledge(
                 row.seq, stop.press, say("not_yours", stop.sender.language)
             )
@@ -437,8 +450,25 @@ class Intake:
             self._context.state.submit(Changes(done=(row.seq,)))
         self._context.state.tell(stop.press, "")
 
+    async def may_stop(self, sender: Sender) -> bool:
+        """What runs, or waits to, is the sender's to end: their own by any account, or an
+        admin's. True where nothing does."""
+        active = self._context.state.active or await self._cut_off()
+        if active is not None:
+            return await self._may_act_for(active.row.sender, sender)
+        queue = self._context.state.queue
+        first = sender_of(queue[0].inbound) if queue else None
+        return first is None or await self._may_act_for(first.key, sender)
+
+    async def _may_act_for(self, owner: str, sender: Sender) -> bool:
+        access = self._context.services.access
+        return await access.may_act_for(owner, sender, access.role(sender))
+
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
-        """End the running turn; False if none runs. A stop after the final commit is late."""
+        """End the running turn; False if none runs, or it is not the sender's to end. A stop
+        after the final commit is late."""
+        if not await self.may_stop(sender):
+            return False
         active = self._context.state.active or await self._cut_off()
         if active is None and self._context.state.queue and done:
             parts = whole(self._context.state.queue)
@@ -462,15 +492,15 @@ class Intake:
         return None
 
     async def stop_parked(self, sender: Sender) -> int:
-        """End all parked turns; how many."""
-        return await self._close_parked(sender, self._list_parked())
+        """End all parked turns that are the sender's to end; how many."""
+        mine = [one for one in self._list_parked() if await self._may_act_for(one.sender, sender)]
+        return await self._close_parked(sender, mine)
 
     async def stop_waiting_scripts(self, sender: Sender) -> int:
         """End the sender's parked turns whose scripts wait in this process; how many."""
         services, held = self._context.services, []
-        role = services.access.role(sender) or "viewer"
         for turn in self._list_parked():
-            mine = await services.access.may_act_for(turn.sender, sender, role)
+            mine = await self._may_act_for(turn.sender, sender)
             if mine and services.agent.holds(turn.id):
                 held.append(turn)
         return await self._close_parked(sender, held)

@@ -40,7 +40,7 @@ async def permissions(call: Call) -> str:
     context = call.context
     language, words = call.language, call.words
     rules = context.state.row.settings.rules
-    mode = describe_mode(context, call.role, language)
+    mode = describe_mode(call)
     if words[:1] == ["drop"]:
         n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
         if not 1 <= n <= len(rules):

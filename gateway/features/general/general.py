@@ -1,6 +1,6 @@
 """The commands about the gateway and the conversation itself: /help, /stop, /mode, /status, …"""
 
-from typing import cast
+from typing import Literal, cast
 
 from msgspec.structs import replace
 
@@ -12,6 +12,9 @@ from gateway.feature import Call, Feature, is_allowed, own_command
 from gateway.store.rows import ConversationSettings
 from gateway.texts import Key, say
 from gateway.texts.money import dollars
+
+ARRIVALS = ("queue", "steer", "interrupt")
+"""What a message does that comes during a turn."""
 
 
 async def _help(call: Call) -> str:
@@ -33,9 +36,8 @@ async def _new(call: Call) -> str:
 async def _stop(call: Call) -> str:
     context = call.context
     done = (call.seq,)
-    active, access = context.state.active, context.services.access
-    sender, role = call.command.sender, call.role
-    if active is not None and not await access.may_act_for(active.row.sender, sender, role):
+    active, sender = context.state.active, call.command.sender
+    if not await context.turns.may_stop(sender):
         return say("not_yours", call.language)
     asking = {question.turn for question in context.state.open_questions()}
     quiet = active is not None and active.id in asking and not active.words
@@ -52,14 +54,17 @@ async def _stop(call: Call) -> str:
 
 async def _mode(call: Call) -> str:
     context = call.context
-    before, permission = context.state.row.settings, find_mode(context, call.role)
+    before, permission = context.state.row.settings, find_mode(call)
     settings = before
     word = call.words[0] if call.words else ""
-    if word == "ask" or (word == "auto" and call.role == "admin"):
-        settings = replace(settings, permission=word)
-    elif word == "auto":
+    private = context.state.conversation.private
+    if word == "auto" and call.role != "admin":
         return say("not_allowed", call.language)
-    elif word in ("queue", "steer", "interrupt"):
+    if word in ARRIVALS and not private and call.role != "admin":
+        return say("mode_admins", call.language)
+    if word in ("ask", "auto"):
+        settings = _choose_mode(call, "ask" if word == "ask" else "auto")
+    elif word in ARRIVALS:
         settings = replace(settings, arrival=word)
     elif why := context.services.agent.why_unusable(MODES.get(word.lower(), "")):
         return say("mode_no_skill", call.language, mode=word.lower(), why=why)
@@ -73,20 +78,28 @@ async def _mode(call: Call) -> str:
         case "ask" | "auto":
             may = permission == "ask" or call.role == "admin"
             words = (
-                describe_mode(context, call.role, call.language),
+                describe_mode(call),
                 _back(call, permission if may else word),
             )
         case "queue" | "steer" | "interrupt":
             words = (_arrival(call), _back(call, before.arrival or "queue"))
         case "":
             words = (
-                describe_mode(context, call.role, call.language),
+                describe_mode(call),
                 _arrival(call),
                 _purposes(call),
             )
         case _:
             words = (_purposes(call) or say("mode_free", call.language),)
     return " ".join(filter(None, words))
+
+
+def _choose_mode(call: Call, word: Literal["ask", "auto"]) -> ConversationSettings:
+    """In private for the conversation; in a group for the person's own turns there."""
+    settings, state = call.context.state.row.settings, call.context.state
+    if state.conversation.private:
+        return replace(settings, permission=word)
+    return settings.choose_mode(call.command.sender.key, word)
 
 
 def _back(call: Call, before: str) -> str:
@@ -136,7 +149,7 @@ async def _status(call: Call) -> str:
         spent=_describe_spending(call),
         waiting=len(context.state.queue),
         questions=len(context.state.questions),
-        permission=describe_mode(context, call.role, call.language),
+        permission=describe_mode(call),
         model=context.services.agent.model_name(context.state.row.settings),
         sandbox=_describe_sandbox(call),
     )
