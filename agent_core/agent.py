@@ -278,7 +278,7 @@ class Agent:
         from agent_core.tools.facts import judge_call
 
         situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
-        return judge_call(item.tool, item.arguments, item.digest, situation)
+        return judge_call(item.tool, item.arguments, item.digest, situation, item.sources)
 
     async def _answer(self, question: "Question") -> "Answer":
         """What `on_question` says; denied where nobody can be asked."""

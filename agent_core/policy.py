@@ -1,9 +1,9 @@
 """What may run, what needs a person, what never runs: verdicts are values."""
 
-import re
 from typing import Literal, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.messages import Access
 from agent_core.phrases import Phrase, phrase
@@ -30,6 +30,18 @@ ANY_LOW = "risk:low"
 """The pattern of a grant for all calls of a tool whose line is broad."""
 MAX_RULE = 300
 """Characters of a rule that a person can still check."""
+
+
+Bound = Literal["words", "named", "sources"]
+
+
+class Bond(Struct, frozen=True, kw_only=True):
+    """What an approval of a call is bound to, besides tool, arguments and folder. `words`: nothing
+    more; `named`: what the tool says, as the files that a command names; `sources`: that, and the
+    workspace's files as they are. `lends`: names of the secrets that it is given."""
+
+    kind: Bound = "named"
+    lends: tuple[str, ...] = ()
 
 
 class CallFacts(Struct, frozen=True, kw_only=True):
@@ -65,6 +77,10 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     """Why that URL is not read, but where an operator opened its place."""
     paths: tuple[str, ...] = ()
     """The workspace's paths that it names as such."""
+    sources: tuple[str, ...] = ()
+    """The files that it may run, where they are few and its words do not say."""
+    countable: bool = True
+    """False: those files are too many for a rule to be bound to them."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -85,6 +101,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
     why: Phrase | None = None
     notes: tuple[Phrase, ...] = ()
     preview: str | Phrase = ""
+    bound: bool = False
+    """It holds for the workspace's files as they are: nothing of the same answer may change them
+    while the call runs."""
 
     @property
     def always(self) -> str:
@@ -169,8 +188,11 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
     if situation.ask_all and line.ruling == "allow" and call.access != "person":
         line = _Line(ruling="ask", rule="ask-all", why=phrase("why_ask_all"), risk=line.risk)
     if line.ruling != "deny" and (closed := _list_closed(call, situation)):
-        return _ask_for_hosts(line, closed, digest, asks_all=situation.ask_all)
-    offers = () if situation.ask_all else _list_offers(call, line, digest)
+        bound = find_bond(call, situation).kind == "sources"
+        asked = _ask_for_hosts(line, closed, digest, bound=bound)
+        return replace(asked, offers=()) if situation.ask_all else asked
+    bond = find_bond(call, situation)
+    offers = () if situation.ask_all else _list_offers(call, line, digest, bond)
     for grant in situation.rules:
         if grant.person == situation.person and _is_offered(grant, offers):
             why = phrase("granted_before", rule=grant.pattern)
@@ -186,7 +208,22 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
         detail=" ".join(map(str, line.notes)),
         why=line.why,
         notes=line.notes,
+        bound=bond.kind == "sources",
     )
+
+
+def find_bond(call: CallFacts, situation: Situation) -> Bond:
+    """What an approval of the call is bound to. A command that cannot reach anything but the
+    workspace is bound to its words: what it runs there can be undone."""
+    if call.access != "shell":
+        return Bond()
+    lends = find_named(call.command, situation.secrets)
+    secrets = bool(lends) or call.names_secret or situation.exposed
+    secrets = secrets or (situation.committed and call.runs_git)
+    network = bool(call.hosts or situation.open_hosts)
+    if call.isolated and situation.contained and not (secrets or network):
+        return Bond(kind="words")
+    return Bond(kind="named" if call.unsure is None else "sources", lends=lends)
 
 
 def _list_closed(call: CallFacts, situation: Situation) -> tuple[str, ...]:
@@ -234,7 +271,7 @@ def _make_ruled(call: CallFacts, situation: Situation) -> RuledCall:
     )
 
 
-def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str, *, asks_all: bool) -> Verdict:
+def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str, *, bound: bool) -> Verdict:
     """The line 'a host is opened: ask'. A grant opens the hosts, and allows no call by itself."""
     named = ", ".join(closed)
     why, notes = phrase("why_hosts", hosts=named), (phrase("data_leaves", hosts=named), *line.notes)
@@ -244,10 +281,11 @@ def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str, *, asks_al
         reason=str(why),
         risk="high" if line.risk == "high" else "medium",
         digest=digest,
-        offers=offer_hosts(closed) if line.risk != "high" and not asks_all else (),
+        offers=offer_hosts(closed) if line.risk != "high" else (),
         detail=" ".join(map(str, notes)),
         why=why,
         notes=notes,
+        bound=bound,
     )
 
 
@@ -363,11 +401,11 @@ def _is_offered(grant: Grant, offers: tuple[Offer, ...]) -> bool:
     )
 
 
-def _list_offers(call: CallFacts, line: _Line, digest: str) -> tuple[Offer, ...]:
+def _list_offers(call: CallFacts, line: _Line, digest: str, bond: Bond) -> tuple[Offer, ...]:
     """What may be granted for a call about which this line asks: nothing at high risk."""
     if line.ruling != "ask" or not line.grants or line.risk == "high":
         return ()
-    narrow, covers = _narrow(call, digest)
+    narrow, covers = _narrow(call, digest, bond)
     offers = [Offer(choice="always", tool=call.tool, pattern=narrow, covers=covers)]
     here = Offer(choice="conversation", tool=call.tool, pattern=narrow, covers=covers)
     if line.broad and line.risk == "low":
@@ -376,9 +414,9 @@ def _list_offers(call: CallFacts, line: _Line, digest: str) -> tuple[Offer, ...]
     return tuple(one for one in (here, *offers) if one.pattern)
 
 
-def _narrow(call: CallFacts, digest: str) -> tuple[str, Coverage | None]:
+def _narrow(call: CallFacts, digest: str, bond: Bond) -> tuple[str, Coverage | None]:
     """This call and no other, or what the tool says, in words and as a value; "" if they are too
-    long to be checked.
+    long to be checked, or the call may run more files than can be.
 
     A command that may run a file of the workspace is bound to the files' content as well: with
     the same words, a swapped script would be another call.
@@ -389,8 +427,15 @@ def _narrow(call: CallFacts, digest: str) -> tuple[str, Coverage | None]:
         return (rule, covers) if len(rule) <= MAX_RULE else ("", None)
     if len(call.words) > MAX_RULE:
         return "", None
-    bound = call.unsure is not None and bool(call.is_program or re.search(r"[./*?]", call.words))
+    bound = bond.kind == "sources"
+    if bound and not call.countable:
+        return "", None
     behind = " · in the background" if call.background else ""
     as_of = f" · as of {digest[:16]}" if bound else ""
-    covers = Coverage(words=call.words, background=call.background, bound=bound)
+    covers = Coverage(
+        words=call.words,
+        background=call.background,
+        bound=bound,
+        files=call.sources if bound else (),
+    )
     return f"= {call.words}{behind}{as_of}", covers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agent_core.errors import AgentError
+from agent_core.errors import AgentError, ToolFailed
 from agent_core.events import OutputAdded
 from agent_core.guardrails.answers import redact_proposal
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
@@ -21,7 +21,7 @@ from agent_core.messages import (
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.made_calls import make_calls
 from agent_core.phrases import phrase
-from agent_core.policy import Verdict
+from agent_core.policy import Bond, Verdict
 from agent_core.questions import Answer, Approval, Proposal
 from agent_core.scope import Scope
 from agent_core.text import clean, clean_json
@@ -31,6 +31,10 @@ from agent_core.tools.finding.mcp_tools import look_up
 from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
+ASKED_NOW = (
+    "Not run: what it may run, or what is allowed here, changed since it was judged. Call it again "
+    "if it is still wanted; then the person is asked."
+)
 CALLER_GONE = "Not run: the script that asked for it has ended."
 
 
@@ -56,7 +60,8 @@ async def act(
             strict=True,
         )
     )
-    worker = _Worker(scope, brief, hands, verdicts, caller)
+    apart = _runs_apart(fit, verdicts)
+    worker = _Worker(scope, brief, hands, verdicts, caller, apart=apart)
     results = {item.call.id: worker.refuse(item) for item in ready if isinstance(item, UnfitCall)}
     asked = [item for item in fit if _rule_item(item, verdicts) == "ask"]
     branches: dict[str, Callable[[Scope], Awaitable[dict[str, ToolResult]]]] = {}
@@ -65,7 +70,7 @@ async def act(
             branches[f"call-{item.call.id}"] = partial(worker.one, item)
     if asked:
         branches["approval"] = partial(worker.after_approval, asked)
-    if any(item.tool.interactive for item in fit):
+    if any(item.tool.interactive for item in fit) or worker.apart:
         for name, branch in branches.items():
             results |= await branch(scope.child(name))
     else:
@@ -91,7 +96,7 @@ async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> lis
     if hands.snapshot is not None and any(map(_may_change, items)):
         await hands.snapshot()
     for call in items:
-        item = await bind_digest(call, workspace)
+        item = await bind_digest(call, workspace, _find_bond(hands, call))
         if why := await hands.hooks.veto(item, workspace):
             verdicts.append(Verdict(ruling="deny", rule="hook", reason=why))
             continue
@@ -102,6 +107,17 @@ async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> lis
             verdict = replace(verdict, detail=detail, preview=shown)
         verdicts.append(verdict)
     return verdicts
+
+
+def _find_bond(hands: Hands, item: Prepared) -> Bond | None:
+    return hands.bond(item) if hands.bond is not None else None
+
+
+def _runs_apart(items: list[Prepared], verdicts: dict[str, Verdict]) -> bool:
+    """The calls run one after the other: one of them holds for the files as they are, and another
+    one could change them meanwhile."""
+    bound = any(verdicts[item.call.id].bound for item in items)
+    return bound and sum(map(_may_change, items)) > 1
 
 
 def _may_change(item: Prepared) -> bool:
@@ -126,7 +142,10 @@ class _Worker:
         hands: Hands,
         verdicts: dict[str, Verdict],
         caller: Caller | None,
+        *,
+        apart: bool,
     ) -> None:
+        self.apart = apart
         self._scope = scope
         self._caller = caller
         self._brief = brief
@@ -168,7 +187,10 @@ class _Worker:
                 )
                 for item in items
             }
-            done = await scope.parallel(branches)
+            if self.apart:
+                done = {name: await run(scope.child(name)) for name, run in branches.items()}
+            else:
+                done = await scope.parallel(branches)
             return {item.call.id: done[f"call-{item.call.id}"] for item in items}
         return {
             item.call.id: scope.settle(item.call, _describe_denial(answer), "denied")
@@ -208,7 +230,10 @@ class _Worker:
             begun = holder is not None and holder.holds(token)  # what was approved, and runs
             try:
                 bound = "" if begun else approved
-                gave = await run(item, context, bound, rewrite if changes else None)
+                if not begun and not approved:
+                    await self._judge_again(item)
+                bond = _find_bond(self._hands, item)
+                gave = await run(item, context, bound, rewrite if changes else None, bond)
                 return _hide_page(gave, hides()) if hides is not None else gave
             finally:
                 if veil is not None:
@@ -216,6 +241,20 @@ class _Worker:
 
         most = limit + 5.0 + hooks.slack if holder is None else None
         return await scope.tool(item.call, item.tool.repetition, work, most, holder)
+
+    async def _judge_again(self, item: Prepared) -> None:
+        """In the instant before it runs: what was granted, or may run unasked, still may. Raises
+        ToolFailed."""
+        if item.tool.access in ("read", "person"):
+            return
+        if self._hands.refresh is not None:
+            await self._hands.refresh()
+        workspace, bond = Path(self._brief.workspace), _find_bond(self._hands, item)
+        verdict = self._hands.judge(await bind_digest(item, workspace, bond))
+        if verdict.ruling == "ask":
+            raise ToolFailed(ASKED_NOW)
+        if verdict.ruling == "deny":
+            raise ToolFailed(str(phrase("why_denied", why=verdict.why or verdict.reason)))
 
     async def _invoke(
         self, item: Prepared, scope: Scope, inner: InnerCall, caller: Caller

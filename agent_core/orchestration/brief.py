@@ -14,7 +14,7 @@ from agent_core.memory.port import Memory
 from agent_core.messages import Message, Picture, ToolCall, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.orchestration.plan import Plan
-from agent_core.policy import Verdict
+from agent_core.policy import Bond, Verdict
 from agent_core.research.means import ResearchDeps
 from agent_core.tools.finding.toolsets import Reach
 from agent_core.tools.hooks import ToolHooks
@@ -104,6 +104,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     memory: Memory | None = None
     hides: Hides | None = None
     """Takes secrets out of what tools gave and the model says."""
+    bond: Callable[[Prepared], Bond] | None = None
+    """What an approval of a call is bound to, as of now."""
     refresh: Callable[[], Awaitable[None]] | None = None
     """Reads anew what the policy goes by and is not at hand: the person's role."""
     snapshot: Callable[[], Awaitable[None]] | None = None

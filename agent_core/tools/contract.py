@@ -88,6 +88,8 @@ class Tool(Struct, Generic[Args], frozen=True, kw_only=True):
     access: Access
     call: ToolCallable[Args]
     bind: Callable[[Args, Path], str] | None = None
+    place: Callable[[Path], str] | None = None
+    """Where in the workspace it would run now, if that is not among its arguments."""
     preview: Callable[[Args, Path], str | Phrase] | None = None
     summary: str = ""
     """What it does, in at most 44 characters, where a list names it; "": its description's

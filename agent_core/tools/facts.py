@@ -3,14 +3,16 @@
 import re
 import shlex
 
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from agent_core.phrases import Phrase, phrase
-from agent_core.policy import CallFacts, Situation, Verdict, decide
+from agent_core.policy import Bond, CallFacts, Situation, Verdict, decide, find_bond
 from agent_core.tools import paths
 from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.contract import Tool
 from agent_core.tools.shell_words import NotUnderstood, understand
+from agent_core.tools.sources import SourceDigest
 from agent_core.tools.web.addresses import Unreachable, read_url, why_closed
 
 _DANGER = re.compile(
@@ -23,9 +25,24 @@ _DANGER = re.compile(
 _GIT = re.compile(r"\bgit\b")
 
 
-def judge_call(tool: Tool, arguments: BaseModel, digest: str, situation: Situation) -> Verdict:
-    """The policy's verdict on a call of `tool`; `digest` is what an approval is bound to."""
-    return decide(read_facts(tool, arguments), digest, situation)
+def judge_call(
+    tool: Tool,
+    arguments: BaseModel,
+    digest: str,
+    situation: Situation,
+    sources: SourceDigest | None = None,
+) -> Verdict:
+    """The policy's verdict on a call of `tool`; `digest` is what an approval is bound to, with
+    the `sources` where it is bound to them."""
+    facts = read_facts(tool, arguments)
+    if sources is not None:
+        facts = replace(facts, sources=sources.files, countable=sources.whole)
+    return decide(facts, digest, situation)
+
+
+def find_call_bond(tool: Tool, arguments: BaseModel, situation: Situation) -> Bond:
+    """What an approval of a call of `tool` is bound to besides its words."""
+    return find_bond(read_facts(tool, arguments), situation)
 
 
 def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from agent_core.errors import ToolFailed
 from agent_core.messages import CommandResult, ToolCall, ToolOutput
 from agent_core.models.port import ToolSpec
+from agent_core.policy import Bond
 from agent_core.text import clean
 from agent_core.tools import ask, paths
 from agent_core.tools.contract import Tool, ToolContext
@@ -19,6 +20,7 @@ from agent_core.tools.finding.mcp_tools import NoRegistry, ToolRegistry
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.tool_list import summarize
 from agent_core.tools.finding.toolsets import Reach, within
+from agent_core.tools.sources import SourceDigest, read_sources
 
 MAX_OBSERVE = 10_000
 """Characters of a result that the model sees; the whole is kept as a file."""
@@ -32,6 +34,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     arguments: BaseModel
     digest: str = ""
+    sources: SourceDigest | None = None
+    """The workspace's files as they were then, where it is bound to them."""
 
 
 class UnfitCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,32 +156,71 @@ def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> UnfitCall:
     return UnfitCall(call=call, text=f"{shown} Schema: {said}", shown=shown)
 
 
-async def bind_digest(prepared: Prepared, workspace: Path) -> Prepared:
-    """`prepared` with its digest as of now. The files that a tool reads for it hold nobody up."""
-    if prepared.tool.bind is None:
-        digest = bind(prepared, workspace)
-    else:
+ENVIRONMENT = "PATH HOME LANG"
+"""Names in the environment of what is run, besides those of secrets that are lent."""
+
+
+async def bind_digest(prepared: Prepared, workspace: Path, bond: Bond | None = None) -> Prepared:
+    """`prepared` with its digest as of now. The files that a tool reads for it hold nobody up.
+    `bond`: what it is bound to, as the policy says."""
+    bound = bond if prepared.tool.access == "shell" else None
+    if prepared.tool.bind is None and bound is None:
+        return msgspec.structs.replace(prepared, digest=bind(prepared, workspace))
+    if bound is None:
         digest = await asyncio.to_thread(bind, prepared, workspace)
-    return msgspec.structs.replace(prepared, digest=digest)
+        return msgspec.structs.replace(prepared, digest=digest)
+    return await asyncio.to_thread(_bind_shell, prepared, workspace, bound)
+
+
+def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
+    """The digest of what runs commands or code: where, in what environment, with which secrets,
+    and of which files."""
+    tool, files, sources = prepared.tool, "", None
+    if bond.kind != "words" and tool.bind is not None:
+        files = tool.bind(prepared.arguments, workspace)
+    if bond.kind == "sources":
+        sources = read_sources(workspace)
+    text = "\0".join(
+        (
+            tool.name,
+            _canonical(prepared),
+            workspace.name,
+            tool.place(workspace) if tool.place is not None else "",
+            f"{bond.kind} isolated={tool.isolated}",
+            " ".join((ENVIRONMENT, *sorted(bond.lends))),
+            files,
+            sources.digest if sources is not None else "",
+        )
+    )
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return msgspec.structs.replace(prepared, digest=digest, sources=sources)
+
+
+def _canonical(prepared: Prepared) -> str:
+    # what calls had no names for once, and do not name: an approval of then still holds
+    unnamed = {name for name in ("hosts", "cwd") if not getattr(prepared.arguments, name, True)}
+    return prepared.arguments.model_dump_json(exclude=unnamed)
 
 
 def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
-    """The digest that an approval is bound to: tool, canonical arguments, working folder, and
-    what the tool adds (environment, the content of scripts named). May block: see `bound`.
+    """The digest that an approval is bound to where no policy says to what: tool, canonical
+    arguments, working folder, and what the tool adds (environment, the content of scripts named).
+    May block. So were all approvals of an older version, and those of theirs that wait still hold.
 
     The folder counts by its own name, so that an approval outlives a move of the data folder.
-    `by_path`: by its whole path, as approvals of an older version have it."""
-    # what calls had no names for once, and do not name: an approval of then still holds
-    unnamed = {name for name in ("hosts", "cwd") if not getattr(prepared.arguments, name, True)}
-    canonical = prepared.arguments.model_dump_json(exclude=unnamed)
+    `by_path`: by its whole path, as approvals of an even older version have it."""
     extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
     folder = str(workspace) if by_path else workspace.name
-    text = "\0".join((prepared.tool.name, canonical, folder, extra))
+    text = "\0".join((prepared.tool.name, _canonical(prepared), folder, extra))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def is_bound(prepared: Prepared, workspace: Path, approved: str) -> bool:
+async def is_bound(
+    prepared: Prepared, workspace: Path, approved: str, bond: Bond | None = None
+) -> bool:
     """The call is still what was approved."""
+    if (await bind_digest(prepared, workspace, bond)).digest == approved:
+        return True
 
     def look() -> bool:
         known = (bind(prepared, workspace), bind(prepared, workspace, by_path=True))
@@ -191,10 +234,12 @@ async def run(
     context: ToolContext,
     approved: str,
     rewrite: Callable[[str], Awaitable[str]] | None = None,
+    bond: Bond | None = None,
 ) -> str | ToolOutput:
-    """Run the call. `approved`: the digest a person approved, checked in this last instant;
-    "" where nobody was asked. `rewrite` has the last word on the result, or on the failure."""
-    if approved and not await is_bound(prepared, context.workspace, approved):
+    """Run the call. `approved`: the digest a person approved, checked in this last instant, bound
+    as `bond` says; "" where nobody was asked. `rewrite` has the last word on the result, or on
+    the failure."""
+    if approved and not await is_bound(prepared, context.workspace, approved, bond):
         raise ToolFailed(
             "Not run: the call or a script it names was changed after it was approved. "
             "Ask again if it is still wanted."

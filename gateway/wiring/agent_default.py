@@ -26,7 +26,7 @@ from agent_core.models.tiers import Models
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.routes.classifier import Route, classify
-from agent_core.policy import Grant, Mode, Situation, Verdict
+from agent_core.policy import Bond, Grant, Mode, Situation, Verdict
 from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
 from agent_core.profiles.profile import recent
@@ -44,7 +44,7 @@ from agent_core.tools import hooks, paths
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.code.script.execute_script import NAME as SCRIPT
 from agent_core.tools.code.script.running import RunningScripts
-from agent_core.tools.facts import judge_call
+from agent_core.tools.facts import find_call_bond, judge_call
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox
@@ -294,7 +294,11 @@ class TurnkeeperAgent:
             return replace(situation, unsaved=unsaved, exposed=exposed, committed=committed)
 
         def judge(item: Prepared) -> Verdict:
-            return judge_call(item.tool, item.arguments, item.digest, look_around())
+            now = look_around()
+            return judge_call(item.tool, item.arguments, item.digest, now, item.sources)
+
+        def bond(item: Prepared) -> Bond:
+            return find_call_bond(item.tool, item.arguments, look_around())
 
         limited = circumstances.payer().limit and not self.models.demo
         ledger = self.ledger or (self.job_ledger if limited else None)
@@ -313,6 +317,7 @@ class TurnkeeperAgent:
             hooks=self._hooks,
             hides=self.vault.words,
             research=self._means,
+            bond=bond,
             refresh=circumstances.refresh,
             snapshot=snapshot,
             hosts=lambda: look_around().open_hosts,

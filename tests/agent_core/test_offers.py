@@ -119,20 +119,21 @@ def test_no_grant_allows_a_call_of_high_risk_or_another_call_that_may_change_som
     known = [(tool, given, judge_call(tool, given, "d" * 64, now)) for tool, given in calls()]
     offers = {str(one): one for _, _, verdict in known for one in verdict.offers}
     crossed = 0
-    for offer in offers.values():
+    for offer in list(offers.values())[::4]:
         situation = replace(now, rules=grants((offer,), offer.choice))
         for tool, given, verdict in known:
             again = judge_call(tool, given, "d" * 64, situation)
             if again == verdict:
                 continue
-            assert verdict.risk != "high" and tool.isolated, (offer, given)
+            assert again.ruling == "ask" or verdict.risk != "high", (offer, given)
+            assert tool.isolated, (offer, given)
             if offer.tool == NETWORK:
                 assert again.ruling == "ask" and verdict.rule == "hosts", (offer, given)
             elif verdict.risk == "low" and offer.choice == "conversation":
                 crossed += 1
             else:
                 assert offer in verdict.offers, (offer, given)
-    assert crossed > 10, "what only reads is covered together"
+    assert crossed > 3, "what only reads is covered together"
 
 
 def test_a_card_offers_what_all_of_its_calls_offer() -> None:

@@ -161,6 +161,7 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
         access="shell",
         call=call,
         bind=bind,
+        place=lambda workspace: recall(workspace).folder,
         limit=float(bash.limit),
         isolated=bash.sandbox.isolated,
         interactive=True,

@@ -1,0 +1,77 @@
+"""Digests what a command may run of its workspace, where its words do not say what that is.
+
+Every file counts, whatever its name, but pictures, sound and documents, and what test runners and
+checkers keep for themselves: a command that names one of these is bound to it by its words.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.tools import paths
+
+MAX_FILES, MAX_BYTES = 2_000, 64_000_000
+"""Up to here contents are read; of more files only what the file system says of them."""
+MAX_NAMED = 3
+"""Files that are named one by one."""
+MAX_DEPTH = 40
+_CACHES = frozenset((".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"))
+_GIT = ("config", "HEAD", "info/attributes")
+_INERT = frozenset(
+    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".mp3", ".mp4", ".wav", ".ogg", ".webm")
+    + (".pdf", ".docx", ".xlsx", ".pptx")
+)
+
+
+class SourceDigest(Struct, frozen=True, kw_only=True):
+    """A workspace's files as they are. `files`: their names, where they are few. `whole`: their
+    contents were read; what stands for more of them is bound to once, and never for longer."""
+
+    digest: str
+    files: tuple[str, ...] = ()
+    whole: bool = True
+
+
+def read_sources(workspace: Path) -> SourceDigest:
+    """What a command may run of the workspace, as it is now. Blocks."""
+    began = ambient.monotonic()
+    found = dict(_list_files(workspace))
+    late = ambient.monotonic() - began >= paths.MAX_SECONDS  # the walk has ended without a word
+    size = sum(info.st_size for info in found.values())
+    whole = not late and len(found) <= MAX_FILES and size <= MAX_BYTES
+    total = hashlib.sha256()
+    for name, info in sorted(found.items()):
+        mark = _digest_file(workspace, name, info) if whole else _describe_file(info)
+        total.update(f"{len(name)} {name} {mark}\n".encode("utf-8", "surrogateescape"))
+    names = tuple(map(paths.display_path, sorted(found))) if len(found) <= MAX_NAMED else ()
+    return SourceDigest(digest=total.hexdigest(), files=names if whole else (), whole=whole)
+
+
+def _list_files(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
+    root = Path(os.path.realpath(workspace))
+    for entry in paths.walk(workspace, root, MAX_DEPTH, _CACHES | {".git"}):
+        counts = os.path.splitext(entry.path)[1].lower() not in _INERT
+        if counts and not stat.S_ISDIR(entry.info.st_mode):
+            yield entry.path, entry.info
+    for entry in paths.walk(workspace, root / ".git", 1):
+        hook = entry.path.startswith("hooks/") and not entry.path.endswith(".sample")
+        if hook or entry.path in _GIT:
+            yield f".git/{entry.path}", entry.info
+
+
+def _digest_file(workspace: Path, name: str, info: os.stat_result) -> str:
+    if not stat.S_ISREG(info.st_mode):
+        return _describe_file(info)
+    runs = "x" if info.st_mode & 0o111 else "-"
+    return f"{runs} {paths.digest(workspace, name, MAX_BYTES)}"
+
+
+def _describe_file(info: os.stat_result) -> str:
+    """What no program can set back, beside what it can."""
+    known = (info.st_mode, info.st_size, info.st_ino, info.st_mtime_ns, info.st_ctime_ns)
+    return " ".join(map(str, known))

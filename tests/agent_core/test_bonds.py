@@ -1,0 +1,219 @@
+"""What an approval is bound to: a contained call to its words, another one to all that it may run.
+Generated: commands that run something, each with each way to change what they run."""
+
+import os
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agent_core.messages import ToolCall
+from agent_core.policy import Bond, Grant, Situation
+from agent_core.sandboxes.commands.background import Background
+from agent_core.tools import sources
+from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
+from agent_core.tools.code.execute import Python, code_tools
+from agent_core.tools.facts import find_call_bond, judge_call
+from agent_core.tools.shell import RunCommandArguments, shell_tool
+from agent_core.tools.sources import read_sources
+from agent_core.tools.toolbox import Prepared, bind, bind_digest, is_bound
+from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+
+TIERS = {"isolated": bwrap_sandbox(), "none": unsafe_sandbox()}
+RUNS = (
+    "sh run", "make", "make test", "npm test", "npm run build", "python3 -m app", "python3 main.py",
+    "cargo run", ". lib.sh", "sh $PWD/x.sh", 'sh "$PWD/x.sh"', "cd a && cd b && sh x.sh",
+    "sh {x,y}.sh", "F=x; sh $F.sh", "find . -name '*.sh' -exec sh {} +", "sh x.sh; : m/*",
+    "bash build", "./run",
+)  # fmt: skip
+FILES = (
+    "run", "Makefile", "package.json", "app/__main__.py", "app/deep/er/module.py", "main.py", "x.sh",
+    "lib.sh", "a/b/x.sh", "y.sh", "build", "helper.py", "notes.md", ".git/config", ".git/hooks/pre",
+)  # fmt: skip
+
+
+def write_new(path: Path) -> None:
+    path.with_name(f"new-{path.name}").write_text("new")
+
+
+def overwrite(path: Path) -> None:
+    before = path.stat()
+    path.write_text("b")  # as long as before
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def swap(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("elsewhere")
+
+
+def make_executable(path: Path) -> None:
+    path.chmod(0o755)
+
+
+CHANGES: tuple[Callable[[Path], None], ...] = (overwrite, remove, swap, make_executable, write_new)
+
+
+def plant(folder: Path) -> Path:
+    workspace = folder / "workspace"
+    for name in FILES:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("a")
+        (workspace / name).chmod(0o644)
+    return workspace
+
+
+def prepare(command: str, tier: str = "isolated", **more: object) -> Prepared:
+    arguments = RunCommandArguments.model_validate({"command": command, **more})
+    tool = shell_tool(TIERS[tier], Background())
+    call = ToolCall(id="c", name=tool.name, arguments="{}")
+    return Prepared(call=call, tool=tool, arguments=arguments)
+
+
+def bond_of(item: Prepared, situation: Situation) -> Bond:
+    return find_call_bond(item.tool, item.arguments, situation)
+
+
+BARE = Situation(mode="auto", person="A")
+CONTAINED = Situation(mode="ask", person="A", contained=True)
+
+
+@pytest.mark.parametrize("command", RUNS)
+async def test_what_may_run_anything_is_bound_to_every_source(command: str, tmp_path: Path) -> None:
+    """Whatever changes of them, an approval and an 'always' of before hold no more."""
+    for n, (name, change) in enumerate(product(FILES, CHANGES)):
+        if change is write_new and name.startswith(".git/config"):
+            continue
+        if n % len(RUNS) != RUNS.index(command):
+            continue  # every change is tried, spread over the commands
+        workspace = plant(tmp_path / str(n))
+        item = prepare(command)
+        bond = bond_of(item, BARE)
+        assert bond.kind == "sources"
+        known = await bind_digest(item, workspace, bond)
+        verdict = judge_call(item.tool, item.arguments, known.digest, BARE, known.sources)
+        assert verdict.bound
+        change(workspace / name)
+        now = await bind_digest(item, workspace, bond)
+        assert now.digest != known.digest, (name, change)
+        assert not await is_bound(item, workspace, known.digest, bond)
+        if verdict.always:
+            grant = Grant(tool="run_command", pattern=verdict.always, person="A", lasting=True)
+            given = replace(BARE, rules=(grant,))
+            for seen, ruling in ((known, "allow"), (now, "ask")):
+                again = judge_call(item.tool, item.arguments, seen.digest, given, seen.sources)
+                assert again.ruling == ruling
+
+
+@pytest.mark.parametrize("command", RUNS)
+async def test_what_is_contained_is_bound_to_its_words_alone(command: str, tmp_path: Path) -> None:
+    workspace = plant(tmp_path)
+    item = prepare(command)
+    bond = bond_of(item, CONTAINED)
+    assert bond == Bond(kind="words")
+    known = await bind_digest(item, workspace, bond)
+    for name in FILES:
+        overwrite(workspace / name)
+    assert await is_bound(item, workspace, known.digest, bond)
+    verdict = judge_call(item.tool, item.arguments, known.digest, CONTAINED)
+    assert not verdict.bound and " as of " not in verdict.always
+    other = await bind_digest(prepare(f"{command} "), workspace, bond)
+    assert other.digest != known.digest
+
+
+def test_network_secrets_and_no_isolation_bind_what_is_contained() -> None:
+    wide = (
+        (prepare("make", hosts=("a.test",)), CONTAINED),
+        (prepare("make"), replace(CONTAINED, hosts=frozenset({"a.test"}))),
+        (prepare("make $KEY"), replace(CONTAINED, secrets=("KEY",))),
+        (prepare("make; cat .env"), CONTAINED),
+        (prepare("make"), replace(CONTAINED, exposed=True)),
+        (prepare("git log -p; make"), replace(CONTAINED, committed=True)),
+        (prepare("make", "none"), CONTAINED),
+        (prepare("make"), replace(CONTAINED, contained=False)),
+    )
+    for item, situation in wide:
+        assert bond_of(item, situation).kind == "sources", item.arguments
+    for command in ("ls", "cat a.txt", "git status"):
+        assert bond_of(prepare(command), BARE).kind == "named"
+
+
+async def test_secrets_folder_and_tier_are_part_of_it(tmp_path: Path) -> None:
+    workspace = plant(tmp_path)
+    now = replace(BARE, secrets=("KEY",))
+    seen = []
+    for item in (
+        prepare("make $KEY"), prepare("make $KEY", cwd="a"), prepare("make $KEY", "none"),
+        prepare("make $KEY", background=True), prepare("make $KEY", hosts=("a.test",)),
+    ):  # fmt: skip
+        for situation in (BARE, now):
+            bond = bond_of(item, situation)
+            seen.append((await bind_digest(item, workspace, bond)).digest)
+    assert len(set(seen)) == len(seen), "a secret that was set meanwhile is another call, too"
+
+
+async def test_a_shell_that_stays_is_bound_to_where_it_is(tmp_path: Path) -> None:
+    workspace, place = plant(tmp_path), ["a"]
+    tool = bash_tool(Bash(TIERS["isolated"], Background().shells, 60))
+    moved = replace(tool, place=lambda workspace: place[0], bind=None)
+    call = ToolCall(id="c", name="bash", arguments="{}")
+    item = Prepared(call=call, tool=moved, arguments=BashArguments(command="make"))
+    for situation in (BARE, CONTAINED):
+        bond = bond_of(item, situation)
+        known = (await bind_digest(item, workspace, bond)).digest
+        place[0] += "b"
+        assert not await is_bound(item, workspace, known, bond)
+
+
+async def test_an_approval_of_an_older_version_holds(tmp_path: Path) -> None:
+    workspace = plant(tmp_path)
+    for situation in (BARE, CONTAINED):
+        item = prepare("sh x.sh")
+        for old in (bind(item, workspace), bind(item, workspace, by_path=True)):
+            assert await is_bound(item, workspace, old, bond_of(item, situation))
+    overwrite(workspace / "x.sh")
+    assert not await is_bound(item, workspace, old, bond_of(item, BARE))
+
+
+async def test_of_too_many_files_nothing_holds_for_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, item = plant(tmp_path), prepare("make")
+    monkeypatch.setattr(sources, "MAX_FILES", len(FILES) - 1)
+    bond = bond_of(item, BARE)
+    known = await bind_digest(item, workspace, bond)
+    assert known.sources is not None and not known.sources.whole
+    verdict = judge_call(item.tool, item.arguments, known.digest, BARE, known.sources)
+    assert verdict.ruling == "ask" and verdict.offers == ()
+    assert await is_bound(item, workspace, known.digest, bond), "once, it does"
+    overwrite(workspace / "Makefile")
+    assert not await is_bound(item, workspace, known.digest, bond)
+
+
+def test_few_files_are_named(tmp_path: Path) -> None:
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    (workspace / "package.json").write_text("{}")
+    (workspace / "cat.png").write_text("")
+    (workspace / ".pytest_cache").mkdir()
+    (workspace / ".pytest_cache" / "x").write_text("")
+    found = read_sources(workspace)
+    assert found.files == ("package.json",) and found.whole
+    item = prepare("npm test")
+    verdict = judge_call(item.tool, item.arguments, "d" * 64, BARE, found)
+    assert [one.covers.files for one in verdict.offers if one.covers] == [("package.json",)] * 2
+    for n in range(sources.MAX_NAMED):
+        (workspace / f"{n}.js").write_text("")
+    assert read_sources(workspace).files == ()
+
+
+def test_code_is_bound_as_commands_are(tmp_path: Path) -> None:
+    tool = next(tool for tool in code_tools(TIERS["isolated"]) if tool.name == "python_execute")
+    assert find_call_bond(tool, Python(code="import helper"), BARE).kind == "sources"
+    assert find_call_bond(tool, Python(code="import helper"), CONTAINED).kind == "words"
