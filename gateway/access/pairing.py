@@ -9,6 +9,7 @@ import msgspec
 from agent_core import ambient
 from gateway.access.access import LetIn, Role
 from gateway.access.codes import HOUR, Codes, PairingCode
+from gateway.access.standing import drop_all
 from gateway.messages import Conversation, GatewaySaid, Sender, read_conversation
 from gateway.ports import Accept
 from gateway.roles import read_role
@@ -94,6 +95,7 @@ class DirectoryPairing:
         if known:
             await self._codes.drop(key)
             await self._directory.put(f"person:{key}", None)
+            await drop_all(self._directory, key)
             log.info("put_out", extra={"person": key})
         self._lists.forget(key)
         if self._lists.is_listed(Sender(platform=platform, id=name)):

@@ -1,15 +1,124 @@
-"""Rules that people's answers stored: which of them are heeded, and for whom."""
+"""The rules that 'always' stored: each person's own, under `standing:<account>`.
+
+One given in a private chat holds in all private chats of the person, by any linked account; one
+given in a group holds in that group with its threads. It is heeded as long as the person's role is
+at least what it was then, looked at at each call.
+"""
 
 import logging
+from collections.abc import Callable, Iterable
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
+from gateway.access.codes import get
+from gateway.messages import Conversation
+from gateway.roles import RANK
+from gateway.store.port import Directory
 from gateway.store.rows import ConversationRow, Rule
 
 log = logging.getLogger("turnkeeper.standing")
 
 UNHEEDED = frozenset(("risk:medium", "risk:high"))
 """Patterns of an older version that covered more than its cards said."""
+MAX_RULES = 200
+"""Of one account; the oldest ones end."""
+
+
+class StandingRule(Struct, frozen=True, kw_only=True):
+    """A rule, where it holds (see `name_place`), and the role that the person had then."""
+
+    rule: Rule
+    place: str = ""
+    role: str = "user"
+
+
+class StandingRules(Struct, frozen=True, kw_only=True):
+    """One account's rules: the document `standing:<account>`."""
+
+    rules: tuple[StandingRule, ...] = ()
+
+
+def name_place(where: Conversation) -> str:
+    """Where a rule given there holds: "" for all private chats, else the group's address."""
+    return "" if where.private else replace(where, thread="", person="").id
+
+
+async def read_rules(
+    directory: Directory, accounts: Iterable[str], where: Conversation
+) -> tuple[StandingRule, ...]:
+    """The rules of a person's accounts that hold there. A document that cannot be read counts as
+    none, and the log says so. StoreFailed."""
+    place, found = name_place(where), list[StandingRule]()
+    for account in sorted(accounts):
+        try:
+            known, _ = await get(directory, _name(account), StandingRules)
+        except msgspec.DecodeError as error:
+            log.warning("standing_unreadable", extra={"account": account, "why": str(error)})
+            continue
+        found += (one for one in (known.rules if known else ()) if one.place == place)
+    return tuple(found)
+
+
+def list_heeded(rules: Iterable[StandingRule], role: str) -> tuple[Rule, ...]:
+    """Those that a person of this role still has; of a role that is not known, none."""
+    ranks: dict[str, int] = {str(name): rank for name, rank in RANK.items()}
+    held = ranks.get(role, -1)
+    return tuple(one.rule for one in rules if held >= ranks.get(one.role, len(ranks)))
+
+
+async def add_rules(
+    directory: Directory, account: str, rules: Iterable[Rule], where: Conversation, role: str
+) -> None:
+    """Store rules of the account; a second time changes nothing. StoreFailed."""
+    new = tuple(StandingRule(rule=one, place=name_place(where), role=role) for one in rules)
+    marks = {_mark(one) for one in new}
+    await _change(
+        directory,
+        account,
+        lambda known: (*(one for one in known if _mark(one) not in marks), *new)[-MAX_RULES:],
+    )
+
+
+async def drop_rule(directory: Directory, rule: Rule, where: Conversation) -> None:
+    """Take a rule back. StoreFailed."""
+    mark = _mark(StandingRule(rule=rule, place=name_place(where)))
+    await _change(
+        directory, rule.person, lambda known: tuple(one for one in known if _mark(one) != mark)
+    )
+
+
+async def drop_all(directory: Directory, account: str) -> None:
+    """End all rules of an account, as of who was put out. StoreFailed."""
+    await directory.put(_name(account), None)
+
+
+async def _change(
+    directory: Directory,
+    account: str,
+    change: Callable[[tuple[StandingRule, ...]], tuple[StandingRule, ...]],
+) -> None:
+    while True:  # until nobody else wrote meanwhile
+        try:
+            known, body = await get(directory, _name(account), StandingRules)
+        except msgspec.DecodeError as error:
+            log.warning("standing_unreadable", extra={"account": account, "why": str(error)})
+            await drop_all(directory, account)
+            continue
+        rules = change(known.rules if known else ())
+        encoded = msgspec.json.encode(StandingRules(rules=rules))
+        if await directory.put(_name(account), encoded, body or b""):
+            return
+
+
+def _name(account: str) -> str:
+    return f"standing:{account}"
+
+
+def _mark(one: StandingRule) -> tuple[str, str, str]:
+    """What makes two of an account the same."""
+    return one.place, one.rule.tool, one.rule.pattern
 
 
 def drop_unheeded(row: ConversationRow, conversation: str) -> ConversationRow:

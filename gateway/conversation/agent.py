@@ -10,7 +10,7 @@ from agent_core.policy import Mode
 from agent_core.scope import Scope
 from gateway.messages import Conversation, Sender
 from gateway.services.ledger import Payer
-from gateway.store.rows import ConversationSettings
+from gateway.store.rows import ConversationSettings, Rule
 
 
 class PolicyContext(Protocol):
@@ -31,8 +31,11 @@ class PolicyContext(Protocol):
         """(sender key, role) of the person whose message started the turn, the role as it was
         when it was read last."""
 
+    def rules(self) -> tuple[Rule, ...]:
+        """What the person was allowed without asking, as it was when it was read last."""
+
     async def refresh(self) -> None:
-        """Read the person's role anew. StoreFailed."""
+        """Read the person's role and rules anew. StoreFailed."""
 
     def output(self, event: OutputAdded) -> None:
         """Live output of a running tool."""

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
+from gateway.access.standing import list_heeded, read_rules
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
 from gateway.messages import Sender, sender_of
 from gateway.ports import Growing, Printed
 from gateway.services.ledger import Payer
-from gateway.store.rows import ConversationSettings
+from gateway.store.rows import ConversationSettings, Rule
 
 TakeSteers = Callable[[OpenTurn], tuple[tuple[int, str], ...]]
 
@@ -55,6 +56,7 @@ class TurnContext:
         self._open = open_turn
         self.conversation = state.conversation
         self._role: str = open_turn.row.role
+        self._standing: tuple[Rule, ...] = ()
 
     def settings(self) -> ConversationSettings:
         return self._state.row.settings
@@ -76,14 +78,24 @@ class TurnContext:
     def asker(self) -> tuple[str, str]:
         return self._open.row.sender, self._role
 
+    def rules(self) -> tuple[Rule, ...]:
+        return (*self._state.row.settings.rules, *self._standing)
+
     async def refresh(self) -> None:
+        if self._open.row.firing is None:  # a job's role was looked at when its run began
+            await self._refresh_role()
+        services, person = self._state.services, self._open.row.sender
+        accounts = await services.access.accounts(person)
+        found = await read_rules(services.store, accounts, self.conversation)
+        mine = (replace(one, person=person) for one in list_heeded(found, self._role))
+        self._standing = tuple(mine)
+
+    async def _refresh_role(self) -> None:
         row = self._open.row
-        if row.firing is not None:
-            return  # what a job may do was decided when its run began
         wrote = [sender_of(one.inbound) for one in self._open.began_with()]
         known = next((one for one in wrote if one is not None and one.key == row.sender), None)
         role = await self._state.services.access.learn(known or self.sender())
-        # of who put out in the meantime nothing more is changed
+        # who was put out meanwhile only reads
         self._role = role or ("viewer" if known is not None else row.role)
 
     def output(self, event: OutputAdded) -> None:

@@ -21,6 +21,7 @@ from agent_core.questions import (
     list_choices,
 )
 from gateway.access.access import refusal
+from gateway.access.standing import add_rules
 from gateway.approvers import DEFAULT, Person, name_approvers
 from gateway.conversation.turns import OpenTurn
 from gateway.feature import Context
@@ -186,7 +187,10 @@ class Decisions:
             stopped = Stopped(key="stopped", reason="stop", by=answer.by, text=text)
             self._context.turns.close(open_turn, stopped, (seq,))
             return
-        self._remember(open_turn, question, answer)
+        await self._remember(open_turn, question, answer)
+        if open_turn.closed:
+            state.acknowledge(seq, "", "")
+            return
         open_turn.done += (seq,)
         record = Answered(key=f"{question.key}#answer", asked=question.key, answer=answer)
         state.turns[open_turn.id] = open_turn.row
@@ -195,7 +199,7 @@ class Decisions:
         if open_turn.turn is not None:
             open_turn.turn.deliver_answer(question.key, answer)
 
-    def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
+    async def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
         """'For this conversation' and 'always' store what the card offered for them."""
         asked = question.question
         if not isinstance(asked, Approval):
@@ -203,12 +207,23 @@ class Decisions:
         rules = make_rules(asked, open_turn.row.sender, answer)
         if not rules:
             return
+        if answer.choice == "always":
+            await self._store_standing(open_turn, rules)
+            return
         settings = self._context.state.row.settings
-        known = {replace(rule, by="", at=0.0, covers=None) for rule in settings.rules}
-        new = tuple(
-            rule for rule in rules if replace(rule, by="", at=0.0, covers=None) not in known
-        )
+        known = {_mark(rule) for rule in settings.rules}
+        new = tuple(rule for rule in rules if _mark(rule) not in known)
         self._context.state.configure(replace(settings, rules=(*settings.rules, *new)))
+
+    async def _store_standing(self, open_turn: OpenTurn, rules: tuple[Rule, ...]) -> None:
+        """'Always' is of who asked, by the role that they have, and stands before the answer does:
+        after a crash between the two it is stored again, as it was."""
+        state, person = self._context.state, open_turn.row.sender
+        where, role = state.conversation, open_turn.row.role
+        await add_rules(self._context.services.store, person, rules, where, role)
+        settings = state.row.settings
+        if person not in settings.people:
+            state.configure(replace(settings, people=(*settings.people, person)))
 
     async def expire(self, row: InboxRow, expired: QuestionExpired) -> None:
         state = self._context.state
@@ -308,3 +323,8 @@ def make_rules(asked: Approval, person: str, answer: Answer) -> tuple[Rule, ...]
         if offer.choice == answer.choice
     ]
     return tuple(rule for n, rule in enumerate(rules) if rule not in rules[:n])
+
+
+def _mark(rule: Rule) -> tuple[str, str, str, bool]:
+    """What makes two rules of a conversation the same."""
+    return rule.tool, rule.pattern, rule.person, rule.lasting

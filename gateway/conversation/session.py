@@ -354,6 +354,7 @@ class Session:
         own = self.state.adapter.abilities.own_messages
         return ViewFold(
             turn=row.id,
+            private=self.state.conversation.private,
             asker=row.sender_name,
             language=row.language,
             said=not own,

@@ -114,12 +114,14 @@ class Shape:
 @dataclass(slots=True, kw_only=True)
 class ViewFold:
     """The views of one turn so far. `said`: the surface does not show what people wrote; `events`:
-    what features show of events that are not shown here."""
+    what features show of events that are not shown here; `private`: it is a private chat, None:
+    not known."""
 
     asker: str = ""
     language: str = ""
     said: bool = False
     turn: str = ""
+    private: bool | None = None
     course: Course | None = None
     events: EventFolds = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
@@ -333,10 +335,18 @@ class ViewFold:
                 )
                 for label, choice, style in offers
             ),
-            rule=reasons.describe_choice(approval.proposals, "always", language),
+            rule=self._describe_always(approval),
             here=reasons.describe_choice(approval.proposals, "conversation", language),
             language=language,
         )
+
+    def _describe_always(self, approval: Approval) -> str:
+        """What 'always' covers, and where it holds for who asked."""
+        told = reasons.describe_choice(approval.proposals, "always", self.language)
+        if not told or self.private is None:
+            return told
+        key: Key = "covers_private" if self.private else "covers_group"
+        return say(key, self.language, rule=told, name=self.asker)
 
     def _fold_answer(self, asked: str, answer: Answer) -> tuple[str, ...]:
         name = self._cards.get(asked, f"ask:{asked}")

@@ -235,6 +235,9 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     memory: Literal["", "off"] = ""
     """`off`: nothing is remembered here, and nothing of it shown to the model."""
     rules: tuple[Rule, ...] = ()
+    """Those for this conversation; and of an older version those for always."""
+    people: tuple[str, ...] = ()
+    """Accounts whose rules for always were given here."""
     workspace: str = ""
     instructions: str = ""
     """What its people ask of the agent for good."""

@@ -4,6 +4,7 @@ from typing import Literal
 
 GrantKey = Literal[
     "grants_are", "grants_none", "grants_usage", "grant_line", "grant_risk", "grant_always",
+    "grant_private", "grant_group", "covers_private", "covers_group",
     "grant_here", "grant_since", "grant_by", "grant_whose", "grant_drop", "grant_dropped",
     "grant_gone", "grant_not_yours",
 ]  # fmt: skip
@@ -15,6 +16,10 @@ ENGLISH: dict[GrantKey, str] = {
     "grant_line": "{n}. {what}",
     "grant_risk": "{tool}: any call ({risk})",
     "grant_always": "always here",
+    "grant_private": "always, in all private chats",
+    "grant_group": "always, in this group and its threads",
+    "covers_private": "{rule}, in all private chats of {name}",
+    "covers_group": "{rule}, in this group and its threads, for requests of {name}",
     "grant_here": "in this conversation, until {/new …}",
     "grant_since": "since {when}",
     "grant_by": "approved by {name}",
@@ -32,6 +37,10 @@ GERMAN: dict[GrantKey, str] = {
     "grant_line": "{n}. {what}",
     "grant_risk": "{tool}: jeder Aufruf ({risk})",
     "grant_always": "hier immer",
+    "grant_private": "immer, in allen privaten Chats",
+    "grant_group": "immer, in dieser Gruppe und ihren Threads",
+    "covers_private": "{rule}, in allen privaten Chats von {name}",
+    "covers_group": "{rule}, in dieser Gruppe und ihren Threads, für Anfragen von {name}",
     "grant_here": "in dieser Unterhaltung, bis {/new …}",
     "grant_since": "seit {when}",
     "grant_by": "erlaubt von {name}",

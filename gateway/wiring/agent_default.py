@@ -334,7 +334,7 @@ class TurnkeeperAgent:
             ask_all=self._ask_all,
             rules=tuple(
                 Grant(tool=r.tool, pattern=r.pattern, person=r.person, lasting=r.lasting)
-                for r in settings.rules
+                for r in circumstances.rules()
             ),
             secrets=self.vault.names(conversation.id),
             contained=self._sandbox.contains,

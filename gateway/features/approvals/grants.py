@@ -7,6 +7,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.access.standing import drop_rule, read_rules
 from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.permission import describe_mode
 from gateway.delivery import reasons
@@ -39,7 +40,7 @@ async def permissions(call: Call) -> str:
     """Show the list, or take one of it back."""
     context = call.context
     language, words = call.language, call.words
-    rules = context.state.row.settings.rules
+    rules = await _list_rules(context, call.command.sender)
     mode = describe_mode(call)
     if words[:1] == ["drop"]:
         n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
@@ -56,7 +57,7 @@ async def permissions(call: Call) -> str:
         return say("grants_usage", language)
     if not rules:
         return f"{mode}\n{say('grants_none', language)}"
-    card = _card(context, mode, language)
+    card = _card(context, rules, mode, language)
     context.finish(call.seq, context.draw(call.seq, CARD, card))
     return ""
 
@@ -66,12 +67,14 @@ async def press(
 ) -> None:
     """Take a rule back."""
     sender, language = pressed.sender, pressed.sender.language
-    rules = {_name(rule): rule for rule in context.state.row.settings.rules}
+    rules = {_name(rule): rule for rule in await _list_rules(context, sender)}
     role = context.services.access.role(sender)
     rule = rules.get(asked.rule)
     if rule is None:
         word = say("grant_gone", language)
-        context.state.show(Changes(views=await _redraw_lists(context), row=context.state.row))
+        context.state.show(
+            Changes(views=await _redraw_lists(context, sender), row=context.state.row)
+        )
     elif not await context.services.access.may_act_for(rule.person, sender, role):
         word = say("grant_not_yours", language)
     else:
@@ -89,38 +92,50 @@ async def _drop(
     that a crash takes back none, or this one."""
     await context.state.flush()
     settings = context.state.row.settings
+    if rule not in settings.rules:
+        await drop_rule(context.services.store, rule, context.state.conversation)
     kept = tuple(one for one in settings.rules if one != rule)
     context.state.configure(replace(settings, rules=kept))
-    views = await _redraw_lists(context)
+    views = await _redraw_lists(context, by)
     if told is not None:
         views += (context.state.want(f"row-{seq}", "notice", told, 1, final=True),)
     audit = context.state.audit(by.key, "rule_dropped", f"{rule.tool} {rule.pattern} {rule.person}")
     context.state.show(Changes(done=(seq,), views=views, row=context.state.row, audit=(audit,)))
 
 
-async def _redraw_lists(context: Context) -> tuple[OutboxRow, ...]:
+async def _list_rules(context: Context, sender: Sender) -> tuple[Rule, ...]:
+    """What is allowed here without asking: for this conversation, and for always what was given
+    here or is the sender's."""
+    settings, services = context.state.row.settings, context.services
+    people = {*settings.people, *await services.access.accounts(sender.key)}
+    standing = await read_rules(services.store, people, context.state.conversation)
+    return (*(one.rule for one in standing), *settings.rules)
+
+
+async def _redraw_lists(context: Context, sender: Sender) -> tuple[OutboxRow, ...]:
     """The newest lists here as they are now."""
+    rules = await _list_rules(context, sender)
     await context.state.flush()
     store, rows = context.services.store, list[OutboxRow]()
     for shown in await store.latest(context.state.conversation.id, NEWEST):
         if shown.name == CARD:
-            rows += await context.state.redraw(shown.turn, CARD, partial(_as_now, context))
+            rows += await context.state.redraw(shown.turn, CARD, partial(_as_now, context, rules))
     return tuple(rows)
 
 
-def _as_now(context: Context, view: View) -> View:
+def _as_now(context: Context, rules: tuple[Rule, ...], view: View) -> View:
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
-    return _card(context, view.heading, view.language)
+    return _card(context, rules, view.heading, view.language)
 
 
-def _card(context: Context, mode: str, language: str) -> ChoiceCard:
+def _card(context: Context, rules: tuple[Rule, ...], mode: str, language: str) -> ChoiceCard:
     """All rules, each with its number and what takes it back."""
-    rules, private = context.state.row.settings.rules, context.state.conversation.private
+    private, old = context.state.conversation.private, context.state.row.settings.rules
     if not rules:
         text = f"{mode}\n{say('grants_none', language)}".strip()
         return ChoiceCard(question="", text=text, language=language, heading=mode)
-    described = (describe_rule(rule, language, private=private) for rule in rules)
+    described = (describe_rule(rule, language, private=private, old=rule in old) for rule in rules)
     lines = [
         say("grant_line", language, n=n, what=OwnText(what)) for n, what in enumerate(described, 1)
     ]
@@ -133,11 +148,13 @@ def _card(context: Context, mode: str, language: str) -> ChoiceCard:
     return ChoiceCard(question="", text=text, buttons=buttons, language=language, heading=mode)
 
 
-def describe_rule(rule: Rule, language: str, *, private: bool) -> str:
-    """What the rule allows, for how long, since when and by whom, as far as that is known."""
+def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False) -> str:
+    """What the rule allows, where and how long, since when and by whom, as far as that is known.
+    `old`: it was stored for this conversation alone."""
+    always: Key = "grant_always" if old else "grant_private" if private else "grant_group"
     pieces = [
         _verbatim(allows(rule, language)),
-        say("grant_always" if rule.lasting else "grant_here", language),
+        say(always if rule.lasting else "grant_here", language),
         say("grant_since", language, when=f"{ambient.utc(rule.at):%Y-%m-%d}") if rule.at else "",
         say("grant_by", language, name=_verbatim(rule.by)) if rule.by else "",
         "" if private else say("grant_whose", language, person=rule.person),

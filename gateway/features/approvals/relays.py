@@ -32,7 +32,8 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
         context.state.submit(Changes(done=(row.seq,)))
         return
     question = found[1]
-    fold = ViewFold(asker=turn.sender_name, language=turn.language)
+    private = read_conversation(found[0]).private
+    fold = ViewFold(asker=turn.sender_name, language=turn.language, private=private)
     for record in await store.records(turn.id):
         if _about(record, question):
             fold.add(record)

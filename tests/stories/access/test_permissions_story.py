@@ -60,7 +60,7 @@ async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> N
     await allowed(rig, write("a.txt"), "Approve in this")
     card = await listed(rig)
     first, second = (line for line in card["text"].splitlines() if line[:2] in ("1.", "2."))
-    assert first.startswith("1. exactly run_command ls, always here, since 20")
+    assert first.startswith("1. exactly run_command ls, always, in all private chats, since 20")
     assert first.endswith("approved by U11"), first
     assert second.startswith("2. write_file: any call (low risk), in this conversation, until /new")
     assert "telegram:" not in card["text"] and " · as of " not in card["text"]
@@ -118,7 +118,7 @@ async def test_in_german(rig: Rig) -> None:
     ann = {"id": PERSON, "is_bot": False, "first_name": "U11", "language_code": "de"}
     rig.telegram.say(PERSON, "/permissions", **{"from": ann})
     card = await rig.shows("Ohne Nachfrage erlaubt:")
-    assert "1. genau run_command ls, hier immer, seit 20" in card["text"]
+    assert "1. genau run_command ls, immer, in allen privaten Chats, seit 20" in card["text"]
     assert labels(card) == ["1 zurücknehmen"]
 
 

@@ -222,7 +222,7 @@ async def test_always_covers_exactly_that_command(
     await rig.shows("fourth")
     assert rig.cards() == []
     rig.telegram.say(PERSON, "/permissions")
-    await rig.shows("1. exactly run_command ls, always here, since ")
+    await rig.shows("1. exactly run_command ls, always, in all private chats, since ")
 
 
 async def test_the_calls_of_one_batch_share_a_card(rig: Rig) -> None:
