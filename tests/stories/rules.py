@@ -524,7 +524,7 @@ def test_R18_views_are_a_pure_fold_over_records(tmp_path: Path) -> None:
         await ends(one, "done note deploy")
         (turn,) = [t for (t,) in rows(one.folder, "SELECT id FROM turns")]
         records, stored = await one.store.records(turn), await one.store.outbox(ROOM.id, turn)
-        folds = [ViewFold(asker="Ann"), ViewFold(asker="Ann")]
+        folds = [ViewFold(asker="Ann", private=True) for _ in range(2)]
         for record in records:
             for fold in folds:
                 fold.add(record)
