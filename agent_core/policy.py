@@ -223,7 +223,8 @@ def find_bond(call: CallFacts, situation: Situation) -> Bond:
     network = bool(call.hosts or situation.open_hosts)
     if call.isolated and situation.contained and not (secrets or network):
         return Bond(kind="words")
-    return Bond(kind="named" if call.unsure is None else "sources", lends=lends)
+    runs_files = call.unsure is not None or call.runs_git  # its config and hooks are files too
+    return Bond(kind="sources" if runs_files else "named", lends=lends)
 
 
 def _list_closed(call: CallFacts, situation: Situation) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """A wish looked at: the job that it would be, or why it cannot be."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
@@ -112,7 +113,8 @@ class Drafting:
         first = times[0] if times else 0.0
         job = replace(job, next_due=first, wake=first, state="active", why="")
         if job.script:
-            job = replace(job, bound=self._bind(job.conversation, job.script))
+            bound = await asyncio.to_thread(self._bind, job.conversation, job.script)
+            job = replace(job, bound=bound)
         return Draft(job=job, times=times[:3])
 
     def apply_request(self, wish: JobRequest, known: Job, zone: str, language: str) -> Job:

@@ -41,7 +41,7 @@ class JobDeps(Struct, frozen=True, kw_only=True):
         return self.folder / digest(address.encode())
 
     def bind(self, address: str, command: str) -> str:
-        """What the confirmation of a command at an address is bound to."""
+        """What the confirmation of a command at an address is bound to. Blocks."""
         return bind_command(command, self.workspace(address))
 
     async def may(self, asker: Asker, address: str) -> bool:

@@ -4,6 +4,7 @@ Its output is the report where nothing else is to be done. Else it goes before t
 unless its last line is `{"wakeAgent": false}`: then there is nothing to report.
 """
 
+import asyncio
 from pathlib import Path
 
 from msgspec import DecodeError, json
@@ -19,7 +20,7 @@ from agent_core.scope import Scope
 from agent_core.tools.toolbox import Prepared
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.turns import OpenTurn
-from gateway.features.jobs.binding import bind_command
+from gateway.features.jobs.binding import bind_command, still_holds
 from gateway.features.jobs.outcomes import SCRIPT, SILENT
 from gateway.jobs_port import OPERATOR
 from gateway.messages import Terms
@@ -46,6 +47,7 @@ class Scripted:
         self._trusted = row.sender == OPERATOR.key
         self._open = open_turn
         self._hands = hands
+        self._now = ""
 
     async def code(
         self, scope: Scope, history: tuple[Message, ...], past: tuple[Message, ...]
@@ -79,9 +81,16 @@ class Scripted:
         limit = await scope.once("limit", self._limit, kind=int)
         arguments = json.encode({"command": self._terms.script, "timeout": limit}).decode()
         call = ToolCall(id=SCRIPT, name=NAME, arguments=arguments)
-        hands = replace(self._hands, judge=self._judge)
+        hands = replace(self._hands, judge=self._judge, refresh=self._refresh)
         (result,) = await act(scope, brief, hands, (call,))
         return None if result.error else _output_of(result)
+
+    async def _refresh(self) -> None:
+        """Before each judgement: what the confirmation would be bound to now."""
+        if self._hands.refresh is not None:
+            await self._hands.refresh()
+        workspace = Path(self._open.brief.workspace)
+        self._now = await asyncio.to_thread(bind_command, self._terms.script, workspace)
 
     def _limit(self) -> int:
         """Seconds that a command may take."""
@@ -96,9 +105,10 @@ class Scripted:
             return verdict
         if verdict.rule.startswith(BY_OPERATOR):
             return verdict
-        if not self._trusted and (verdict.risk == "high" or verdict.rule == UNISOLATED):
+        reaches = verdict.risk == "high" or verdict.rule == UNISOLATED
+        if reaches and not self._trusted:
             return verdict
-        if bind_command(self._terms.script, Path(self._open.brief.workspace)) != self._terms.bound:
+        if not still_holds(self._terms.bound, self._now, whole=reaches and verdict.bound):
             return verdict
         return replace(verdict, ruling="allow", rule="job", reason="Confirmed with the job.")
 

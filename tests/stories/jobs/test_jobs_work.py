@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from gateway.features.jobs.binding import bind_command
+from gateway.features.jobs.binding import bind_command, still_holds
 from gateway.jobs_port import Draft, Job, JobRun
 from gateway.messages import digest
 from tests.fakes.model_server import Call, Say
@@ -107,6 +107,62 @@ async def test_a_swapped_script_is_asked_about(rig: Rig, clock: Shifted) -> None
     assert rig.model.requests == [] and not [one for one in rig.said() if "the new one" in one]
     rig.press(card, "Approve once", ADMIN)
     await rig.shows("the new one")
+
+
+SWAPPED = {
+    "a script that it sources": ("sh report.sh", "lib.sh"),
+    "a rule of make": ("make -s report", "Makefile"),
+    "a module that it imports": ("python3 report.py", "helper.py"),
+    "a package": ("python3 -m reports", "reports/__main__.py"),
+    "a file of git": ("git status --short", ".git/config"),
+}
+
+
+@pytest.mark.parametrize("command, name", SWAPPED.values(), ids=SWAPPED)
+async def test_where_nothing_isolates_any_swapped_file_is_asked_about(
+    rig: Rig, clock: Shifted, command: str, name: str
+) -> None:
+    folder = rig.home / "workspaces" / digest(rig.where().id.encode())
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_text("")
+    (folder / "report.sh").write_text(". ./lib.sh\necho told\n")
+    (folder / "report.py").write_text("import helper\nprint('told')\n")
+    put(rig, script=command)
+    await begun(rig)
+    (folder / name).write_text("# another one")
+    await fire(rig, clock)
+    card = await rig.card()
+    assert command in card["text"] and not [one for one in rig.said() if "told" in one]
+    await rig.quiet()
+
+
+async def test_where_nothing_isolates_and_nothing_changed_nobody_is_asked(
+    rig: Rig, clock: Shifted
+) -> None:
+    folder = rig.home / "workspaces" / digest(rig.where().id.encode())
+    folder.mkdir(parents=True)
+    (folder / "report.sh").write_text("echo told\n")
+    put(rig, script="sh report.sh")
+    await begun(rig)
+    await fire(rig, clock)
+    await rig.shows("told")
+    assert rig.cards() == []
+    await rig.quiet()
+
+
+@pytest.mark.parametrize(
+    ("bound", "now", "named", "whole"),
+    [
+        ("a:t", "a:t", True, True),
+        ("a:t", "a:u", True, False),
+        ("a:t", "b:t", False, False),
+        ("a", "a:t", True, False),
+        ("a:", "a:", True, False),
+    ],
+)
+def test_what_a_confirmation_holds_for(bound: str, now: str, named: bool, whole: bool) -> None:
+    assert still_holds(bound, now, whole=False) == named
+    assert still_holds(bound, now, whole=True) == whole
 
 
 async def test_a_command_that_ends_badly_is_told_once(rig: Rig, clock: Shifted) -> None:
