@@ -124,6 +124,8 @@ class Snapshots:
 
     def find(self, workspace: Path, name: str) -> Snapshot | None:
         """The snapshot of this name, None if there is none."""
+        if not paths.is_made(workspace):
+            return None
         data = _load(workspace, f"{_LISTS}/{name}")
         return Snapshot.decode(data) if data is not None else None
 

@@ -170,6 +170,11 @@ def make(workspace: Path) -> None:
     workspace.mkdir(parents=True, exist_ok=True)
 
 
+def is_made(workspace: Path) -> bool:
+    """The workspace's folder is there: most conversations never need one."""
+    return os.path.isdir(workspace)
+
+
 def scratch(workspace: Path) -> BinaryIO:
     """A file without a name beside the workspace, for what comes from outside; it is gone when it
     is closed."""
