@@ -21,6 +21,7 @@ from agent_core.documents.limits import (
     PATIENCE,
     REFUSED,
 )
+from agent_core.documents.refusal import Refused
 
 READERS = {
     "pdf": "pdf",
@@ -32,10 +33,6 @@ READERS = {
     "rtf": "rich_text",
     "eml": "mail",
 }
-
-
-class Refused(Exception):
-    """The document cannot be read; the text says why."""
 
 
 def main() -> int:

@@ -110,6 +110,28 @@ def test_bombs_are_refused_and_cost_little(tmp_path: Path, name: str) -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2.0
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("a.docx", documents.pack({"x": "y"}), "it is no Word document, or it is damaged."),
+        ("a.xlsx", documents.pack({"x": "y"}), "it is no Excel workbook, or it is damaged."),
+        (
+            "a.pptx",
+            documents.pack({"x": "y"}),
+            "it is no PowerPoint presentation, or it is damaged.",
+        ),
+        ("a.odt", documents.pack({"x": "y"}), "it is no OpenDocument text, or it is damaged."),
+        ("a.epub", documents.pack({"x": "y"}), "it is no EPUB, or it is damaged."),
+        ("a.pdf", b"%PDF-1.7 and nothing more", "it is damaged."),
+        ("a.docx", documents.make_bomb(), "it would unpack to 30 MB."),
+    ],
+)
+def test_a_refusal_says_why(tmp_path: Path, name: str, data: bytes, why: str) -> None:
+    with pytest.raises(ToolFailed) as caught:
+        text_of(tmp_path, name, data)
+    assert str(caught.value) == f"{name} cannot be read: {why}"
+
+
 def test_a_sheet_with_a_cell_far_below_ends_in_time(tmp_path: Path) -> None:
     given = text_of(tmp_path, "a.xlsx", documents.make_xlsx(last_row=1_048_576))
     assert "2: Apple | 1.5" in given

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from agent_core.documents.child import Refused
 from agent_core.documents.formats.markup import read_html
+from agent_core.documents.refusal import Refused
 
 _CONTAINER = "META-INF/container.xml"
 

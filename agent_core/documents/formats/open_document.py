@@ -4,8 +4,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from agent_core.documents.child import Refused
 from agent_core.documents.formats.markup import read_xml
+from agent_core.documents.refusal import Refused
 
 
 def read(file: BinaryIO) -> Iterator[str]:

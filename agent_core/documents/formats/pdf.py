@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from agent_core.documents.child import Refused
+from agent_core.documents.refusal import Refused
 
 
 def read(file: BinaryIO) -> Iterator[str]:

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import BinaryIO
 from zipfile import BadZipFile
 
-from agent_core.documents.child import Refused
 from agent_core.documents.formats.tables import render_row
+from agent_core.documents.refusal import Refused
 
 MAX_COLUMNS = 500
 

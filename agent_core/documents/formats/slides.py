@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from zipfile import BadZipFile
 
-from agent_core.documents.child import Refused
 from agent_core.documents.formats.tables import render_row
+from agent_core.documents.refusal import Refused
 
 
 def read(file: BinaryIO) -> Iterator[str]:

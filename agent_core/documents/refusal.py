@@ -1,0 +1,6 @@
+"""Why a document is not read. A module of its own: the program that reads runs as `__main__`, and
+a class defined there would be another one for its readers."""
+
+
+class Refused(Exception):
+    """The document cannot be read; the text says why."""
