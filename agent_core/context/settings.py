@@ -49,6 +49,6 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
     def room(self, window: int, by: str) -> ContextLimits:
         """For a model with a window of so many tokens; `by`: the model that summarises."""
         usual = USUAL.get(window, window // 2)
-        summarised = min(self.threshold, window // 2) if self.threshold else usual
-        summarised = summarised if self.enabled else 0
+        limit = min(self.threshold, window // 2) if self.threshold else usual
+        summarised = limit if self.enabled else 0
         return ContextLimits(limit=summarised, most=window * 85 // 100, keep=self.keep, by=by)

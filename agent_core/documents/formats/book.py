@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from lxml import etree
-
-from agent_core.documents.formats.markup import read_html
+from agent_core.documents.formats.markup import parse_xml, read_html
 from agent_core.documents.refusal import Refused
 
 _CONTAINER = "META-INF/container.xml"
@@ -21,22 +19,18 @@ def read(file: BinaryIO) -> Iterator[str]:
             for number, name in enumerate(_list_pages(archive), 1):
                 yield f"[Part {number}]"
                 yield from read_html(archive.read(name))
-    except (zipfile.BadZipFile, KeyError, ValueError, etree.XMLSyntaxError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise Refused("it is no EPUB, or it is damaged.") from error
 
 
 def _list_pages(archive: zipfile.ZipFile) -> list[str]:
-    package = _parse(archive.read(_CONTAINER)).find(".//{*}rootfile")
+    package = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile")
     if package is None:
         raise ValueError("it names no package")
     place = package.attrib["full-path"]
-    root = _parse(archive.read(place))
+    root = parse_xml(archive.read(place))
     there = {item.attrib["id"]: item.attrib["href"] for item in root.iterfind(".//{*}item")}
     listed = [one.attrib["idref"] for one in root.iterfind(".//{*}itemref")]
     folder, names = posixpath.dirname(place), set(archive.namelist())
     pages = [posixpath.normpath(posixpath.join(folder, unquote(there[one]))) for one in listed]
     return [page for page in pages if page in names]
-
-
-def _parse(data: bytes) -> etree._Element:
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))

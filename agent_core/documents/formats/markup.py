@@ -12,14 +12,14 @@ _SILENT = frozenset(["script", "style", "head", "annotation", "tracked-changes"]
 
 def read_xml(data: bytes) -> Iterator[str]:
     """The lines of an XML page. Raises ValueError."""
-    return _read(_parse_xml(data))
+    return _read(parse_xml(data))
 
 
 def read_html(data: bytes) -> Iterator[str]:
     """The lines of an HTML page in UTF-8, also one that is strict XML, however broken. Raises
     ValueError."""
     try:
-        return _read(_parse_xml(data))
+        return _read(parse_xml(data))
     except ValueError:
         pass
     try:
@@ -28,7 +28,8 @@ def read_html(data: bytes) -> Iterator[str]:
         raise ValueError(str(error)) from None
 
 
-def _parse_xml(data: bytes) -> etree._Element:
+def parse_xml(data: bytes) -> etree._Element:
+    """The root of an XML page; no entity is resolved, nothing is fetched. Raises ValueError."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     try:
         return etree.fromstring(data, parser)
