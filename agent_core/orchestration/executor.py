@@ -9,7 +9,7 @@ from agent_core.context.budget import Budget
 from agent_core.context.compression import SummaryRequest, Window
 from agent_core.context.prompt import prefix_hash
 from agent_core.context.stuck import VARY, Watch
-from agent_core.errors import BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
+from agent_core.errors import AgentError, BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet
 from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.messages import (
@@ -118,13 +118,13 @@ async def _ask(
         part = scope.child(f"shorter-{tries}")
 
 
-def _give_up(scope: Scope, error: Exception, new: list[Message]) -> LoopResult:
+def _give_up(scope: Scope, error: AgentError, new: list[Message]) -> LoopResult:
     """How a loop ends that got no reply."""
     finish: Literal["cut", "spent", "error"] = "error"
     if isinstance(error, Cut | CallsExceeded):
         finish = "cut" if isinstance(error, Cut) else "spent"
     else:
-        scope.emit(ErrorMet(text=str(error), phrases=getattr(error, "phrases", ())))
+        scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
     return LoopResult(text="", messages=tuple(new), finish=finish, why=str(error))
 
 
