@@ -172,6 +172,20 @@ def test_the_real_count_of_tokens_decides_where_it_is_known() -> None:
     world.live(code)
 
 
+def test_one_message_that_a_model_refuses_is_seen_by_its_ends() -> None:
+    world = CompressionRig()
+
+    async def code(scope: Scope) -> None:
+        window, messages = Window(ROOM), (user("BEGIN" + "x" * 9_000 + "END"),)
+        assert window.narrow(messages, 1_024)
+        (seen,) = await window.fit(scope.child("a"), messages, world.asking)
+        text = text_of(seen)
+        assert len(text) < 1_600 and text.startswith("BEGIN") and text.endswith("END")
+        assert window.narrow(messages, 1_024) and not window.narrow(messages, 1_024)
+
+    world.live(code)
+
+
 def test_what_shall_be_remembered_is_asked_for_first() -> None:
     world, flushed = CompressionRig("summary"), []
 
