@@ -1,17 +1,17 @@
 """OpenAI's chat completions, at OpenAI or at any address that speaks them.
 
-Goes through the SDK's low-level `post` with a body made here: the typed `create` walks the whole
+Goes through the SDK's connection with a body made here: the typed `create` walks the whole
 history (80 ms a call at 200 messages). The body is append-only: what may change stands behind the
 messages, and a message is always written the same way.
 """
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from functools import cached_property
 
 import httpx2
 import msgspec
 import openai
 
+from agent_core import ambient
 from agent_core.context.pictures import render_user_content, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import (
@@ -25,105 +25,98 @@ from agent_core.messages import (
 from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
-from agent_core.models.wire import CONTINUED, UNANSWERED, UNSIGNED, Line, ToolSheet, raw
+from agent_core.models.wire import (
+    CONTINUED,
+    TRIED,
+    UNANSWERED,
+    UNSIGNED,
+    Line,
+    ToolSheet,
+    read_pause,
+)
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
-
-if TYPE_CHECKING:
-    from openai._models import FinalRequestOptions
 
 GOOGLE = "generativelanguage.googleapis.com"
 SEEN = "[What the results above show: {paths}]"
 """Stands before pictures of results, which are told as a user's: a result takes words alone."""
 
 
-class _Client(openai.DefaultAioHttpClient):
-    """All requests are alike: what httpx would merge anew for each one is made once."""
-
-    def build_request(  # type: ignore[override]  # the SDK gives these, anything else goes on
-        self,
-        method: str,
-        url: httpx2.URL | str,
-        *,
-        content: bytes | None = None,
-        headers: list[tuple[str, str]] | None = None,
-        timeout: httpx2.Timeout | None = None,
-        **rest: object,
-    ) -> httpx2.Request:
-        if content is None or timeout is None or any(rest.values()):
-            more = cast("dict[str, None]", rest)
-            return super().build_request(
-                method, url, content=content, headers=headers, timeout=timeout, **more
-            )
-        extensions = {"timeout": timeout.as_dict()}
-        return httpx2.Request(
-            method, _parse_url(str(url)), content=content, headers=headers, extensions=extensions
-        )
-
-
-@lru_cache(maxsize=64)
-def _parse_url(url: str) -> httpx2.URL:
-    return httpx2.URL(url)
-
-
-class _Sdk(openai.AsyncOpenAI):
-    """The SDK's client, which reads the address and writes the headers once for all calls. Where
-    a later version has other steps, these are not asked, and it does its own."""
-
-    def __init__(self, api_key: str, base_url: str, timeout: httpx2.Timeout) -> None:
-        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout, http_client=_Client())
-        self._heads: dict[int, httpx2.Headers] = {}
-
-    def _prepare_url(self, url: str) -> httpx2.URL:
-        return _parse_url(url) if "://" in url else super()._prepare_url(url)
-
-    def _build_headers(
-        self, options: "FinalRequestOptions", *, retries_taken: int = 0
-    ) -> httpx2.Headers:
-        if options.headers or options.timeout is not self.timeout:
-            return super()._build_headers(options, retries_taken=retries_taken)
-        if (known := self._heads.get(retries_taken)) is None:
-            known = super()._build_headers(options, retries_taken=retries_taken)
-            self._heads[retries_taken] = known
-        return known.copy()
+MAX_PAUSE = 120.0
+"""Seconds that a provider may ask to wait; for more it is not asked again."""
 
 
 class ChatClient:
-    """OpenAI's client, called below its typed layer; what all calls share is made once."""
+    """OpenAI's client without its layer of calls: the SDK's `post` copies options and looks at
+    types for longer than all that a short message costs the gateway otherwise. Connection,
+    headers and kinds of errors are the SDK's; it tries again after what the SDK would."""
 
     def __init__(self, endpoint: Endpoint, line: Line, path: str) -> None:
         self.own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
         self._line = line
-        self._url = f"{endpoint.base_url.rstrip('/')}/{path}"
-        self._client = _Sdk(endpoint.api_key, endpoint.base_url, line.timeout)
+        self._url = httpx2.URL(f"{endpoint.base_url.rstrip('/')}/{path}")
+        self._http = openai.DefaultAioHttpClient(timeout=line.timeout)
+        self._sdk = openai.AsyncOpenAI(
+            api_key=endpoint.api_key, base_url=endpoint.base_url, http_client=self._http
+        )
+        self._extensions = {"timeout": line.timeout.as_dict()}
+
+    @cached_property
+    def _headers(self) -> httpx2.Headers:
+        """Of each call; raises ValueError for a key that cannot be sent."""
+        headers = {**self._sdk.default_headers, **self._sdk.auth_headers}
+        return httpx2.Headers({name: v for name, v in headers.items() if isinstance(v, str)})
 
     async def post(self, body: bytes, retries: int) -> httpx2.Response:
-        """Start a call; raises ModelFailed, and APIStatusError for a status of 400."""
-        try:
-            response = await self._client.post(
+        """Start a call, with as many more tries as `retries`; raises ModelFailed, and
+        openai.BadRequestError for a status of 400."""
+        for tried in range(retries + 1):
+            request = httpx2.Request(
+                "POST",
                 self._url,
+                headers=self._headers,
                 content=body,
-                cast_to=httpx2.Response,
-                options={  # the SDK deep-copies a default for each one that is not given
-                    "max_retries": retries,
-                    "timeout": self._line.timeout,
-                    "headers": {},
-                    "security": {"bearer_auth": True},
-                },
-                stream=True,
-                stream_cls=openai.AsyncStream[object],
+                extensions=self._extensions,
             )
-        except openai.APIStatusError as error:
-            if error.status_code == 400:
-                raise
-            raise self._line.read_refusal(error.response) from None
-        except openai.APIConnectionError as error:
-            raise self._line.unreachable(error) from None
-        return raw(response)
+            if tried:
+                request.headers[TRIED] = str(tried)
+            pause = min(8.0, 0.5 * 2**tried) * (1 - ambient.pick(250) / 1000)
+            try:
+                response = await self._http.send(request, stream=True)
+            except httpx2.TransportError as error:
+                if tried == retries:
+                    raise self._line.unreachable(error) from None
+            else:
+                if response.is_success:
+                    return response
+                await response.aread()
+                wanted = read_pause(response)
+                if tried == retries or not _is_passing(response) or (wanted or 0) > MAX_PAUSE:
+                    raise self._read_error(response)
+                pause = wanted or pause
+            await ambient.wait(pause)
+        raise AssertionError("every last try returns or raises")
+
+    def _read_error(self, response: httpx2.Response) -> Exception:
+        if response.status_code != 400:
+            return self._line.read_refusal(response)
+        try:
+            body = response.json()
+        except ValueError:
+            body = None
+        error = body.get("error", body) if isinstance(body, dict) else body
+        return openai.BadRequestError(response.text, response=response, body=error)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._sdk.close()
+
+
+def _is_passing(response: httpx2.Response) -> bool:
+    wish = response.headers.get("x-should-retry")
+    if wish in ("true", "false"):
+        return wish == "true"
+    return response.status_code in (408, 409, 429) or response.status_code >= 500
 
 
 class OpenAIChat:

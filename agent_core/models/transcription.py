@@ -40,7 +40,7 @@ class Transcriber:
         except openai.APIStatusError as error:
             raise self._line.read_refusal(error.response) from None
         except openai.APIConnectionError as error:
-            raise self._line.unreachable(error) from None
+            raise self._line.unreachable(error.__cause__) from None
         except (openai.OpenAIError, ValueError) as error:
             raise ModelFailed(self._line.clean(str(error)), "malformed") from None
         text = getattr(heard, "text", None)

@@ -45,6 +45,8 @@ UNSIGNED = "skip_thought_signature_validator"
 a call of the running turn that has none."""
 
 DETAIL = 200
+TRIED = "x-stainless-retry-count"
+"""The header by which the SDKs tell of the tries before."""
 DRAIN = 0.1
 STALE = 1.0
 """Seconds within which a connection that the provider had closed is noticed: the only failure
@@ -97,7 +99,7 @@ class Line:
             try:
                 return await self._read(response, make(request, self._endpoint.provider, show))
             except Broken as broken:
-                broken.tries = int(response.request.headers.get("x-stainless-retry-count", 0))
+                broken.tries = int(response.request.headers.get(TRIED, 0))
                 raise
 
         return await self.try_again(request, attempt, on_delta)
@@ -191,20 +193,20 @@ class Line:
                 return ModelFailed(phrase("fault_credit", name=name), "rate_limited")
             case 429:
                 told = phrase("fault_rate", name=name)
-                return ModelFailed(told, "rate_limited", _retry_after(response))
+                return ModelFailed(told, "rate_limited", read_pause(response))
             case 408:
                 return ModelFailed(phrase("fault_late", name=name), "timeout")
             case _ if status >= 500:
                 told = phrase("fault_down", name=name, status=str(status))
-                return ModelFailed(told, "overloaded", _retry_after(response))
+                return ModelFailed(told, "overloaded", read_pause(response))
             case _:
                 detail = self.clean(_detail(response))
                 told = phrase("fault_refused", name=name, status=str(status), detail=detail)
                 return ModelFailed(told, "rejected")
 
-    def unreachable(self, error: Exception) -> ModelFailed:
-        """What an SDK's connection error means; it is the cause that tells."""
-        name, cause = self._endpoint.provider, error.__cause__
+    def unreachable(self, cause: BaseException | None) -> ModelFailed:
+        """What a failed connection means: the cause of an SDK's error."""
+        name = self._endpoint.provider
         late = isinstance(cause, httpx2.TimeoutException | TimeoutError)
         if late and not isinstance(cause, httpx2.ConnectTimeout):
             seconds = f"{self._endpoint.timeout:g} s"
@@ -319,7 +321,8 @@ def _detail(response: httpx2.Response) -> str:
     return read_error_message(error)
 
 
-def _retry_after(response: httpx2.Response) -> float | None:
+def read_pause(response: httpx2.Response) -> float | None:
+    """Seconds that an answer asks to wait before the next try."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return float(response.headers[header]) * unit

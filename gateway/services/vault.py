@@ -87,7 +87,8 @@ class Vault:
         try:
             info = self._path.stat()
         except FileNotFoundError:
-            self._seen, self._known, self._values = None, {}, Redactions({})
+            if self._seen is not None:
+                self._seen, self._known, self._values = None, {}, Redactions({})
             return {}
         if (info.st_mtime_ns, info.st_ino) != self._seen:
             known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])

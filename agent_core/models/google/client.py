@@ -91,7 +91,7 @@ class Gemini:
                 return await self._begin(request)
             raise self._line.read_refusal(_response(error)) from None
         except httpx2.TransportError as error:
-            raise self._line.unreachable(_as_cause(error)) from None
+            raise self._line.unreachable(error) from None
         except errors.UnknownApiResponseError:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
@@ -121,10 +121,3 @@ def _response(error: errors.APIError) -> httpx2.Response:
     kept = {name: headers[name] for name in ("retry-after",) if name in headers}
     body = error.details if isinstance(error.details, dict) else {"error": error.message}
     return httpx2.Response(int(error.code or 500), headers=kept, json=body)
-
-
-def _as_cause(error: Exception) -> Exception:
-    """`error` as a cause: what was met is told from there."""
-    wrapper = ConnectionError(str(error))
-    wrapper.__cause__ = error
-    return wrapper

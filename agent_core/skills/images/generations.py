@@ -54,7 +54,7 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
     except openai.APIStatusError as error:
         raise line.read_refusal(error.response) from None
     except openai.APIConnectionError as error:
-        raise line.unreachable(error) from None
+        raise line.unreachable(error.__cause__) from None
     except (openai.OpenAIError, ValueError, OSError) as error:
         raise ModelFailed(line.clean(str(error)), "malformed") from None
 
