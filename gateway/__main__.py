@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("turnkeeper.main")
 
-YOUNG = 20_000
-"""New objects before the youngest are searched for cycles: a turn makes thousands that live as long
-as it does, and next to none in a cycle. The default of 700 costs a tenth of the time of a burst."""
 PATIENCE = 20.0
 """Seconds that running turns get to end when the process is told to stop."""
 
@@ -254,7 +251,6 @@ async def _warm_imports(parts: "Parts", *, asks: bool) -> None:
     with every wave of messages. `asks`: then ask models' servers how much they hold."""
     await parts.agent.warm()
     gc.freeze()
-    gc.set_threshold(YOUNG)
     if asks:
         await parts.agent.learn_windows()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway.cli import jobs, policy
 from gateway.declaration import SettingsError
-from gateway.ops.process import forbid_inspection
+from gateway.ops.process import collect_seldom, forbid_inspection
 from gateway.settings import VERSION, Settings
 from gateway.wiring.plugin_settings import find_declared
 
@@ -21,6 +21,7 @@ OK, FAILED, MISUSED = 0, 1, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code (2: a setting or an argument cannot work)."""
     forbid_inspection()
+    collect_seldom()
     os.umask(0o077)  # the data folder may have been there before, open to all
     given = sys.argv[1:] if argv is None else list(argv)
     words = argparse.Namespace(command="run") if given == ["run"] else _parser().parse_args(given)
