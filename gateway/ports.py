@@ -75,6 +75,18 @@ class Recalling(Protocol):
 
 
 @runtime_checkable
+class Working(Protocol):
+    """An adapter whose platform can show that a message is worked at. Both are best effort."""
+
+    async def show_work(self, conversation: Conversation, message: str) -> bool:
+        """Show for the next seconds that `message` is worked at; True if the sign is one that
+        stands until `clear_receipt`."""
+
+    async def clear_receipt(self, conversation: Conversation, message: str) -> None:
+        """Take the sign of `receipt` away: the message waits no more."""
+
+
+@runtime_checkable
 class Probing(Protocol):
     """An adapter that can find out whether its platform answers at all."""
 

@@ -166,19 +166,37 @@ class DiscordAdapter:
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
         """Eyes on the message; where the bot may not react, it is seen writing."""
+        try:
+            try:
+                await self._wire.request(self._eyes("PUT", conversation, message))
+            except Rejected:
+                await self.show_work(conversation, message)
+        except DeliveryError as error:
+            log.debug("discord_no_receipt", extra={"error": str(error)})
+
+    async def clear_receipt(self, conversation: Conversation, message: str) -> None:
+        """No eyes any more."""
+        try:
+            await self._wire.request(self._eyes("DELETE", conversation, message))
+        except (Rejected, Ambiguous) as error:
+            log.debug("discord_receipt_stays", extra={"error": str(error)})
+
+    async def show_work(self, conversation: Conversation, message: str) -> bool:
+        """Seen typing, for 10 seconds."""
+        channel, *_ = self._threads.order(conversation)
+        path = "/channels/{channel_id}/typing"
+        try:
+            await self._wire.request(Route("POST", path, channel_id=channel))
+        except (Rejected, Ambiguous) as error:
+            log.debug("discord_work_not_shown", extra={"error": str(error)})
+        return False
+
+    def _eyes(self, method: str, conversation: Conversation, message: str) -> Route:
         channel, *_ = self._threads.order(conversation)
         if message == conversation.thread:  # it stands where its thread begins
             channel = conversation.channel
         path = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji}/@me"
-        eyes = Route("PUT", path, channel_id=channel, message_id=message, emoji=EYES)
-        typing = Route("POST", "/channels/{channel_id}/typing", channel_id=channel)
-        try:
-            try:
-                await self._wire.request(eyes)
-            except Rejected:
-                await self._wire.request(typing)
-        except DeliveryError as error:
-            log.debug("discord_no_receipt", extra={"error": str(error)})
+        return Route(method, path, channel_id=channel, message_id=message, emoji=EYES)
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 25 MB. The file's address is asked for anew: it is good for a day."""

@@ -233,6 +233,23 @@ class SlackAdapter:
         except DeliveryError as error:
             log.debug("slack_no_receipt", extra={"why": str(error)})
 
+    async def clear_receipt(self, conversation: Conversation, message: str) -> None:
+        """No eyes any more."""
+        if "." not in message:
+            return
+        try:
+            eyes = {"channel": conversation.channel, "timestamp": message, "name": "eyes"}
+            await self._wire.call("reactions.remove", eyes)
+        except (Rejected, Ambiguous) as error:
+            log.debug("slack_receipt_stays", extra={"why": str(error)})
+
+    async def show_work(self, conversation: Conversation, message: str) -> bool:
+        """A private thread has its session (`_accept`); elsewhere the eyes tell it."""
+        if (conversation.private and conversation.thread) or "." not in message:
+            return False
+        await self.receipt(conversation, message)
+        return True
+
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 50 MB."""
         if attachment.size > MAX_FETCHED:

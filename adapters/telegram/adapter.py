@@ -213,6 +213,22 @@ class TelegramAdapter:
         except DeliveryError as error:
             log.debug("telegram_no_receipt", extra={"error": str(error)})
 
+    async def clear_receipt(self, conversation: Conversation, message: str) -> None:
+        """No eyes any more."""
+        try:
+            data = _message(conversation, message) | {"reaction": []}
+            await self._call("setMessageReaction", data)
+        except (Rejected, Ambiguous) as error:
+            log.debug("telegram_receipt_stays", extra={"error": str(error)})
+
+    async def show_work(self, conversation: Conversation, message: str) -> bool:
+        """Seen typing, for 5 seconds."""
+        try:
+            await self._call("sendChatAction", _where(conversation) | {"action": "typing"})
+        except (Rejected, Ambiguous) as error:
+            log.debug("telegram_work_not_shown", extra={"error": str(error)})
+        return False
+
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 20 MB, which is what the Bot API hands out."""
         file = await self._call("getFile", {"file_id": attachment.ref})

@@ -32,6 +32,7 @@ from gateway.conversation.company import SessionTurnHost, TurnContext
 from gateway.conversation.decisions import Decisions
 from gateway.conversation.inbox.intake import Intake
 from gateway.conversation.inbox.reading import TurnInput
+from gateway.conversation.inbox.signs import show_work
 from gateway.conversation.question_rows import reopen_questions
 from gateway.conversation.services import Services
 from gateway.conversation.slots import TurnSlot
@@ -409,6 +410,7 @@ class Session:
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self.history.of(open_turn)
         self.state.active = open_turn
+        show_work(self.state, self.services, open_turn)
         self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")
         patience: float | None = None
         while open_turn.outcome is None:

@@ -261,6 +261,11 @@ class Outbox:
         growing = self._growing
         return growing is not None and growing[1] != self._grown and growing[0] != self._ungrowing
 
+    def has_shown(self, turn: str) -> bool:
+        """People see something of the turn."""
+        growing = self._growing is not None and bool(self._grown) and self._growing[0][0] == turn
+        return growing or any(key[0] == turn and row.natives for key, row in self.rows.items())
+
     def _place(self, key: Key) -> tuple[bool, int]:
         """In order of position; but a card that was decided loses its buttons first."""
         row = self.rows[key]

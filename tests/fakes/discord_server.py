@@ -81,6 +81,8 @@ class DiscordServer:
     typing: list[str] = field(default_factory=list)
     reactions: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """message -> the bot's reactions to it."""
+    reacted: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The same, with those that the bot took back."""
     titles: dict[str, str] = field(default_factory=dict)
     """thread -> its name, of those that the bot made."""
     threads_allowed: bool = True
@@ -130,6 +132,7 @@ class DiscordServer:
             ("POST", "/channels/{channel}/messages/{message}/threads", "open"),
             ("POST", "/channels/{channel}/typing", "type"),
             ("PUT", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", "react"),
+            ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", "unreact"),
             ("POST", "/interactions/{number}/{token}/callback", "answer"),
             ("POST", "/webhooks/{application}/{token}", "whisper"),
             ("PUT", "/applications/{application}/commands", "menu"),
@@ -496,6 +499,15 @@ class DiscordServer:
     def _on_react(self, call: Call, channel: str, message: str, emoji: str) -> Json:
         self._find(channel, message)
         self.reactions[message].append(emoji)
+        self.reacted[message].append(emoji)
+        call.status = 204
+        return {}
+
+    def _on_unreact(self, call: Call, channel: str, message: str, emoji: str) -> Json:
+        self._find(channel, message)
+        if emoji not in self.reactions[message]:
+            raise Refusal(404, "Unknown Emoji", 10014)
+        self.reactions[message].remove(emoji)
         call.status = 204
         return {}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 TIERS = {
     "chat.startStream": 20, "chat.stopStream": 20, "chat.update": 50, "chat.appendStream": 100,
-    "agents.sessions.setStatus": 50, "reactions.add": 50, "conversations.history": 50,
+    "agents.sessions.setStatus": 50, "reactions.add": 50, "reactions.remove": 20, "conversations.history": 50,
     "conversations.replies": 50, "users.info": 100, "views.publish": 100,
 }  # fmt: skip
 """Calls a minute."""

@@ -28,6 +28,10 @@ METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
         {"channel": str, "timestamp": str, "name": str},
         {"channel", "timestamp", "name"},
     ),
+    "reactions.remove": (
+        {"channel": str, "timestamp": str, "name": str},
+        {"channel", "timestamp", "name"},
+    ),
     "views.open": ({"trigger_id": str, "view": dict}, {"trigger_id", "view"}),
     "users.info": ({"user": str, "include_locale": str}, {"user"}),
     "usergroups.list": ({"include_users": str}, set()),

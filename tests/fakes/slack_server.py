@@ -62,6 +62,9 @@ class SlackServer:
     violations: list[str] = field(default_factory=list)
     ephemeral: list[Json] = field(default_factory=list)
     reactions: list[tuple[str, str, str]] = field(default_factory=list)
+    """Channel, message and name."""
+    reacted: list[tuple[str, str, str]] = field(default_factory=list)
+    """The same, with those that the app took back."""
     views: list[Json] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
     """The agent sessions' statuses, by channel and thread."""
@@ -507,7 +510,18 @@ class SlackServer:
         return {"message_ts": self.stamp()}
 
     def _on_reactions_add(self, given: Json) -> Json:
-        self.reactions.append((given["channel"], given["timestamp"], given["name"]))
+        reaction = (given["channel"], given["timestamp"], given["name"])
+        if reaction in self.reactions:
+            raise Refusal("already_reacted")
+        self.reactions.append(reaction)
+        self.reacted.append(reaction)
+        return {}
+
+    def _on_reactions_remove(self, given: Json) -> Json:
+        reaction = (given["channel"], given["timestamp"], given["name"])
+        if reaction not in self.reactions:
+            raise Refusal("no_reaction")
+        self.reactions.remove(reaction)
         return {}
 
     def _on_views_open(self, given: Json) -> Json:

@@ -36,6 +36,10 @@ class TelegramServer:
     answers: list[Json] = field(default_factory=list)
     drafts: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
     reactions: dict[tuple[int, int], list[Json]] = field(default_factory=dict)
+    reacted: dict[tuple[int, int], list[Json]] = field(default_factory=dict)
+    """The newest reaction to a message, also where the bot took it back."""
+    working: list[int] = field(default_factory=list)
+    """The chats where the bot was seen typing."""
     menus: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
     """(scope, language) -> commands; a chat's scope is its number."""
     uploads: dict[int, list[File]] = field(default_factory=dict)
@@ -387,12 +391,16 @@ class TelegramServer:
         self.drafts[p["chat_id"]].append(p)
         return True
 
-    def _on_sendchataction(self, _p: Json) -> bool:
+    def _on_sendchataction(self, p: Json) -> bool:
+        self.working.append(p["chat_id"])
         return True
 
     def _on_setmessagereaction(self, p: Json) -> bool:
         self._find(p["chat_id"], p["message_id"])
-        self.reactions[p["chat_id"], p["message_id"]] = p.get("reaction", [])
+        where, reaction = (p["chat_id"], p["message_id"]), p.get("reaction", [])
+        self.reactions[where] = reaction
+        if reaction:
+            self.reacted[where] = reaction
         return True
 
     def _on_answercallbackquery(self, p: Json) -> bool:

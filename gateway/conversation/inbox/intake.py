@@ -15,6 +15,7 @@ from agent_core.questions import Choice, Input, PlanReview
 from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
 from gateway.conversation.inbox.reading import MessageReader, only_voice, steerable, words
+from gateway.conversation.inbox.signs import clear_receipt
 from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn
 from gateway.delivery.fold import HEARD
@@ -82,6 +83,8 @@ class Intake:
         """Rows of edits by the waiting row that they changed: they are done with it."""
         self._accounts: dict[int, frozenset[str]] = {}
         """By the waiting row: the accounts of who wrote it."""
+        self._marked: dict[int, str] = {}
+        """By the waiting row: its message, which bears a receipt."""
 
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
@@ -296,6 +299,9 @@ class Intake:
             except DeliveryError as error:
                 log.info("no_receipt", extra={"why": str(error)})
             pace.note_sent(new=False)
+            self._marked[row.seq] = message.message
+            if row not in state.queue:  # it was taken up meanwhile
+                self._take_mark(row.seq)
 
     def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
         state = self._context.state
@@ -408,7 +414,12 @@ class Intake:
     def with_edits(self, seq: int) -> tuple[int, ...]:
         """The waiting row and those of its edits, which end together."""
         self._accounts.pop(seq, None)
+        self._take_mark(seq)
         return (seq, *self._edits.pop(seq, ()))
+
+    def _take_mark(self, seq: int) -> None:
+        if message := self._marked.pop(seq, ""):
+            clear_receipt(self._context.state, self._context.services, message)
 
     def _turn_row(self, rows: list[InboxRow], taken: Sequence[InboxRow], text: str) -> TurnRow:
         state, inbound = self._context.state, rows[0].inbound

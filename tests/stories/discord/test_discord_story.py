@@ -77,15 +77,17 @@ async def test_waiting_messages_are_edited_and_withdrawn(rig: DiscordRig) -> Non
     await rig.model.wait_inflight(1)
     second = await rig.discord.say(DM, "secnd", PERSON)
     third = await rig.discord.say(DM, "third", PERSON)
-    await rig.discord.wait(lambda: rig.discord.reactions.get(third["id"]) == ["👀"])
+    await rig.discord.wait(lambda: rig.discord.reacted.get(third["id"]) == ["👀"])
     await rig.discord.change(second, "second")
     await rig.discord.delete(third)
     fourth = await rig.discord.say(DM, "fourth", PERSON)
     assert fourth["id"]
     session_of = rig.host.sessions
     await rig.until(lambda: any(len(one.state.queue) == 2 for one in session_of.values()))
+    assert rig.discord.typing, "seen typing while nothing else is seen"
     rig.model.gate.set()
     await rig.discord.shows(DM, "ack fourth")
+    await rig.discord.wait(lambda: not rig.discord.reactions.get(second["id"]))
     await rig.quiet()
     assert rig.seen(role="user") == ["first", "second", "fourth"]
 

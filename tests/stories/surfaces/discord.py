@@ -205,7 +205,7 @@ class Discord(Surface):
         await self.server.wait(grown, PATIENCE)
 
     async def waits(self, message: str) -> None:
-        await self.server.wait(lambda: self.server.reactions.get(message) == ["👀"], PATIENCE)
+        await self.server.wait(lambda: self.server.reacted.get(message) == ["👀"], PATIENCE)
 
     def screen(self) -> list[str]:
         lines = []

@@ -172,7 +172,7 @@ class Slack(Surface):
         await self._wait(grown)
 
     async def waits(self, message: str) -> None:
-        await self._wait(lambda: (self._channel, message, "eyes") in self.slack.reactions)
+        await self._wait(lambda: (self._channel, message, "eyes") in self.slack.reacted)
         self._seen_waiting.add(message)
 
     def screen(self) -> list[str]:

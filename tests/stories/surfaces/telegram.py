@@ -156,7 +156,7 @@ class Telegram(Surface):
 
     async def waits(self, message: str) -> None:
         key = self.chat, int(message)
-        await self.rig.telegram.wait(lambda: self.rig.telegram.reactions.get(key) == EYES, PATIENCE)
+        await self.rig.telegram.wait(lambda: self.rig.telegram.reacted.get(key) == EYES, PATIENCE)
         self._seen_waiting.add(int(message))
 
     def screen(self) -> list[str]:

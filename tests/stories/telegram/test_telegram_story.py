@@ -34,7 +34,7 @@ from tests.stories.rig import (
 def eyes(rig: Rig, update: dict) -> bool:
     """The message of this update bears the receipt."""
     message = update["message"]
-    reaction = rig.telegram.reactions.get((message["chat"]["id"], message["message_id"]))
+    reaction = rig.telegram.reacted.get((message["chat"]["id"], message["message_id"]))
     return reaction == [{"type": "emoji", "emoji": "👀"}]
 
 
@@ -342,9 +342,11 @@ async def test_a_message_during_a_turn_waits_and_shows_its_receipt(rig: Rig) -> 
     await rig.model.wait_inflight(1, PATIENCE)
     two, three = rig.telegram.say(PERSON, "two"), rig.telegram.say(PERSON, "three")
     await rig.telegram.wait(lambda: eyes(rig, two) and eyes(rig, three), PATIENCE)
+    assert rig.telegram.working == [PERSON], "seen typing while nothing else is seen"
     rig.model.gate = None
     gate.set()
     await rig.shows("ack three")
+    await rig.telegram.wait(lambda: not any(rig.telegram.reactions.values()), PATIENCE)
     assert rig.said() == ["ack one", "ack two", "ack three"]
     assert [rig.seen(n)[-1] for n in range(3)] == ["one", "two", "three"]
 

@@ -1,0 +1,52 @@
+"""What is seen of a message before there is an answer: that it waits, that it is worked at."""
+
+import logging
+from functools import partial
+
+from agent_core import ambient
+from gateway.conversation.services import Services
+from gateway.conversation.state import ConversationState
+from gateway.conversation.turns import OpenTurn
+from gateway.errors import DeliveryError
+from gateway.ports import Working
+
+log = logging.getLogger("turnkeeper.signs")
+
+FIRST_SIGN, NEXT_SIGN = 0.4, 4.0
+"""Seconds after which a turn without a view is shown as being worked at, and after which again:
+people expect it within 1, Telegram shows it for 5."""
+LOOK_AGAIN = 0.5
+"""Seconds after which it is looked whether a sign that stands has to go."""
+
+
+def show_work(state: ConversationState, services: Services, open_turn: OpenTurn) -> None:
+    """From now on and until something of the turn is seen, show that it is worked at."""
+    if isinstance(state.adapter, Working) and open_turn.row.firing is None:
+        services.spawn(partial(_show_work, state, state.adapter, open_turn), "working")
+
+
+async def _show_work(state: ConversationState, adapter: Working, open_turn: OpenTurn) -> None:
+    message, stands = open_turn.row.message, False
+    await ambient.wait(FIRST_SIGN)
+    while state.active is open_turn and not state.outbox.has_shown(open_turn.id):
+        try:
+            stands = stands or await adapter.show_work(state.conversation, message)
+        except DeliveryError as error:
+            log.info("work_not_shown", extra={"why": str(error)})
+            break
+        await ambient.wait(LOOK_AGAIN if stands else NEXT_SIGN)
+    if stands:
+        await _clear(state, adapter, message)
+
+
+def clear_receipt(state: ConversationState, services: Services, message: str) -> None:
+    """Take the receipt of a message away, which waits no more."""
+    if isinstance(state.adapter, Working):
+        services.spawn(partial(_clear, state, state.adapter, message), "receipt")
+
+
+async def _clear(state: ConversationState, adapter: Working, message: str) -> None:
+    try:
+        await adapter.clear_receipt(state.conversation, message)
+    except DeliveryError as error:
+        log.info("receipt_stays", extra={"why": str(error)})
