@@ -61,7 +61,7 @@ class PlainAdapter:
         text = "\n".join(filter(None, words)) or type(view).__name__
         return (msgspec.json.encode({"text": text, "buttons": buttons}),)
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         """The new message's id."""
         return (await self._call("POST", f"/messages/{conversation.channel}", payload)).decode()
 

@@ -45,8 +45,9 @@ class Adapter(Protocol):
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         """Native payloads, one a message, in order. Pure: same view, same bytes."""
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
-        """Send one payload as a new message; its native id."""
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
+        """Send one payload as a new message; its native id. `answers`: shown as a reply to that
+        message (abilities.replies), or as none where it is gone."""
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """Make the message `native` show `payload`. Doing it twice is harmless."""
@@ -69,7 +70,9 @@ class Adapter(Protocol):
 class Recalling(Protocol):
     """An adapter whose platform recognises a send that is made again (abilities.recalls)."""
 
-    async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
+    async def send_as(
+        self, name: str, conversation: Conversation, payload: bytes, answers: str = ""
+    ) -> str:
         """As `send`; `name` has at most 25 characters. Made again with the same name while the
         platform knows it, nothing is sent: the id of the message that stands there."""
 

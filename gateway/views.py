@@ -262,6 +262,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
     edits: bool = True
     reads_views: bool = False
     """The surface reads views from the store itself: nothing is sent (web)."""
+    replies: bool = False
+    """Shows a message as a reply to another one (`send` with `answers`)."""
     own_messages: bool = True
     """The surface shows what a person wrote by itself."""
     edit_interval: float = 1.0

@@ -56,7 +56,7 @@ class DiscordAdapter:
     or by the process after a crash, and stands there once."""
 
     platform = "discord"
-    abilities = Abilities(edit_interval=1.2, send_timeout=20.0, recalls=RECALLS)
+    abilities = Abilities(replies=True, edit_interval=1.2, send_timeout=20.0, recalls=RECALLS)
     routes: "Sequence[AbstractRouteDef]" = ()
 
     def __init__(  # noqa: PLR0913 - a setting each
@@ -96,18 +96,24 @@ class DiscordAdapter:
         """Messages in Components V2, the same in every chat."""
         return render(view, self._memory.commands)
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         """The new message's id."""
-        return await self.send_as(clock.new_id(), conversation, payload)
+        return await self.send_as(clock.new_id(), conversation, payload, answers)
 
-    async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
+    async def send_as(
+        self, name: str, conversation: Conversation, payload: bytes, answers: str = ""
+    ) -> str:
         """The id of the message that has this `name`: Discord knows it for some minutes."""
         data = _body(payload)
         files = _sources(data)
         data |= {"nonce": name, "enforce_nonce": True}
         place = await self._threads.place(conversation)
-        if place.reply_to:
-            data["message_reference"] = {"message_id": place.reply_to, "fail_if_not_exists": False}
+        if answers == conversation.thread:  # it stands in the channel, where the thread begins
+            answers = ""
+        if replied := place.reply_to or answers:
+            data["message_reference"] = {"message_id": replied, "fail_if_not_exists": False}
+        if answers:
+            data["allowed_mentions"] = {"parse": [], "replied_user": True}
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=place.channel)
         answer = await self._send_parts(route, data, files)
         number = answer.get("id") if isinstance(answer, dict) else None

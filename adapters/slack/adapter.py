@@ -123,11 +123,13 @@ class SlackAdapter:
             return payloads
         return with_twins(payloads, render(replace(view, doubt=""), thread=thread))
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         """The new message's `ts`; of files the first one's id."""
         return await self.send_as(clock.new_id(), conversation, payload)
 
-    async def send_as(self, name: str, conversation: Conversation, payload: bytes) -> str:
+    async def send_as(
+        self, name: str, conversation: Conversation, payload: bytes, answers: str = ""
+    ) -> str:
         """As `send`; of a message in doubt the `ts` of the one of this `name`, if it is there."""
         body = _body(payload)
         if body.files:

@@ -69,7 +69,7 @@ class TelegramAdapter:
     refused, kept in `rich`, and the view comes again in the other form."""
 
     platform = "telegram"
-    abilities = Abilities(drafts=True, edit_interval=1.0, send_timeout=20.0)
+    abilities = Abilities(drafts=True, replies=True, edit_interval=1.0, send_timeout=20.0)
 
     def __init__(  # noqa: PLR0913 - a setting each
         self,
@@ -134,9 +134,16 @@ class TelegramAdapter:
         """The bot's name where there may be others, "" in a private chat."""
         return "" if conversation.private else self._receiver.username
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
-        """The new message's id, an album's first one's."""
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
+        """The new message's id, an album's first one's. A field to answer in then opens for who
+        wrote the message that it `answers`."""
         data = _body(payload) | _where(conversation)
+        if answers:
+            replied = {"message_id": _number(answers), "allow_sending_without_reply": True}
+            data["reply_parameters"] = replied
+            markup = data.get("reply_markup")
+            if isinstance(markup, dict) and "force_reply" in markup:
+                markup["selective"] = True
         method = str(data.pop("method"))
         if files := sources_of(data):
             answer = await self._call_with_files(method, data, files)

@@ -77,7 +77,7 @@ class WebAdapter:
         """Nothing is sent."""
         return ()
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         """Never called: `abilities.reads_views`."""
         raise Rejected("the web chat reads views itself")
 

@@ -44,7 +44,16 @@ from gateway.store.rows import (
     show_row,
 )
 from gateway.texts import say
-from gateway.views import Notice, ReplyView, ReportView, Tone, View
+from gateway.views import (
+    ApprovalCard,
+    ChoiceCard,
+    FormCard,
+    Notice,
+    ReplyView,
+    ReportView,
+    Tone,
+    View,
+)
 
 log = logging.getLogger("turnkeeper.session")
 
@@ -180,7 +189,8 @@ class ConversationState:
     def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
         """A view as it shall be; the row to commit."""
         key: Key = (turn, name)
-        new = key not in self.outbox.rows
+        known = self.outbox.rows.get(key)
+        new = known is None
         self.row = replace(
             self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
         )
@@ -194,8 +204,18 @@ class ConversationState:
                 at=ambient.now(),
                 final=final,
                 rev=self.row.rev,
+                answers=known.answers if known is not None else self._find_asked(turn, view),
             )
         )
+
+    def _find_asked(self, turn: str, view: View) -> str:
+        """The message that a new view replies to among several people: the turn's first one, and
+        whatever somebody has to answer."""
+        row = self.turns.get(turn)
+        if row is None or self.conversation.private or not self.adapter.abilities.replies:
+            return ""
+        card = isinstance(view, ApprovalCard | ChoiceCard | FormCard)
+        return row.message if card or not self.outbox.holds(turn) else ""
 
     async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]
@@ -234,12 +254,14 @@ class ConversationState:
             # the turn must be in the store before a message of it is: a resume edits that one
             self.active.journal.put()
         self.row = replace(self.row, position=self.row.position + 1)
+        view = ReplyView(text="", state="streaming")
         return OutboxRow(
             turn=key[0],
             name=key[1],
             position=self.row.position,
             version=0,
-            view=ReplyView(text="", state="streaming"),
+            view=view,
+            answers=self._find_asked(key[0], view),
             at=ambient.now(),
             rev=self.row.rev,
         )

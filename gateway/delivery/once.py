@@ -38,12 +38,14 @@ class FirstSends:
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""
+        answers = row.answers if index == 0 else ""
         if not self._adapter.abilities.recalls:
-            return await self._adapter.send(self._conversation, payload)
+            return await self._adapter.send(self._conversation, payload, answers)
         name = self._name(row, index)
         again = name in self._tried
         self._tried.add(name)
-        native = await cast(Recalling, self._adapter).send_as(name, self._conversation, payload)
+        adapter = cast(Recalling, self._adapter)
+        native = await adapter.send_as(name, self._conversation, payload, answers)
         if again:
             await self._adapter.edit(self._conversation, native, payload)
         self._tried.discard(name)

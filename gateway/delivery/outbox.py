@@ -261,6 +261,10 @@ class Outbox:
         growing = self._growing
         return growing is not None and growing[1] != self._grown and growing[0] != self._ungrowing
 
+    def holds(self, turn: str) -> bool:
+        """There are views of the turn."""
+        return any(key[0] == turn for key in self.rows)
+
     def has_shown(self, turn: str) -> bool:
         """People see something of the turn."""
         growing = self._growing is not None and bool(self._grown) and self._growing[0][0] == turn

@@ -119,6 +119,8 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     """Holders that ended in the middle of such a send."""
     anew: int = 0
     """Times that a message of it was sent again, because it was gone."""
+    answers: str = ""
+    """The message that its first one replies to, where several people talk."""
 
 
 class Vote(Struct, frozen=True, kw_only=True):

@@ -38,6 +38,8 @@ class TelegramServer:
     reactions: dict[tuple[int, int], list[Json]] = field(default_factory=dict)
     reacted: dict[tuple[int, int], list[Json]] = field(default_factory=dict)
     """The newest reaction to a message, also where the bot took it back."""
+    replies: dict[int, int] = field(default_factory=dict)
+    """The bot's messages that reply to one, by its number."""
     working: list[int] = field(default_factory=list)
     """The chats where the bot was seen typing."""
     menus: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
@@ -355,6 +357,14 @@ class TelegramServer:
         } | shown
         if thread := p.get("message_thread_id"):
             message |= {"message_thread_id": thread, "is_topic_message": True}
+        if replied := p.get("reply_parameters"):
+            try:
+                known = self._find(chat, replied["message_id"])
+            except Refusal:
+                if not replied.get("allow_sending_without_reply"):
+                    raise
+            else:
+                self.replies[message["message_id"]] = known["message_id"]
         self.chats[chat].append(message)
         self.drafts.pop(chat, None)
         return message

@@ -110,7 +110,7 @@ class LedgerAdapter:
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         return (msgspec.json.encode(show_doubt(view)),)
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         self._points.hit("send")
         self.count += 1
         native = f"{os.getpid()}-{self.count}"

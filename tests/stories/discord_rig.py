@@ -8,11 +8,11 @@ from typing import Any
 
 import discord
 import pytest
+from msgspec.structs import replace
 
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from gateway.messages import Conversation
-from gateway.views import Abilities
 from tests.fakes.discord_server import BOT, DiscordServer, labels, text_of
 from tests.fakes.model_server import ModelServer
 from tests.gateway.process import KEY
@@ -76,7 +76,9 @@ async def opened(
 ) -> AsyncIterator[DiscordRig]:
     """A rig whose gateway has not started. At the end no call may have broken Discord's rules, and
     no bug may be in the log."""
-    monkeypatch.setattr(DiscordAdapter, "abilities", Abilities(edit_interval=0.05, recalls=120.0))
+    monkeypatch.setattr(
+        DiscordAdapter, "abilities", replace(DiscordAdapter.abilities, edit_interval=0.05)
+    )
     for module in (receive, session):
         monkeypatch.setattr(module, "MIN_PAUSE", 0.01)
     monkeypatch.setattr(memory, "SAVE_EVERY", 0.0)

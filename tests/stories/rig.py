@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from msgspec.structs import replace
 
 import gateway.__main__ as root
 from adapters.telegram import receive
@@ -23,7 +24,6 @@ from gateway.ops import lock
 from gateway.ops.http import listen
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Abilities
 from tests.fakes.model_server import Call, ModelServer
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.waiting import PATIENCE
@@ -36,7 +36,7 @@ Json = dict[str, Any]
 
 def quick(monkeypatch: pytest.MonkeyPatch, edit_interval: float = 0.05) -> None:
     """The same pacing as in life, on a shorter scale."""
-    faster = Abilities(drafts=True, edit_interval=edit_interval, send_timeout=20.0)
+    faster = replace(TelegramAdapter.abilities, edit_interval=edit_interval)
     monkeypatch.setattr(TelegramAdapter, "abilities", faster)
     monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.discord import receive
 from adapters.discord.adapter import DiscordAdapter
-from gateway.views import Abilities
 from tests.fakes.discord_gateway import INVALID, RECONNECT
 from tests.fakes.discord_server import labels, text_of
 from tests.fakes.model_server import Call, Say
@@ -58,8 +58,9 @@ async def test_in_a_server_it_answers_who_speaks_to_it(rig: DiscordRig) -> None:
     await rig.discord.say(CHANNEL, "not for the bot", PERSON)
     await rig.discord.say(THREAD, "@bot in the thread", FRIEND)
     answer = await rig.discord.shows(THREAD, "ack [U12] in the thread")
-    await rig.discord.say(THREAD, "@bot and this", PERSON, reply_to=answer["id"])
-    await rig.discord.shows(THREAD, "ack [U11] and this")
+    said = await rig.discord.say(THREAD, "@bot and this", PERSON, reply_to=answer["id"])
+    second = await rig.discord.shows(THREAD, "ack [U11] and this")
+    assert second["message_reference"]["message_id"] == said["id"]
     await rig.quiet()
     assert "not for the bot" not in str(rig.seen())
     assert rig.seen(role="user") == ["[U12] in the thread", "[U11] and this"]
@@ -428,7 +429,11 @@ async def test_what_a_crash_left_is_made_to_show_what_is_wanted_now(rig: Discord
 async def test_long_after_a_crash_a_send_is_in_doubt(
     rig: DiscordRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DiscordAdapter, "abilities", Abilities(edit_interval=0.05, recalls=1e-9))
+    monkeypatch.setattr(
+        DiscordAdapter,
+        "abilities",
+        replace(DiscordAdapter.abilities, edit_interval=0.05, recalls=1e-9),
+    )
     await rig.start()
     rig.discord.hold("send")
     await rig.discord.say(DM, "hello", PERSON)

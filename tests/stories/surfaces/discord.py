@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from gateway.delivery.outbox import Outbox
 from gateway.texts import say as text_of
-from gateway.views import Abilities
 from tests.fakes.discord_server import DiscordServer, Json, labels, walk
 from tests.fakes.model_server import Slow
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, STRANGER, Rig
@@ -48,7 +48,9 @@ class Discord(Surface):
 
     async def open(self, **settings: str) -> None:
         quick = self._quick = self._exit.enter_context(pytest.MonkeyPatch.context())
-        quick.setattr(DiscordAdapter, "abilities", Abilities(edit_interval=0.05, recalls=120.0))
+        quick.setattr(
+            DiscordAdapter, "abilities", replace(DiscordAdapter.abilities, edit_interval=0.05)
+        )
         quick.setattr(memory, "SAVE_EVERY", 0.0)
         for module in (receive, session):
             quick.setattr(module, "MIN_PAUSE", 0.01)
@@ -261,7 +263,7 @@ class Discord(Surface):
             return "[voice note]"
         text = one["content"].replace(f"<@{self.server.user['id']}>", "@test_bot")
         edited = " (edited)" if one["edited_timestamp"] else ""
-        eyes = "".join(f" {emoji}" for emoji in self.server.reactions.get(one["id"], ()))
+        eyes = "".join(f" {emoji}" for emoji in self.server.reacted.get(one["id"], ()))
         return f"{text}{names}{edited}{eyes}".strip()
 
     def _drawn(self, one: Json) -> str:

@@ -323,8 +323,10 @@ async def test_a_form_is_answered_by_a_reply_or_the_next_plain_message(rig: Rig)
 async def test_in_a_group_only_a_reply_of_the_asked_answers_a_form(rig: Rig) -> None:
     rig.model.script(ask("Which day?"), Say("a turn of its own"), Say("noted"))
     await rig.start()
-    rig.telegram.say(GROUP, "@test_bot a date", user=PERSON, **mention("@test_bot"))
+    asked = rig.telegram.say(GROUP, "@test_bot a date", user=PERSON, **mention("@test_bot"))
     form = await asking(rig, "Which day?", GROUP)
+    assert rig.telegram.replies[form["message_id"]] == asked["message"]["message_id"]
+    assert form["reply_markup"]["selective"], "the field opens for who was asked"
     rig.telegram.say(GROUP, "Sunday", user=FRIEND, reply_to=form["message_id"])
     await rig.shows("a turn of its own", GROUP)
     rig.telegram.say(GROUP, "Monday", user=PERSON, reply_to=form["message_id"])
@@ -519,11 +521,13 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
 async def test_in_a_group_it_speaks_when_spoken_to(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(GROUP, "just talking", user=PERSON)
-    rig.telegram.say(GROUP, "@test_bot hello", user=PERSON, **mention("@test_bot"))
+    one = rig.telegram.say(GROUP, "@test_bot hello", user=PERSON, **mention("@test_bot"))
     answer = await rig.shows("ack", GROUP)
-    rig.telegram.say(GROUP, "go on", user=FRIEND, reply_to=answer["message_id"])
+    two = rig.telegram.say(GROUP, "go on", user=FRIEND, reply_to=answer["message_id"])
     await rig.telegram.wait(lambda: len(rig.said(GROUP)) == 2, PATIENCE)
     assert len(rig.model.requests) == 2
+    asked = [one["message"]["message_id"], two["message"]["message_id"]]
+    assert list(rig.telegram.replies.values()) == asked, "each answer replies to its question"
     first, second = rig.seen(role="user")
     assert "@test_bot hello" in first and f"U{PERSON}" in first, "who speaks is in the prompt"
     assert "go on" in second and f"U{FRIEND}" in second
