@@ -2,6 +2,18 @@
 
 from msgspec import Struct
 
+SMALL_WINDOW = 8_192
+"""Tokens of a window up to which a request describes fewer tools, in fewer words."""
+MAX_OBSERVE = 10_000
+"""Characters of a result that the model sees; the whole is kept as a file."""
+MIN_OBSERVE = 2_000
+
+
+def limit_observed(window: int) -> int:
+    """Characters of one result that a model with a window of so many tokens sees: about an eighth
+    of it where it is small."""
+    return max(MIN_OBSERVE, min(MAX_OBSERVE, window // 2))
+
 
 class ContextLimits(Struct, frozen=True, kw_only=True):
     """Tokens that a request may have: beyond `limit` (0: never) older messages are summarised,

@@ -225,6 +225,7 @@ class _Worker:
                 output=shown,
                 hosts=open_hosts(),
                 invoke=partial(self._invoke, item, scope),
+                most=self._brief.most_observed,
             )
             changes = hooks.post or hides is not None
             begun = holder is not None and holder.holds(token)  # what was approved, and runs

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.context.compression import Flush
-from agent_core.context.room import ContextLimits
+from agent_core.context.room import MAX_OBSERVE, ContextLimits
 from agent_core.events import OutputAdded
 from agent_core.guardrails.redaction import Hides
 from agent_core.memory.port import Memory
@@ -55,7 +55,10 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     reach: Reach | None = None
     """What may be found and called besides `tools`; None: nothing."""
     more: tuple[ToolSpec, ...] = ()
-    """Servers' tools among `tools`, as they were when the turn began."""
+    """What is shown of some of the `tools`: of servers' tools, as they were when the turn began;
+    of our own, where the model holds little."""
+    most_observed: int = MAX_OBSERVE
+    """Characters of a tool's result that the model sees."""
     most_messages: int = 0
     """Of the history; older ones are left out. 0: none are."""
     debug: bool = False

@@ -12,7 +12,10 @@ COMMON = (
 need. The others are named in the prompt and described by find_tools; a whole request for "hello"
 stays below 10 KB."""
 
-PLAIN = Profile(name="", prompt="", shown=COMMON, max_messages=0)
+FEW = ("read_file", "write_file", "run_command", "web_search", "read_page", "call_tool")
+"""What a request shows a model that holds little, besides find_tools."""
+
+PLAIN = Profile(name="", prompt="", shown=COMMON, few=FEW, max_messages=0)
 """No profile was chosen."""
 
 _ALWAYS = ("ask_user", "send_file", "task_planning", "find_tools", "call_tool", "terminate")
@@ -28,6 +31,7 @@ PROFILES: dict[str, Profile] = {
             prompt="You take on any task by yourself: choose the tools, work in small steps, look "
             "at each result before the next step, and end with terminate or with your answer.",
             shown=(*COMMON, "terminate", "python_execute", "execute_script", "browser_use"),
+            few=FEW,
             needs=("python_execute",),
             max_steps=20,
         ),
@@ -39,6 +43,7 @@ PROFILES: dict[str, Profile] = {
             tools=("@files", "@web", "@talk", "@find", "browser_*", "analyze_image"),
             shown=(*_ALWAYS, "browser_use", "browser_get_stream_url", "read_page", "web_search")
             + ("read_file", "write_file", "str_replace_editor"),
+            few=("browser_use", "read_page", "web_search", "write_file", "call_tool"),
             needs=("browser_*",),
             max_steps=20,
         ),
@@ -50,6 +55,7 @@ PROFILES: dict[str, Profile] = {
             tools=("@files", "@shell", "@code", "@talk", "@find", "@servers"),
             shown=(*_ALWAYS, *_FILES, "rollback", "run_command", "check_command", "bash")
             + ("execute_script",),
+            few=(*_FILES[:2], "str_replace_editor", "bash", "call_tool"),
             needs=("bash",),
             max_steps=30,
         ),
@@ -63,6 +69,7 @@ PROFILES: dict[str, Profile] = {
             tools=("@files", "@shell", "@code", "@charts", "@web", "@talk", "@find")
             + ("invoke_skill", "list_skills"),
             shown=(*_ALWAYS, *_FILES, "run_command", "execute_script", *_DATA),
+            few=(*_DATA, "read_file", "send_file", "call_tool"),
             needs=_DATA,
             max_steps=20,
         ),
@@ -73,6 +80,7 @@ PROFILES: dict[str, Profile] = {
             "answer.",
             tools=("@files", "@talk", "@find", "@servers"),
             shown=(*_ALWAYS, *_FILES),
+            few=(*_FILES[:2], "send_file", "ask_user", "call_tool"),
             needs=("*__*",),
             max_steps=20,
         ),
@@ -82,6 +90,7 @@ PROFILES: dict[str, Profile] = {
             "what shall be kept.",
             tools=("@talk", "@find", "@web", "sandbox_*"),
             shown=(*_ALWAYS, *_SANDBOXED, "sandbox_browser*", "web_search"),
+            few=(*_SANDBOXED[:2], "sandbox_browser", "web_search", "send_file", "call_tool"),
             needs=_SANDBOXED,
             max_steps=20,
         ),

@@ -1,7 +1,8 @@
 """What a turn is given: the tools that are shown, those that may be found, words and limits."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,8 +12,13 @@ from agent_core.models.port import ToolSpec
 from agent_core.orchestration.brief import Brief
 from agent_core.profiles.built_in import PLAIN, PROFILES
 from agent_core.profiles.profile import Profile
+from agent_core.tools.finding.short_specs import shorten_spec
 from agent_core.tools.finding.tool_list import CALL, render_tool_list
 from agent_core.tools.finding.toolsets import Reach, Toolsets, within
+
+FIND_TOOLS = "find_tools"
+Specs: TypeAlias = Callable[[tuple[str, ...]], tuple[ToolSpec, ...]]
+"""What a model is shown of the tools with these names."""
 
 
 class Kit(Struct, frozen=True, kw_only=True):
@@ -41,20 +47,25 @@ def list_missing(kit: Kit, name: str) -> tuple[str, ...]:
     return profile_of(name).list_missing(there)
 
 
-def apply_choice(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Brief:
-    """`brief` with what the profile and the sets of `places` allow."""
+def apply_choice(
+    brief: Brief, kit: Kit, name: str, places: Iterable[str], specs: Specs | None = None
+) -> Brief:
+    """`brief` with what the profile and the sets of `places` allow. `specs`: gives what is shown
+    of tools, where the model holds so little that it is shown few of them in short."""
     profile = profile_of(name)
     own = kit.sets.flat(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
-    shown = _list_shown(kit.names, profile.name, reach, kit.always)
-    more: tuple[ToolSpec, ...] = kit.servers.list_offered(reach)
-    others = _list_others(kit.lines, shown, reach)
+    small = specs is not None
+    shown = _list_shown(kit.names, profile.name, reach, () if small else kit.always, small)
+    more: tuple[ToolSpec, ...] = () if small else kit.servers.list_offered(reach)
+    others = _list_others(kit.lines, shown, reach, small)
+    short = tuple(map(shorten_spec, specs(shown))) if specs is not None else ()
     return replace(
         brief,
         system="\n\n".join(filter(None, (brief.system, others, profile.prompt))),
         tools=(*shown, *(spec.name for spec in more)),
-        more=more,
+        more=(*more, *short),
         reach=reach,
         max_rounds=profile.max_steps or brief.max_rounds,
         most_messages=profile.max_messages,
@@ -62,17 +73,22 @@ def apply_choice(brief: Brief, kit: Kit, name: str, places: Iterable[str]) -> Br
 
 
 @lru_cache(maxsize=256)
-def _list_others(lines: tuple[tuple[str, str], ...], shown: tuple[str, ...], reach: Reach) -> str:
+def _list_others(
+    lines: tuple[tuple[str, str], ...], shown: tuple[str, ...], reach: Reach, small: bool
+) -> str:
     """The tools that may be called and are not shown, for the prompt."""
     others = {name: line for name, line in lines if name not in shown and within(name, reach)}
-    return render_tool_list(others, found=CALL in shown)
+    return render_tool_list(others, found=CALL in shown, short=small)
 
 
 @lru_cache(maxsize=256)
 def _list_shown(
-    names: tuple[str, ...], profile: str, reach: Reach, always: tuple[str, ...]
+    names: tuple[str, ...], profile: str, reach: Reach, always: tuple[str, ...], small: bool
 ) -> tuple[str, ...]:
     """Asked for each turn, and nearly always the same."""
     own = profile_of(profile)
-    shown = (name for name in names if own.shows(name) or name in always)
+    if small:
+        shown = (name for name in names if name in own.few or name == FIND_TOOLS)
+    else:
+        shown = (name for name in names if own.shows(name) or name in always)
     return tuple(name for name in shown if within(name, reach))

@@ -10,13 +10,15 @@ from agent_core.messages import Message
 
 class Profile(Struct, frozen=True, kw_only=True):
     """`tools`: entries of a tool set, all that it may use. `shown`: patterns of those that each
-    request shows; the others are found. `needs`: tools that it is made for. `max_steps`: rounds
-    of a turn; `max_messages`: of the history, 0 for all."""
+    request shows; the others are found. `few`: those shown to a model that holds little. `needs`:
+    tools that it is made for. `max_steps`: rounds of a turn; `max_messages`: of the history, 0
+    for all."""
 
     name: str
     prompt: str
     tools: tuple[str, ...] = ("*",)
     shown: tuple[str, ...]
+    few: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     max_steps: int = 0
     max_messages: int = 100

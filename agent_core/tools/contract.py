@@ -8,6 +8,7 @@ from msgspec import Struct
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+from agent_core.context.room import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import Access, Repetition, ToolOutput, ToolResult
 from agent_core.phrases import Phrase
@@ -66,6 +67,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     output: Callable[[str], None]
     hosts: frozenset[str] = frozenset()
     invoke: Invoke = refuse_inner
+    most: int = MAX_OBSERVE
+    """Characters of the result that the model sees."""
 
 
 ToolCallable: TypeAlias = Callable[[Args, ToolContext], Awaitable[str | ToolOutput]]

@@ -22,9 +22,6 @@ from agent_core.tools.finding.tool_list import summarize
 from agent_core.tools.finding.toolsets import Reach, within
 from agent_core.tools.sources import SourceDigest, read_sources
 
-MAX_OBSERVE = 10_000
-"""Characters of a result that the model sees; the whole is kept as a file."""
-
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A call that can run: its tool and validated arguments. `digest`: what an approval is bound
@@ -272,7 +269,7 @@ def _command(was: str, command: CommandResult, text: str) -> CommandResult:
 async def observe(content: str, context: ToolContext, call_id: str) -> str:
     """`content`, cut for the model if it is too long; then the whole is kept as a file. Models may
     use an id again in a later round: the file is named after the call's key as well."""
-    if len(content) <= MAX_OBSERVE:
+    if len(content) <= context.most:
         return content
     name = "".join(c if c.isascii() and c.isalnum() or c in "-_" else "-" for c in call_id)[-60:]
     name = f"{name}-{hashlib.sha256(context.key.encode()).hexdigest()[:8]}.txt"
@@ -282,7 +279,7 @@ async def observe(content: str, context: ToolContext, call_id: str) -> str:
         where = f"the whole is in {kept}"
     except ToolFailed as error:  # the call itself took effect
         where = f"the whole could not be kept: {error}"
-    half = MAX_OBSERVE // 2
+    half = context.most // 2
     left_out = len(content) - 2 * half
     return f"{content[:half]}\n[… {left_out} characters left out; {where}]\n{content[-half:]}"
 

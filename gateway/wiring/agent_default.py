@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.context import pictures
 from agent_core.context.prompt import system_prompt
-from agent_core.context.room import ContextLimits
+from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.messages import Message, Picture
-from agent_core.models.catalog import Price
+from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
@@ -134,7 +134,6 @@ class TurnkeeperAgent:
         always = (SCRIPT,) if models.tools.execution_mode == "codeact" else ()
         lines = self._toolbox.lines
         self._kit = Kit(lines=lines, servers=self.servers, sets=sets, always=always)
-        self._system = system_prompt()
         self._warm, self._answered = asyncio.Event(), asyncio.Event()
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
@@ -178,6 +177,8 @@ class TurnkeeperAgent:
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         """What a turn begins with; recorded at its start. The demo model makes no plans."""
         own, demo = self._settings.agent, self.models.demo
+        window = self._find_window(settings.model or TIER)
+        small = window <= SMALL_WINDOW
         kind = classify(text, settings.mode or "task", own.short_words)
         first = None if demo else direct(settings.mode, text, not conversation.private)
         routes: dict[Route, Literal["simple", "planned", "research"]]
@@ -192,9 +193,10 @@ class TurnkeeperAgent:
             step_rounds=own.step_rounds,
             review=settings.plans == "on",
             debug=own.debug,
-            system=self._system,
+            system=system_prompt(small=small),
             model=settings.model or TIER,
             room=self._room(settings.model or TIER),
+            most_observed=limit_observed(window),
             tools=self._toolbox.names,
             workspace=str(self.workspace(conversation)),
             cache_key=_name(conversation),
@@ -202,7 +204,8 @@ class TurnkeeperAgent:
         )
         places = (conversation.platform, conversation.id)
         profile = "" if first is not None else settings.profile  # the skill has to be in reach
-        return choice.apply_choice(brief, self._kit, profile, places)
+        specs = self._toolbox.specs if small else None
+        return choice.apply_choice(brief, self._kit, profile, places, specs)
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it."""
@@ -228,17 +231,29 @@ class TurnkeeperAgent:
     def _room(self, model: str) -> ContextLimits:
         """What a request may hold for `model`. The work set for it summarises, else FLASH; a
         model that was chosen by name does it itself."""
+        served = self._find_served(model)
+        if served is None:
+            return ContextLimits()  # the turn's first call says what is wrong
+        own = "compression" in self._settings.auxiliary or "/" not in model
+        window = self.models.catalog.window(*served)
+        return self._settings.context.room(window, "auxiliary.compression" if own else model)
+
+    def _find_window(self, model: str) -> int:
+        """Tokens that `model` holds, as far as is known."""
+        served = self._find_served(model)
+        return self.models.catalog.window(*served) if served is not None else WINDOW
+
+    def _find_served(self, model: str) -> tuple[str, str] | None:
+        """Provider and model behind `model`; None: the demo model, or nothing that works."""
         if self.models.demo:
-            return ContextLimits()
+            return None
         if model not in self._served:
             try:
                 provider, _, name = self.models.describe(model).partition("/")
             except SettingsError:
-                return ContextLimits()  # the turn's first call says what is wrong
+                return None
             self._served[model] = provider, name
-        own = "compression" in self._settings.auxiliary or "/" not in model
-        window = self.models.catalog.window(*self._served[model])
-        return self._settings.context.room(window, "auxiliary.compression" if own else model)
+        return self._served[model]
 
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder; made when a tool first needs it."""

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from pydantic import BaseModel
 
+from agent_core.context.room import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, wrap_output
 from agent_core.sandboxes.commands.background import Background
@@ -16,7 +17,6 @@ from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.shell import shell_tool
 from agent_core.tools.toolbox import (
-    MAX_OBSERVE,
     Prepared,
     Toolbox,
     UnfitCall,

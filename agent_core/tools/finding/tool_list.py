@@ -32,12 +32,14 @@ def summarize(description: str) -> str:
     return " ".join(words).rstrip(",")
 
 
-def render_tool_list(lines: Mapping[str, str], *, found: bool) -> str:
+def render_tool_list(lines: Mapping[str, str], *, found: bool, short: bool = False) -> str:
     """The list of tools by name, in their order; "" of none. `found`: there are the tools by
-    which others are found and called."""
+    which others are found and called. `short`: all names in one line, and nothing about them."""
     if not lines:
         return ""
     head = HEAD.format(call=CALL, find=FIND) if found else "More tools, called by name:"
+    if short:
+        return f"{head} {', '.join(_fold(dict.fromkeys(lines, '')))}"
     return "\n".join((head, *(f"- {line}" for line in _fold(lines))))
 
 
