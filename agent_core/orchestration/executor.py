@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from agent_core.context.budget import Budget
-from agent_core.context.compression import SummaryRequest, Window
+from agent_core.context.compression import Window
 from agent_core.context.prompt import prefix_hash
 from agent_core.context.stuck import VARY, Watch
 from agent_core.errors import AgentError, BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
@@ -30,6 +30,7 @@ from agent_core.orchestration.cut_answers import (
     drop_cut_call,
     is_whole,
 )
+from agent_core.orchestration.fitting import ask_within, make_summary_request, make_window
 from agent_core.orchestration.plan import Plan, title
 from agent_core.orchestration.side_calls import strip_calls
 from agent_core.scope import Scope
@@ -91,8 +92,7 @@ async def react(
         told = (missing, VARY if state else "", budget.warn(turn_round, reply), "\n".join(said))
         if words := "\n\n".join(filter(None, told)):
             new.append(user(words))
-    seen = window.see((*history, *new))
-    return await sum_up(scope.child("summary"), brief, hands, seen, new)
+    return await sum_up(scope.child("summary"), brief, hands, history, new, window)
 
 
 async def _ask(
@@ -104,18 +104,13 @@ async def _ask(
     direct: ToolCall | None,
 ) -> ModelReply:
     """The model's reply to `thread`. `direct`: the call that stands for it. Raises FAILURES."""
-    part, tries = scope, 0
-    while True:
-        seen = await window.fit(part, thread, make_summary_request(brief, hands))
+
+    async def ask(part: Scope, seen: tuple[Message, ...]) -> ModelReply:
         if direct is not None:
             return await scope.model(partial(make_reply, direct), apart=True)
-        try:
-            return await think(part, brief, hands, seen)
-        except ModelFailed as failed:
-            if failed.fault != "overflow" or not window.narrow(thread, failed.window):
-                raise
-        tries += 1
-        part = scope.child(f"shorter-{tries}")
+        return await think(part, brief, hands, seen)
+
+    return await ask_within(scope, window, thread, make_summary_request(brief, hands), ask)
 
 
 def _give_up(scope: Scope, error: AgentError, new: list[Message]) -> LoopResult:
@@ -128,41 +123,41 @@ def _give_up(scope: Scope, error: AgentError, new: list[Message]) -> LoopResult:
     return LoopResult(text="", messages=tuple(new), finish=finish, why=str(error))
 
 
-def make_window(brief: Brief, hands: Hands) -> Window:
-    """What a model sees in the turn of `brief`: everything, at first."""
-    tools = hands.toolbox.weight(brief.tools) if brief.room.limit else 0
-    return Window(brief.room, len(brief.system) + tools, brief.text)
-
-
-def make_summary_request(brief: Brief, hands: Hands) -> SummaryRequest:
-    """How a summary of older messages is asked for in the turn of `brief`."""
-    return SummaryRequest(complete=hands.complete, limit=brief.limit, flush=hands.flush)
-
-
 async def sum_up(
     scope: Scope,
     brief: Brief,
     hands: Hands,
-    seen: tuple[Message, ...],
+    history: tuple[Message, ...],
     new: list[Message],
+    window: Window,
 ) -> LoopResult:
     """No rounds are left: one more answer, in which no tool may be called."""
     try:
-        ended = await write_answer(scope, brief, hands, seen, new)
+        ended = await write_answer(scope, brief, hands, history, new, window)
     except FAILURES as error:
         return _give_up(scope, error, new)
     return replace(ended, finish="limit") if ended.finish == "stop" else ended
 
 
 async def write_answer(
-    scope: Scope, brief: Brief, hands: Hands, seen: tuple[Message, ...], new: list[Message]
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    history: tuple[Message, ...],
+    new: list[Message],
+    window: Window,
 ) -> LoopResult:
-    """One answer without calls to what is `seen`, continued where it is cut; it is added to `new`.
-    Raises as `think` does."""
-    growing, begins = GrowingAnswer(), len(new)
+    """One answer without calls to `history` and what is `new`, to which it is added, continued
+    where it is cut. Raises as `think` does."""
+    growing = GrowingAnswer()
+
+    async def ask(part: Scope, seen: tuple[Message, ...]) -> ModelReply:
+        return await think(part, brief, hands, seen, "none")
+
     for n in range(MAX_CONTINUED + 1):
         part = scope.child(f"more-{n}") if n else scope
-        reply = await think(part, brief, hands, (*seen, *new[begins:]), "none")
+        asking = make_summary_request(brief, hands)
+        reply = await ask_within(part, window, (*history, *new), asking, ask)
         if not any(isinstance(one, Text) for one in reply.parts) and reply.finish != "refused":
             break  # calls alone, which may not be made
         new.append(strip_calls(reply))

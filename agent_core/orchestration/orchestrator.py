@@ -4,7 +4,6 @@ loop, where it may turn out that it takes one.
 
 from msgspec.structs import replace
 
-from agent_core.context.compression import Window
 from agent_core.context.transcript import settle_messages
 from agent_core.events import (
     ErrorMet,
@@ -13,7 +12,8 @@ from agent_core.events import (
 )
 from agent_core.messages import Message, user
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
-from agent_core.orchestration.executor import make_summary_request, make_window, react, sum_up
+from agent_core.orchestration.executor import react, sum_up
+from agent_core.orchestration.fitting import keep_view, make_window
 from agent_core.orchestration.planned import PlannedTurn, make_result
 from agent_core.orchestration.planner import draft
 from agent_core.orchestration.routes.routing import choose_route
@@ -50,8 +50,7 @@ async def work(
     if brief.route != "planned" or past:
         return await _direct(scope, brief, hands, history, past)
     window = make_window(brief, hands)
-    seen = await window.fit(scope.child("plan-fit"), history, make_summary_request(brief, hands))
-    drafted = await draft(scope.child("plan"), brief, hands, seen)
+    drafted = await draft(scope.child("plan"), brief, hands, history, window)
     if drafted.plan is None or len(drafted.plan.steps) < MIN_STEPS:
         scope.emit(Routed(route="simple", why="No plan was made for it."))
         return await _direct(scope.child("direct"), replace(brief, plans=False), hands, history)
@@ -78,14 +77,13 @@ async def _direct(
         return keep_view(await planned.run(spell.plan), history, window)
     if spell.finish == "spent":
         done = spell.messages
-        seen = window.see((*history, *done))
-        spell = await sum_up(scope.child("spent"), brief, hands, seen, list(done))
+        spell = await sum_up(scope.child("spent"), brief, hands, history, list(done), window)
     if spell.finish != "stuck":
         return keep_view(make_result(spell), history, window)
     scope.emit(StatusShown(text=f"Stuck: {spell.why}."), "stuck")
     thread = settle_messages(spell.messages)
-    seen = window.see((*history, *thread))
-    drafted = await draft(scope.child("rescue"), brief, hands, seen, spell.why)
+    failed = (*history, *thread)
+    drafted = await draft(scope.child("rescue"), brief, hands, failed, window, spell.why)
     if drafted.plan is None:
         stuck = phrase("fault_stuck", detail=spell.why)
         scope.emit(ErrorMet(text=str(stuck), phrases=(stuck,)), "stuck")
@@ -94,10 +92,3 @@ async def _direct(
     thread = (*thread, *drafted.messages)
     planned = PlannedTurn(scope.child("planned"), brief, hands, (history, thread), window)
     return keep_view(await planned.run(drafted.plan), history, window)
-
-
-def keep_view(result: TurnResult, history: tuple[Message, ...], window: Window) -> TurnResult:
-    """`result` with what the model saw, where that is not all of it any more."""
-    if not window.compressed:
-        return result
-    return replace(result, seen=window.see((*history, *result.messages)))

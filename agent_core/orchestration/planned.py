@@ -31,7 +31,8 @@ from agent_core.events import (
 from agent_core.messages import Message, user
 from agent_core.orchestration.brief import Brief, Hands, LoopResult, TurnResult
 from agent_core.orchestration.edits import apply
-from agent_core.orchestration.executor import make_summary_request, react, write_answer
+from agent_core.orchestration.executor import react, write_answer
+from agent_core.orchestration.fitting import make_summary_request
 from agent_core.orchestration.plan import (
     Plan,
     Step,
@@ -40,7 +41,7 @@ from agent_core.orchestration.plan import (
     checklist,
     set_step_state,
 )
-from agent_core.orchestration.planner import after_failure, after_wish, redraft
+from agent_core.orchestration.planner import Drafted, after_failure, after_wish, redraft
 from agent_core.orchestration.side_calls import silent
 from agent_core.orchestration.verify import StepVerdict, verify
 from agent_core.questions import PlanReview
@@ -164,9 +165,8 @@ class PlannedTurn:
                 return plan
             if answer.choice != "edit":
                 return None
-            thread = (*self._seen, after_wish(plan, answer.text))
-            name = f"review-{n}"
-            drafted = await redraft(self._scope.child(name), self._brief, self._hands, thread, plan)
+            name, ask = f"review-{n}", after_wish(plan, answer.text)
+            drafted = await self._redraft(name, ask, plan)
             self._thread = (*self._thread, *drafted.messages)
             if drafted.plan is not None:
                 plan = drafted.plan
@@ -279,14 +279,16 @@ class PlannedTurn:
         if n > self._brief.max_replans:
             return None
         self._scope.emit(StageEntered(name="replanning"), f"replanning-{n}")
-        thread = (*self._seen, after_failure(plan))
-        drafted = await redraft(
-            self._scope.child(f"replan-{n}"), self._brief, self._hands, thread, plan
-        )
+        drafted = await self._redraft(f"replan-{n}", after_failure(plan), plan)
         self._thread = (*self._thread, *drafted.messages)
         if drafted.plan is not None:
             self._tell(drafted.plan)
         return drafted.plan
+
+    async def _redraft(self, name: str, ask: Message, plan: Plan) -> Drafted:
+        said = (*self._history, *self._thread)
+        means = (self._brief, self._hands, self._window)
+        return await redraft(self._scope.child(name), means, said, ask, plan)
 
     def _give_up_rest(self, plan: Plan) -> Plan:
         """`plan` without what has not begun."""
@@ -305,12 +307,12 @@ class PlannedTurn:
     async def _finish(self, plan: Plan) -> TurnResult:
         """Write the answer: the only words of the turn that stream into it."""
         await self._scope.show()
-        await self._fit("fit-final")
         ask = user(FINISH.format(checklist=checklist(plan)))
         scope, messages = self._scope.child("final"), [*self._thread, ask]
-        seen = (*self._seen, ask)
         try:
-            ended = await write_answer(scope, self._brief, self._hands, seen, messages)
+            ended = await write_answer(
+                scope, self._brief, self._hands, self._history, messages, self._window
+            )
             return make_result(ended)
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error), phrases=error.phrases))

@@ -2,13 +2,16 @@
 is told what happened."""
 
 import re
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from agent_core.context.compression import Window
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.fitting import ask_within, make_summary_request
 from agent_core.orchestration.plan import (
     Plan,
     Step,
@@ -55,6 +58,10 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 
+Means: TypeAlias = tuple[Brief, Hands, Window]
+"""What a plan is made with; the window is what the model sees of the thread."""
+
+
 class Drafted(Struct, frozen=True, kw_only=True):
     """What came of asking for a plan; None where it could not be used or has no steps.
     `messages`: what the asking added to the thread."""
@@ -64,22 +71,31 @@ class Drafted(Struct, frozen=True, kw_only=True):
 
 
 async def draft(
-    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], errors: str = ""
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    history: tuple[Message, ...],
+    window: Window,
+    errors: str = "",
 ) -> Drafted:
     """A plan for the request in `brief`. `errors`: it was tried without one, `history` has how,
-    and failed so."""
+    and failed so. `window`: what the model sees of the history."""
     empty = Plan(title=title(brief.said or brief.request_text()), steps=())
     told = f"That did not work: {errors} Another way is needed." if errors else brief.text
     ask = user(f"{told}\n\n{PLAN}", () if errors else brief.pictures)
-    return await _ask(scope, _request(brief, hands, (*history, ask)), hands, empty, brief.limit)
+    return await _ask(scope, (brief, hands, window), history, ask, empty)
 
 
 async def redraft(
-    scope: Scope, brief: Brief, hands: Hands, thread: tuple[Message, ...], plan: Plan
+    scope: Scope,
+    means: Means,
+    thread: tuple[Message, ...],
+    ask: Message,
+    plan: Plan,
 ) -> Drafted:
-    """`plan` with new steps in place of those that have not begun. `thread` ends with what is
-    asked: `after_failure` or `after_wish`."""
-    return await _ask(scope, _request(brief, hands, thread), hands, plan, brief.limit)
+    """`plan` with new steps in place of those that have not begun. `ask` follows the `thread`:
+    `after_failure` or `after_wish`."""
+    return await _ask(scope, means, thread, ask, plan)
 
 
 def after_failure(plan: Plan) -> Message:
@@ -95,8 +111,10 @@ def after_wish(plan: Plan, wish: str) -> Message:
 
 
 async def _ask(
-    scope: Scope, request: ModelRequest, hands: Hands, before: Plan, limit: float
+    scope: Scope, means: Means, thread: tuple[Message, ...], ask: Message, before: Plan
 ) -> Drafted:
+    brief, hands, window = means
+
     def read(text: str) -> Plan | None:
         steps = still_open(before, read_steps(text))
         new = revise_plan(before, steps) if before.steps else Plan(title=before.title, steps=steps)
@@ -104,11 +122,18 @@ async def _ask(
             raise Unusable(why)
         return new if steps else None
 
+    async def consult(
+        part: Scope, seen: tuple[Message, ...]
+    ) -> tuple[Plan | None, tuple[Message, ...]]:
+        request = _request(brief, hands, (*seen, ask))
+        return await ask_json(part, hands, request, read, brief.limit)
+
     try:
-        plan, said = await ask_json(scope, hands, request, read, limit)
+        asking = make_summary_request(brief, hands)
+        plan, said = await ask_within(scope, window, thread, asking, consult)
     except (ModelFailed, TimedOut, BudgetExceeded):
         return Drafted(plan=None)
-    return Drafted(plan=plan, messages=(request.messages[-1], *said))
+    return Drafted(plan=plan, messages=(ask, *said))
 
 
 def _request(brief: Brief, hands: Hands, messages: tuple[Message, ...]) -> ModelRequest:

@@ -79,7 +79,7 @@ async def verify(
     request = ModelRequest(
         model=tier(brief.model, "flash"),
         system=JUDGE,
-        messages=(user(_evidence(step, ended, remark)),),
+        messages=(user(_evidence(step, ended, remark, brief.room.most)),),
     )
     try:
         finding, _ = await ask_json(scope, hands, request, _read, min(brief.limit, LIMIT))
@@ -124,13 +124,15 @@ def _find_missing(workspace: Path, files: tuple[str, ...]) -> str:
     return ""
 
 
-def _evidence(step: Step, ended: TurnResult, remark: str) -> str:
-    """What the judge sees. Of calls the newest; of long results beginning and end."""
+def _evidence(step: Step, ended: TurnResult, remark: str, held: int) -> str:
+    """What the judge sees. Of calls the newest; of long results beginning and end. `held`: tokens
+    that its model takes, 0 for many."""
+    most = min(MAX_RESULTS, held * 2) if held else MAX_RESULTS
     lines = [f"Step: {step.description}", f"Expected outcome: {step.outcome}", "", "Its calls:"]
     results, arguments = _results(ended), _arguments(ended)
     if len(results) > CALLS:
         lines.append(f"({len(results) - CALLS} earlier ones left out for length)")
-    room = min(MAX_SHOWN, MAX_RESULTS // max(1, min(CALLS, len(results))))
+    room = min(MAX_SHOWN, most // max(1, min(CALLS, len(results))))
     for result in results[-CALLS:]:
         how = "failed" if result.error else "gave"
         asked = _ends(arguments.get(result.call_id, ""), MAX_ARGUMENTS)
@@ -139,7 +141,7 @@ def _evidence(step: Step, ended: TurnResult, remark: str) -> str:
         lines.append("(none)")
     if remark:
         lines += ("", f"Remark: {remark}")
-    return "\n".join((*lines, "", "Its report:", _ends(ended.text, REPORT)))
+    return "\n".join((*lines, "", "Its report:", _ends(ended.text, min(REPORT, most // 4))))
 
 
 def _arguments(ended: TurnResult) -> dict[str, str]:

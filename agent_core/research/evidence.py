@@ -23,6 +23,10 @@ MIN_QUOTE, MAX_QUOTE = 12, 400
 """Characters: what is shorter stands anywhere."""
 CLAIM = 500
 LIMIT = 120.0
+MAX_SHORTENED = 3
+"""Times that half of a source is left out because the model took no more."""
+CHARACTERS = 2
+"""Of a source, for each token that a request may have at most."""
 
 ANALYZE = """\
 You read one source for a research. {focus}
@@ -93,7 +97,25 @@ async def analyze(
 async def _look(
     scope: Scope, brief: Brief, hands: Hands, kind: Kind, source: SourcePage
 ) -> tuple[Claim, ...]:
-    text = source.text.replace(ENDS, "[…]")
+    text, tries = source.text.replace(ENDS, "[…]"), 0
+    if brief.room.most:
+        text = text[: brief.room.most * CHARACTERS]
+    part = scope
+    while True:
+        try:
+            return await _look_at(part, brief, hands, kind, (source, text))
+        except ModelFailed as failed:
+            if failed.fault != "overflow" or tries == MAX_SHORTENED:
+                raise
+        tries, text = tries + 1, text[: len(text) // 2]
+        part = scope.child(f"shorter-{tries}")
+
+
+async def _look_at(
+    scope: Scope, brief: Brief, hands: Hands, kind: Kind, shown: tuple[SourcePage, str]
+) -> tuple[Claim, ...]:
+    """The claims of a source by what is `shown` of its text."""
+    source, text = shown
     asked = SOURCE.format(
         question=brief.request_text(),
         title=source.title,

@@ -14,6 +14,7 @@ from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
+from agent_core.orchestration.fitting import ask_within, make_summary_request, make_window
 from agent_core.orchestration.plan import title
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.research import prompts
@@ -71,6 +72,8 @@ class Research:
         self._hands = hands
         self._means = means
         self._steers = steers
+        self.window = make_window(brief, hands)
+        """What the model sees of the history and the thread."""
         self._history: tuple[Message, ...] = ()
         self._thread: tuple[Message, ...] = ()
         self._said: tuple[str, ...] = ()
@@ -219,16 +222,26 @@ class Research:
     async def _consult(self, name: str, ask: str, use: Callable[[str], T]) -> T | None:
         """One more turn of the thread: what `use` makes of the answer, None if it is no use."""
         thread = (*self._thread, user(ask))
-        request = ModelRequest(
-            model=tier(self._brief.model, "pro"),
-            system=self._brief.system,
-            messages=(*self._history, *thread),
-            tools=self._hands.toolbox.specs(self._brief.tools),
-            tool_choice="none",
-            cache_key=self._brief.cache_key,
-        )
         limit = min(self._brief.limit, LIMIT)
-        made, said = await ask_json(self._scope.child(name), self._hands, request, use, limit)
+
+        async def consult(
+            part: Scope, seen: tuple[Message, ...]
+        ) -> tuple[T | None, tuple[Message, ...]]:
+            request = ModelRequest(
+                model=tier(self._brief.model, "pro"),
+                system=self._brief.system,
+                messages=seen,
+                tools=self._hands.toolbox.specs(self._brief.tools),
+                tool_choice="none",
+                cache_key=self._brief.cache_key,
+            )
+            return await ask_json(part, self._hands, request, use, limit)
+
+        said_before = (*self._history, *thread)
+        asking = make_summary_request(self._brief, self._hands)
+        made, said = await ask_within(
+            self._scope.child(name), self.window, said_before, asking, consult
+        )
         self._thread = (*thread, *said)
         return made
 

@@ -22,6 +22,7 @@ from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.orchestration.fitting import keep_view
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.phrases import phrase
 from agent_core.policy import Verdict
@@ -70,7 +71,7 @@ async def research(
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
         return TurnResult(text="", messages=(brief.make_request(),), finish="error")
-    return TurnResult(text=made.answer, messages=made.messages)
+    return keep_view(TurnResult(text=made.answer, messages=made.messages), history, work.window)
 
 
 def research_tool(means: ResearchDeps) -> Tool:

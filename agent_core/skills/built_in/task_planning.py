@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, ToolResult
+from agent_core.orchestration.fitting import make_window
 from agent_core.orchestration.plan import Step
 from agent_core.orchestration.planner import draft
 from agent_core.skills.contract import (
@@ -43,7 +44,9 @@ def planning_skill() -> ToolSkill:
 
 async def _run(context: SkillContext, params: Values) -> Values:
     brief = replace(context.brief, text=str(params["task"]), said="", pictures=())
-    drafted = await draft(context.step("draft"), brief, context.hands, ())
+    drafted = await draft(
+        context.step("draft"), brief, context.hands, (), make_window(brief, context.hands)
+    )
     if drafted.plan is None or len(drafted.plan.steps) < 2:
         raise ToolFailed("It takes no plan. Do it at once.")
     steps = [

@@ -8,7 +8,10 @@ import pytest
 
 from tests.fakes.model_server import Call, Fail, Json, Say
 from tests.fakes.overflows import HELD, OVERFLOWS, Overflow
+from tests.fakes.web_pages import served
+from tests.stories.plan_rig import ASK, asked
 from tests.stories.providers_rig import settings
+from tests.stories.research_rig import answer, fact, web_of
 from tests.stories.rig import PERSON, Rig
 
 PROTOCOLS = {
@@ -119,3 +122,67 @@ async def test_a_turn_that_was_shortened_is_continued_after_a_crash(rig: Rig) ->
     assert len(rig.model.requests) == before + 1
     assert "in short" in str(rig.model.requests[-1].body["messages"])
     await rig.quiet()
+
+
+class PlanningModel(SmallModel):
+    """The same, for a turn with a plan of two steps."""
+
+    def __call__(self, body: Json) -> object:
+        text = json.dumps(body)
+        last = json.dumps(body["messages"][-1])
+        self.seen.append(len(text))
+        if len(text) > FITS:
+            self.refused += 1
+            return self.form.step
+        if "[Planning]" in last:
+            steps = [{"id": n, "description": f"Do {n}", "outcome": ""} for n in ("one", "two")]
+            return Say(json.dumps({"steps": steps}))
+        if "You summarise" in text:
+            return Say("in short")
+        return Say("All is done." if "[Finishing]" in last else f"Step: {LONG}")
+
+
+@pytest.mark.parametrize("last", [1, 2], ids=["planner", "final answer"])
+async def test_a_planned_turn_outgrows_its_model_and_goes_on(rig: Rig, last: int) -> None:
+    model = PlanningModel(OVERFLOWS["llama.cpp"])
+    long = "All of this was said before. " * 1_200  # fits once, and not with what comes
+    rig.model.script(Say(long[: FITS * (5 if last == 1 else 3) // 4]), *[model] * 40)
+    await rig.start(**settings(rig, "openai"))
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("All of this")
+    await rig.quiet()
+    rig.telegram.say(PERSON, ASK)
+    await rig.shows("All is done.")
+    await rig.quiet()
+    assert model.refused >= 1 and model.seen[-1] <= FITS
+    assert {"one", "two"} <= set(asked(rig)), "the plan was worked off"
+
+
+async def test_a_research_outgrows_its_model_and_goes_on(rig: Rig) -> None:
+    """Its thread after a long conversation, and one source that is long by itself."""
+    refused: list[int] = []
+
+    def small(body: Json) -> object:
+        text = json.dumps(body)
+        size = len(text)
+        if size > (6_000 if "You read one source" in text else FITS):
+            refused.append(size)
+            return OVERFLOWS["vLLM"].step
+        aside = ("You summarise", "[The older messages]")
+        return Say("[]") if any(one in text for one in aside) else answer(body)
+
+    rig.model.script(Say("All of this was said before. " * 1_300), *[small] * 40)
+    async with served() as site:
+        more = (f"Paragraph {n} of this page goes on. " * 20 for n in range(60))
+        site.put("/alpha", "Alpha", fact("Alpha", 1), *more)
+        await rig.start(**web_of(site))
+        rig.telegram.say(PERSON, "hello")
+        await rig.shows("All of this")
+        await rig.quiet()
+        rig.telegram.say(PERSON, "/mode research")
+        await rig.quiet()
+        rig.telegram.say(PERSON, "Which hosts are cheap?")
+        await rig.shows("One host [1]")
+        await rig.quiet()
+        assert len(refused) >= 2
+        await rig.stop()

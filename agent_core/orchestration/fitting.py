@@ -1,0 +1,57 @@
+"""Calls of a model with a thread that may be longer than it holds: the thread is shortened as far
+as it takes, and the call made again."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
+
+from msgspec.structs import replace
+
+from agent_core.context.compression import SummaryRequest, Window
+from agent_core.errors import ModelFailed
+from agent_core.messages import Message
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.scope import Scope
+
+T = TypeVar("T")
+Ask: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[T]]
+"""Asks a model about what it sees of the thread. Raises ModelFailed."""
+
+
+def make_window(brief: Brief, hands: Hands) -> Window:
+    """What a model sees in the turn of `brief`: everything, at first."""
+    tools = hands.toolbox.weight(brief.tools) if brief.room.limit else 0
+    return Window(brief.room, len(brief.system) + tools, brief.text)
+
+
+def make_summary_request(brief: Brief, hands: Hands) -> SummaryRequest:
+    """How a summary of older messages is asked for in the turn of `brief`."""
+    return SummaryRequest(complete=hands.complete, limit=brief.limit, flush=hands.flush)
+
+
+async def ask_within(
+    scope: Scope,
+    window: Window,
+    thread: tuple[Message, ...],
+    asking: SummaryRequest,
+    ask: Ask[T],
+) -> T:
+    """What `ask` gives for what the model sees of `thread`, which is compressed where it is too
+    long, also where the model says so. Raises what `ask` raises, an overflow only where nothing
+    more can be left out."""
+    part, tries = scope, 0
+    while True:
+        seen = await window.fit(part, thread, asking)
+        try:
+            return await ask(part, seen)
+        except ModelFailed as failed:
+            if failed.fault != "overflow" or not window.narrow(thread, failed.window):
+                raise
+        tries += 1
+        part = scope.child(f"shorter-{tries}")
+
+
+def keep_view(result: TurnResult, history: tuple[Message, ...], window: Window) -> TurnResult:
+    """`result` with what the model saw, where that is not all of it any more."""
+    if not window.compressed:
+        return result
+    return replace(result, seen=window.see((*history, *result.messages)))
