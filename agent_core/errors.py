@@ -31,7 +31,10 @@ ModelFault = Literal[
     "rejected",
     "malformed",
     "overflow",
+    "truncated",
 ]
+"""Why no answer came. `overflow`: the request was too long, and refused; `truncated`: it was too
+long, and its server left out its beginning without a word."""
 
 
 class Suspend(BaseException):

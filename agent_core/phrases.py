@@ -16,6 +16,7 @@ FaultKey = Literal[
     "fault_down",
     "fault_refused",
     "fault_overflow",
+    "fault_truncated",
     "fault_silent",
     "fault_unreachable",
     "fault_uncallable",
@@ -111,6 +112,11 @@ FAULTS: dict[FaultKey, str] = {
     "fault_overflow": (
         "This conversation is longer than the model of {name} holds, also shortened. Begin a new "
         "one, choose a model that holds more, or start its server with a larger context."
+    ),
+    "fault_truncated": (
+        "{name} left out the beginning of this conversation without a word: it gives the model "
+        "about {tokens} tokens. Older messages are summarised now. For more, start Ollama with "
+        "OLLAMA_CONTEXT_LENGTH=16384, or choose a model that holds more."
     ),
     "fault_refused": "{name} did not accept the request ({status}): {detail}",
     "fault_silent": "{name} sent nothing for {seconds}. Try again later.",

@@ -122,6 +122,7 @@ class Catalog:
         self._windows = dict(windows or {})
         self._said: dict[str, int] = {}
         self._learnt: dict[str, int] = {}
+        self._trained: dict[str, int] = {}
 
     def price(self, provider: str, model: str) -> Price | None:
         """What the model costs; None where nobody said."""
@@ -144,9 +145,17 @@ class Catalog:
         name = f"{provider}/{model}"
         return name in self._windows or name in MODELS
 
-    def note_window(self, provider: str, model: str, tokens: int) -> None:
-        """The model's server says that it holds so many tokens."""
+    def note_window(self, provider: str, model: str, tokens: int, trained: int = 0) -> None:
+        """The model's server says that it holds so many tokens. `trained`: what it could hold,
+        where the server may give it less and cuts without a word."""
         self._said[f"{provider}/{model}"] = tokens
+        if trained:
+            self._trained[f"{provider}/{model}"] = trained
+
+    def find_trained(self, provider: str, model: str) -> int:
+        """Tokens that the model could hold where its server may give it less and cuts what is
+        longer without a word; 0: elsewhere."""
+        return self._trained.get(f"{provider}/{model}", 0)
 
     def learn(self, provider: str, model: str, tokens: int) -> None:
         """The model holds no more than so many tokens, as it said or showed. Kept as long as the

@@ -17,14 +17,19 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.config.declaration import SettingsError
 from agent_core.errors import ModelFailed
+from agent_core.messages import Text, ToolResult
+from agent_core.models.catalog import Catalog
 from agent_core.models.endpoint import Endpoint
 from agent_core.models.port import Delta, Model, ModelReply, ModelRequest, OnDelta, Restarted
 from agent_core.models.providers import Effort
+from agent_core.phrases import phrase
 
 log = logging.getLogger("turnkeeper.models")
 
 REST = 600.0
 """Seconds that a refused key rests. One that is over its rate rests as long as was asked for."""
+LEAST = 0.9
+"""Tokens that a server counts for each word, at least, if it read them all."""
 BYTES = 4
 """Bytes of a request that make a token, at most."""
 
@@ -104,19 +109,18 @@ class _Place(NamedTuple):
 
 class Chain:
     """A Model over several routes: the first one that can answers. `effort`: how much any of
-    them is to reason; `learn` is told of a window that turned out to be smaller: provider, model,
-    tokens."""
+    them is to reason; `catalog` is told of a window that turned out to be smaller."""
 
     def __init__(
         self,
         routes: tuple[Route, ...],
         effort: Effort | None = None,
-        learn: Callable[[str, str, int], None] | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
         self.provider = routes[0].keys.provider
         self._routes = routes
         self._effort = effort
-        self._learn = learn
+        self._catalog = catalog
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
@@ -135,14 +139,17 @@ class Chain:
             place, *left = left
             try:
                 reply = await self._ask(place, request, show, bool(left))
+                self._check_whole(place, request, reply)
             except ModelFailed as failed:
                 failures.append(failed)
-                if failed.fault == "overflow" and self._learn is not None:
+                if failed.fault in ("overflow", "truncated") and self._catalog is not None:
                     model = place.route.model or request.model
                     held = failed.window or _weigh(request) * 3 // 4
-                    self._learn(place.route.keys.provider, model, held)
+                    self._catalog.learn(place.route.keys.provider, model, held)
                 left = await self._after(place, failed, left, reread)
                 if not left:
+                    if shown and failed.fault == "truncated":
+                        on_delta(Restarted())  # an answer to less than was asked
                     raise _together(failures) from None
                 _tell(_name(place, request), _name(left[0], request), failed)
                 if shown:
@@ -157,6 +164,17 @@ class Chain:
         """Close all connections."""
         for route in self._routes:
             await route.keys.close()
+
+    def _check_whole(self, place: _Place, request: ModelRequest, reply: ModelReply) -> None:
+        """Raise ModelFailed where a server that cuts without a word counted fewer tokens than the
+        request has words."""
+        provider, model = place.route.keys.provider, place.route.model or request.model
+        read = reply.usage.input_tokens
+        if not read or self._catalog is None or not self._catalog.find_trained(provider, model):
+            return
+        if read < _count_words(request) * LEAST:
+            said = phrase("fault_truncated", name=provider, tokens=f"{read:,}")
+            raise ModelFailed(said, "truncated", window=read)
 
     def _places(self) -> list[_Place]:
         """Where to ask, in order; keys that rest only where there is nothing else."""
@@ -185,7 +203,7 @@ class Chain:
         """Where to go on after a failure."""
         keys = place.route.keys
         match failed.fault:
-            case "rejected" | "overflow":
+            case "rejected" | "overflow" | "truncated":
                 return []
             case "auth":
                 keys.rest(place.endpoint, REST)
@@ -208,6 +226,19 @@ def _weigh(request: ModelRequest) -> int:
     than the model's."""
     sent = (request.system, request.messages, request.tools)
     return len(msgspec.json.encode(sent)) // BYTES
+
+
+def _count_words(request: ModelRequest) -> int:
+    """Words of the instructions and of what was said: each has a token at least, in any
+    language."""
+    texts = [request.system]
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, Text):
+                texts.append(part.text)
+            elif isinstance(part, ToolResult):
+                texts.append(part.content)
+    return sum(len(text.split()) for text in texts)
 
 
 def _name(place: _Place, request: ModelRequest) -> str:

@@ -97,7 +97,7 @@ class Models:
         ]
         found = await ask_windows(wanted)
         for (provider, model), held in found.items():
-            self.catalog.note_window(provider, model, held.tokens)
+            self.catalog.note_window(provider, model, held.tokens, held.trained)
             about = {"model": f"{provider}/{model}", "tokens": held.tokens, "sure": held.sure}
             log.info("window", extra=about)
         return any(not held.sure for held in found.values())
@@ -148,7 +148,7 @@ class Models:
         for name in rest:
             other, _, model = name.partition("/")
             routes.append(Route(self._keys_of(other), model))
-        return Chain(tuple(routes), effort, self.catalog.learn)
+        return Chain(tuple(routes), effort, self.catalog)
 
     def _keys_of(self, provider: str) -> Keys:
         if provider not in self._keys:

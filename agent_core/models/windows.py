@@ -24,10 +24,12 @@ Json: TypeAlias = dict[str, object]
 
 class AskedWindow(NamedTuple):
     """Tokens that a model holds. `sure`: so it is loaded; else only when it is, and perhaps
-    less."""
+    less. `trained`: what it could hold, where its server may give it less and then leaves out the
+    beginning of what is longer without a word; 0 elsewhere."""
 
     tokens: int
     sure: bool = True
+    trained: int = 0
 
 
 async def ask_windows(wanted: Iterable[tuple[Endpoint, str]]) -> dict[tuple[str, str], AskedWindow]:
@@ -117,14 +119,17 @@ async def _ask_lm_studio(server: _Server, model: str) -> AskedWindow | None:
 
 
 async def _ask_ollama(server: _Server, model: str) -> AskedWindow | None:
+    about = await server.post(f"{server.root}/api/show", {"model": model})
+    known = _as_object(about.get("model_info"))
+    lengths = (value for name, value in known.items() if name.endswith(".context_length"))
+    trained = _hold(next(lengths, None), sure=False)
+    most = trained.tokens if trained is not None else 0
     loaded = (await server.get(f"{server.root}/api/ps")).get("models")
     for one in map(_as_object, loaded if isinstance(loaded, list) else ()):
-        if model in (one.get("name"), one.get("model")):
-            return _hold(one.get("context_length"))
-    about = _as_object(await server.post(f"{server.root}/api/show", {"model": model}))
-    known = _as_object(about.get("model_info"))
-    trained = (value for name, value in known.items() if name.endswith(".context_length"))
-    return _hold(next(trained, None), sure=False)
+        held = _hold(one.get("context_length"))
+        if held is not None and model in (one.get("name"), one.get("model")):
+            return held._replace(trained=max(most, held.tokens))
+    return trained._replace(trained=most) if trained is not None else None
 
 
 def _find(body: Json, model: str) -> Json:

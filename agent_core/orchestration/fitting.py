@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from agent_core.context.compression import SummaryRequest, Window
 from agent_core.errors import ModelFailed
+from agent_core.events import ErrorMet
 from agent_core.messages import Message
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.scope import Scope
@@ -44,8 +45,11 @@ async def ask_within(
         try:
             return await ask(part, seen)
         except ModelFailed as failed:
-            if failed.fault != "overflow" or not window.narrow(thread, failed.window):
+            long = failed.fault in ("overflow", "truncated")
+            if not long or not window.narrow(thread, failed.window):
                 raise
+            if failed.fault == "truncated" and not tries:
+                scope.emit(ErrorMet(text=str(failed), phrases=failed.phrases), "truncated")
         tries += 1
         part = scope.child(f"shorter-{tries}")
 

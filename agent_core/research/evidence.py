@@ -105,7 +105,7 @@ async def _look(
         try:
             return await _look_at(part, brief, hands, kind, (source, text))
         except ModelFailed as failed:
-            if failed.fault != "overflow" or tries == MAX_SHORTENED:
+            if failed.fault not in ("overflow", "truncated") or tries == MAX_SHORTENED:
                 raise
         tries, text = tries + 1, text[: len(text) // 2]
         part = scope.child(f"shorter-{tries}")

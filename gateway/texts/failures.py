@@ -19,6 +19,11 @@ GERMAN: dict[FaultKey, str] = {
         "Sie eine neue, wählen Sie ein Modell, das mehr fasst, oder starten Sie seinen Server mit "
         "größerem Kontext."
     ),
+    "fault_truncated": (
+        "{name} hat den Anfang dieser Unterhaltung wortlos weggelassen: Das Modell bekommt dort "
+        "etwa {tokens} Tokens. Ältere Nachrichten werden jetzt zusammengefasst. Für mehr starten "
+        "Sie Ollama mit OLLAMA_CONTEXT_LENGTH=16384, oder wählen Sie ein Modell, das mehr fasst."
+    ),
     "fault_refused": "{name} hat die Anfrage nicht angenommen ({status}): {detail}",
     "fault_silent": "{name} hat {seconds} lang nichts gesendet. Versuchen Sie es später noch "
     "einmal.",

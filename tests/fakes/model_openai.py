@@ -47,6 +47,11 @@ OPENAI_FIELDS = frozenset(
 class OpenAI(Dialect):
     fields = OPENAI_FIELDS
 
+    def __init__(self, extra_fields: set[str], most: int = 0) -> None:
+        super().__init__(extra_fields)
+        self.most = most
+        """Tokens of a request that it reads, 0: all. It says nothing of what it leaves out."""
+
     def check(self, body: Json) -> None:
         super().check(body)
         if "stream_options" in body:
@@ -166,6 +171,7 @@ class OpenAI(Dialect):
 
     def _usage(self, body: Json, step: Step) -> Json:
         size = len(json.dumps(body["messages"])) // 4
+        size = min(size, self.most) if self.most else size
         written = step.tokens if isinstance(step, Say | Call) else 7
         return {
             "prompt_tokens": size,

@@ -67,6 +67,16 @@ class Recorded:
     """The client's address and port: the same when a connection is used again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ollama:
+    """What Ollama gives its models: tokens that they get, and could hold. `tells`: it says how
+    many they get once one is loaded, as its newer versions do."""
+
+    given: int
+    trained: int = 131_072
+    tells: bool = False
+
+
 class ModelServer:
     """`start()` gives the address without `/v1`; OpenAI's base URL is `<address>/v1`."""
 
@@ -90,6 +100,8 @@ class ModelServer:
         self.models: list[str] = ["fake-model"]
         self.window = 0
         """Tokens that each of them holds, if the server says so."""
+        self.ollama: Ollama | None = None
+        """It behaves as Ollama does."""
         self.heard: list[tuple[str, bytes]] = []
         """Audio that was sent to be transcribed: name, bytes."""
         self.spoken = "buy some milk"
@@ -112,6 +124,8 @@ class ModelServer:
         app.router.add_post("/v1/audio/transcriptions", self._transcriptions)
         app.router.add_post("/v1/images/generations", self.images.answer)
         app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/api/ps", self._ps)
+        app.router.add_post("/api/show", self._show)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -141,8 +155,21 @@ class ModelServer:
         data = [{"id": name, "object": "model", **held} for name in self.models]
         return web.json_response({"object": "list", "data": data})
 
+    async def _ps(self, _: web.Request) -> web.Response:
+        if self.ollama is None:
+            raise web.HTTPNotFound
+        held = {"context_length": self.ollama.given} if self.ollama.tells else {}
+        loaded = self.models if self.requests else []
+        return web.json_response({"models": [{"name": name, **held} for name in loaded]})
+
+    async def _show(self, _: web.Request) -> web.Response:
+        if self.ollama is None:
+            raise web.HTTPNotFound
+        return web.json_response({"model_info": {"llama.context_length": self.ollama.trained}})
+
     async def _openai(self, request: web.Request) -> web.StreamResponse:
-        return await self._serve(request, OpenAI(self.extra_fields))
+        most = self.ollama.given if self.ollama is not None else 0
+        return await self._serve(request, OpenAI(self.extra_fields, most))
 
     async def _responses(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, Responses(self.extra_fields))

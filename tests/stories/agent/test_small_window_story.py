@@ -2,7 +2,8 @@
 
 import json
 
-from tests.fakes.model_server import Call, Json, Say
+from tests.fakes.model_server import Call, Json, Ollama, Say
+from tests.fakes.waiting import PATIENCE
 from tests.stories.rig import PERSON, Rig
 
 MAX_TOKENS = 1_200
@@ -13,6 +14,11 @@ SMALL = '{"openai/fake-model": 8192}'
 
 def shown(body: Json) -> set[str]:
     return {tool["function"]["name"] for tool in body["tools"]}
+
+
+async def answers(rig: Rig, count: int) -> None:
+    """Until there are so many."""
+    await rig.telegram.wait(lambda: count == sum("Answer " in one for one in rig.said()), PATIENCE)
 
 
 async def test_hello_is_small(rig: Rig) -> None:
@@ -65,3 +71,46 @@ async def test_a_profile_shows_its_own_few(rig: Rig) -> None:
     await rig.quiet()
     names = shown(rig.model.requests[-1].body)
     assert {"bash", "find_tools", "read_file"} <= names and len(names) <= 7
+
+
+async def test_what_ollama_cuts_without_a_word_is_summarised_and_told(rig: Rig) -> None:
+    rig.model.ollama = Ollama(given=4096)
+    tiers = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
+    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on")
+    await rig.until(lambda: rig.log.named("window"))
+    long = "All the words of this answer belong to it. " * 250
+    rig.model.script(*[Say(f"First. {long}"), Say(f"Second. {long}"), Say(f"wrong {long}")])
+    for asked, shown_as in (("one", "First."), ("two", "Second."), ("three", "ack three")):
+        rig.telegram.say(PERSON, asked)
+        await rig.shows(shown_as)
+        await rig.quiet()
+    told = [text for text in rig.said() if "OLLAMA_CONTEXT_LENGTH" in text]
+    assert len(told) == 1 and "about 4,096 tokens" in told[0]
+    assert not any("wrong" in text for text in rig.said()), "an answer to half is no answer"
+    assert "[Earlier messages" in str(rig.model.requests[-1].body["messages"])
+
+
+async def test_what_ollama_tells_is_kept_to(rig: Rig) -> None:
+    rig.model.ollama = Ollama(given=4096, tells=True)
+    tiers = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
+    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on")
+    await rig.until(lambda: rig.log.named("window"))
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    await rig.until(lambda: rig.log.named("window")[-1].__dict__["tokens"] == 4096)
+    long = "All the words of this answer belong to it. " * 250
+
+    def answer(body: Json) -> Say:
+        text = json.dumps(body)
+        if "You summarise" in text or "[The older messages]" in text:
+            return Say("[]")
+        assert len(text) < 4096 * 4, "it would be cut"
+        return Say(f"Answer {text.count('question')}. {long}")
+
+    rig.model.script(*[answer] * 20)
+    for n in range(1, 6):
+        rig.telegram.say(PERSON, "question")
+        await answers(rig, n)
+        await rig.quiet()
+    assert not any("OLLAMA_CONTEXT_LENGTH" in text for text in rig.said())
+    assert len(shown(rig.model.requests[-1].body)) == 7
