@@ -9,7 +9,8 @@ Sources of the names: `chat` and `run_conversation` as in many agent libraries; 
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,20 +18,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core import ambient
-from agent_core.errors import Misuse
+from agent_core.errors import Misuse, ToolFailed
 from agent_core.library.state import AgentState
 
 if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loads with the first
     from agent_core.events import AgentEvent
     from agent_core.library.callbacks import Callback
+    from agent_core.library.model_calls import ModelCalls
     from agent_core.library.result import AgentResult
     from agent_core.library.setup import Setup
     from agent_core.mcp.servers import Servers
     from agent_core.mcp.settings import Given
-    from agent_core.messages import Message
-    from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
+    from agent_core.memory.port import Memory
+    from agent_core.messages import Message, ToolCall
+    from agent_core.models.port import Model
     from agent_core.models.providers import ApiMode
-    from agent_core.policy import Mode, Verdict
+    from agent_core.policy import Mode, Situation, Verdict
     from agent_core.questions import Answer, Question
     from agent_core.tools.contract import Tool
     from agent_core.tools.hooks import PostHook, PreHook, VerifyHook
@@ -48,10 +51,18 @@ class Agent:
     that is async has `approval_seconds`, or `answer_seconds` for what is no approval; then the
     model is told that nobody answered. None: it waits for ever. `journal`: a folder; with it a task
     that was cut off goes on under the same `task_id`. `plans`: a request for several steps gets a
-    plan that is worked off and checked step by step. `callbacks`: see CALLBACKS; sync or async, an
-    exception in one is logged and ends nothing. `pre_tool_call`, `post_tool_call`, `verify_step`:
-    see `agent_core.tools.hooks`. `mode` ask: what changes anything is asked for; auto: only what is
-    risky is. `api_mode`: how the model's provider is spoken to, whatever its address says.
+    plan that is worked off and checked step by step. The eight `…_callback`s: see
+    `agent_core.library.callbacks`; `callbacks` gives them by name. `pre_tool_call`,
+    `post_tool_call`, `verify_step`: see `agent_core.tools.hooks`. `mode` ask: what changes anything
+    is asked for; auto: only what is risky is. `api_mode`: how the model's provider is spoken to,
+    whatever its address says.
+
+    Limits are those of the gateway's settings, where they are not given: `max_rounds`, `max_turns`
+    (model calls), `budget` (dollars of a turn), `window` (tokens that the model holds). `profile`:
+    one of `agent_core.profiles`. `memory`: what is remembered, see `agent_core.memory.port`; with
+    it comes the tool memory. `zone`: the time is told in it with each message, "" for not at all.
+    A turn that brings no answer raises why: ModelFailed, BudgetExceeded or TimedOut; `result` is
+    how the last one ended all the same.
     """
 
     model: "Model | str" = "pro"
@@ -60,9 +71,23 @@ class Agent:
     on_question: "OnQuestion | None" = None
     journal: Path | None = None
     workspace: Path = field(default_factory=Path.cwd)
-    max_rounds: int = 30
+    max_rounds: int | None = None
+    max_turns: int | None = None
+    budget: float | None = None
+    window: int = 0
+    profile: str = ""
+    memory: "Memory | None" = None
+    zone: str = "UTC"
     plans: bool = True
     callbacks: "dict[str, Callback]" = field(default_factory=dict)
+    stream_delta_callback: "Callback | None" = None
+    reasoning_callback: "Callback | None" = None
+    thinking_callback: "Callback | None" = None
+    tool_gen_callback: "Callback | None" = None
+    tool_progress_callback: "Callback | None" = None
+    clarify_callback: "Callback | None" = None
+    step_callback: "Callback | None" = None
+    status_callback: "Callback | None" = None
     history: "tuple[Message, ...]" = ()
     pre_tool_call: "PreHook | None" = None
     verify_step: "VerifyHook | None" = None
@@ -72,16 +97,24 @@ class Agent:
     mode: "Mode" = "auto"
     api_mode: "ApiMode | None" = None
     state: AgentState = field(init=False, default=AgentState.IDLE)
+    result: "AgentResult | None" = field(init=False, default=None)
     toolbox: "Toolbox" = field(init=False)
     _servers: "Servers | None" = field(init=False, default=None)
-    _picked: "tuple[Model, str] | None" = field(init=False, default=None)
+    _calls: "ModelCalls | None" = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        from agent_core.library.callbacks import check_names
+        from agent_core.library.callbacks import CALLBACKS, CallbackTeller
         from agent_core.tools.toolbox import Toolbox
 
-        check_names(self.callbacks)
-        self.toolbox = Toolbox(self.tools)
+        given = ((name, getattr(self, name)) for name in CALLBACKS)
+        self.callbacks = self.callbacks | {name: one for name, one in given if one is not None}
+        CallbackTeller(self.callbacks)
+        tools = tuple(self.tools)
+        if self.memory is not None:
+            from agent_core.memory.tool import memory_tool
+
+            tools = (*tools, memory_tool())
+        self.toolbox = Toolbox(tools)
 
     @classmethod
     async def create(cls, *, mcp: "Iterable[Given]" = (), **arguments: object) -> "Agent":
@@ -91,7 +124,8 @@ class Agent:
         from agent_core.mcp.settings import parse_servers
 
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
-        await asyncio.to_thread(agent._model)
+        calls = await asyncio.to_thread(agent._warm)
+        await calls.learn_window()
         if servers := parse_servers(mcp):
             from agent_core.mcp.servers import Servers
             from agent_core.tools.finding.tools import finding_tools
@@ -119,9 +153,9 @@ class Agent:
         if self._servers is not None:
             await self._servers.__aexit__(None, None, None)
             self._servers = None
-        if self._picked is not None:
-            await self._picked[0].close()
-            self._picked = None
+        if self._calls is not None:
+            await self._calls.close()
+            self._calls = None
 
     def chat(self, text: str) -> str:
         """The answer to `text`, after what was said before. Not inside a running loop."""
@@ -133,9 +167,32 @@ class Agent:
 
     async def achat(self, text: str) -> str:
         """As `chat`, inside a running loop."""
-        result = await self.run_conversation(text, conversation_history=self.history)
-        self.history = result.messages
+        try:
+            result = await self.run_conversation(text, conversation_history=self.history)
+        finally:
+            if self.result is not None:
+                self.history = self.result.messages  # what was done before a failure counts too
         return result.final_response
+
+    async def execute_tool(
+        self,
+        name: str,
+        arguments: "Mapping[str, object] | str" = "{}",
+        task_id: str | None = None,
+    ) -> str:
+        """What the tool `name` gives: judged, asked about and journaled as a call of the model.
+        Raises ToolFailed where it fails or is denied."""
+        from agent_core.messages import ToolCall
+
+        text = arguments if isinstance(arguments, str) else _write_json(arguments)
+        call = ToolCall(id="call_1", name=name, arguments=text)
+        self.result = None
+        async for _ in self._run("", "", (), task_id, call):
+            pass
+        ended = self._get_result()
+        if ended.error is not None:
+            raise ToolFailed(ended.final_response)
+        return ended.final_response
 
     async def _chat_once(self, text: str) -> str:
         try:
@@ -151,28 +208,28 @@ class Agent:
         task_id: str | None = None,
     ) -> "AgentResult":
         """One turn. With a `journal`, a `task_id` that was cut off goes on where it was, and a
-        finished one returns what it returned."""
-        from agent_core.library.result import AgentResult
+        finished one returns what it returned. Raises an AgentError where no answer comes."""
+        self.result = None
+        async for _ in self._run(user_message, system_message, conversation_history, task_id):
+            pass
+        ended = self._get_result()
+        if ended.error is not None:
+            raise ended.error
+        return ended
 
-        result: AgentResult | None = None
-        async for item in self._run(user_message, system_message, conversation_history, task_id):
-            if isinstance(item, AgentResult):
-                result = item
-        assert result is not None
-        return result
+    def _get_result(self) -> "AgentResult":
+        assert self.result is not None
+        return self.result
 
     async def stream(
         self, user_message: str, task_id: str | None = None
     ) -> "AsyncIterator[AgentEvent]":
-        """What happens in a turn, as it happens; ends with Completed."""
-        from agent_core.library.result import AgentResult
-
+        """What happens in a turn, as it happens; ends with Completed. A failure is an event here:
+        ErrorMet."""
         async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
             async for item in items:
-                if isinstance(item, AgentResult):
-                    self.history = item.messages
-                else:
-                    yield item
+                yield item
+        self.history = self._get_result().messages
 
     async def _run(
         self,
@@ -180,24 +237,26 @@ class Agent:
         system: str | None,
         history: "Iterable[Message] | None",
         task_id: str | None,
-    ) -> "AsyncGenerator[AgentEvent | AgentResult, None]":
-        from agent_core.library.callbacks import tell
+        call: "ToolCall | None" = None,
+    ) -> "AsyncGenerator[AgentEvent, None]":
+        from agent_core.library.callbacks import CallbackTeller, ModelAsked
         from agent_core.library.task import Task
 
         task_id = task_id or ambient.new_id()
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
-        task = Task(self._setup(text, system, task_id), task_id, tuple(history or ()))
+        told, hearing = tuple(history or ()), CallbackTeller(self.callbacks)
+        task = Task(await self._setup(text, system, task_id, told, call), task_id, told)
         self.state, after = AgentState.RUNNING, AgentState.IDLE
         try:
             async with asyncio.TaskGroup() as group:
                 work = group.create_task(task.work(), name=f"agent:{task.id}")
                 while (event := await task.events.get()) is not None:
-                    await tell(self.callbacks, event)
-                    yield event
-                result = await work
-            after = result.state
-            yield result
+                    await hearing.hear(event)
+                    if not isinstance(event, ModelAsked):
+                        yield event
+                self.result = await work
+            after = self.result.state
         except BaseExceptionGroup as group_error:
             first = group_error.exceptions[0]
             after = AgentState.ERROR if isinstance(first, Exception) else AgentState.IDLE
@@ -205,28 +264,38 @@ class Agent:
         finally:
             self.state = after
 
-    def _setup(self, text: str, system: str | None, task_id: str) -> "Setup":
-        from agent_core.context.prompt import system_prompt
+    async def _setup(
+        self,
+        text: str,
+        system: str | None,
+        task_id: str,
+        told: "tuple[Message, ...]",
+        call: "ToolCall | None",
+    ) -> "Setup":
+        from msgspec.structs import replace
+
+        from agent_core.library.briefing import Wishes, make_brief
         from agent_core.library.setup import Setup
-        from agent_core.orchestration.brief import Brief, Hands
-        from agent_core.orchestration.routes.classifier import classify
+        from agent_core.memory.flush import flusher
+        from agent_core.orchestration.brief import Hands
+        from agent_core.tools.facts import find_call_bond
         from agent_core.tools.hooks import ToolHooks
 
-        more = self._servers.list_offered(()) if self._servers is not None else ()
-        brief = Brief(
-            text=text,
-            system=system if system is not None else self.system or system_prompt(),
+        calls = await asyncio.to_thread(self._warm)
+        wishes = Wishes(
             model=self.model if isinstance(self.model, str) else "",
-            tools=(*self.toolbox.names, *(spec.name for spec in more)),
-            more=more,
-            reach=() if self._servers is not None else None,
+            system=system if system is not None else self.system,
+            profile=self.profile,
+            plans=self.plans,
+            zone=self.zone,
             workspace=str(self.workspace),
-            max_rounds=self.max_rounds,
-            route="planned" if self.plans and classify(text) == "complex" else "simple",
-            cache_key=task_id,
+            rounds=self.max_rounds,
+            turns=self.max_turns,
         )
+        tools, remembered = (self.toolbox, self._servers), (told, self.memory)
+        brief = await make_brief(text, wishes, calls, tools, remembered)
         hands = Hands(
-            complete=self._complete,
+            complete=calls.complete,
             toolbox=self.toolbox,
             judge=self._judge,
             live=lambda event: None,  # a task puts its own here
@@ -235,8 +304,20 @@ class Agent:
                 verify=(self.verify_step,) if self.verify_step else (),
                 post=(self.post_tool_call,) if self.post_tool_call else (),
             ),
+            memory=self.memory,
+            bond=lambda item: find_call_bond(item.tool, item.arguments, self._look_around()),
         )
-        return Setup(brief=brief, hands=hands, answer=self._answer, journal=self.journal)
+        if self.memory is not None:
+            flush = flusher(self.memory, calls.complete, lambda: calls.room.by)
+            hands = replace(hands, flush=flush)
+        return Setup(
+            brief=replace(brief, cache_key=task_id),
+            hands=hands,
+            answer=self._answer,
+            begin=calls.begin,
+            journal=self.journal,
+            call=call,
+        )
 
     def add_tools(self, *tools: "Tool") -> None:
         """Tools that the turns from now on have besides. Raises Misuse for a name that is taken."""
@@ -247,38 +328,27 @@ class Agent:
             raise Misuse(f"there is a tool {twice!r} already: choose another name")
         self.toolbox = Toolbox((*self.toolbox.tools, *tools), self._servers)
 
-    def _model(self) -> "tuple[Model, str]":
-        if self._picked is None:
-            if isinstance(self.model, str):
-                from agent_core.models.tiers import Models
-                from agent_core.settings import ModelSettings
+    def _warm(self) -> "ModelCalls":
+        """The model, ready to be asked. Blocks where its SDK is imported first."""
+        if self._calls is None:
+            from agent_core.library.model_calls import ModelCalls
 
-                settings = ModelSettings.read()
-                if self.api_mode is not None:
-                    provider = Models(settings).find_provider(self.model)
-                    settings = settings.with_mode(provider, self.api_mode)
-                self._picked = Models(settings).pick(self.model)
-            else:
-                self._picked = (self.model, "")
-        return self._picked
+            calls = ModelCalls(self.model, self.api_mode, self.window, self.budget)
+            calls.warm()
+            self._calls = calls
+        return self._calls
 
-    async def _complete(
-        self, name: str, request: "ModelRequest", on_delta: "OnDelta"
-    ) -> "ModelReply":
-        model, known_as = self._model()
-        if known_as:
-            from msgspec.structs import replace
+    def _look_around(self) -> "Situation":
+        from agent_core.policy import Situation
 
-            request = replace(request, model=known_as)
-        return await model.complete(request, on_delta)
+        return Situation(mode=self.mode, person="library", ask_all=False, rules=())
 
     def _judge(self, item: "Prepared") -> "Verdict":
         """The policy in the agent's mode."""
-        from agent_core.policy import Situation
         from agent_core.tools.facts import judge_call
 
-        situation = Situation(mode=self.mode, person="library", ask_all=False, rules=())
-        return judge_call(item.tool, item.arguments, item.digest, situation, item.sources)
+        around = self._look_around()
+        return judge_call(item.tool, item.arguments, item.digest, around, item.sources)
 
     async def _answer(self, question: "Question") -> "Answer":
         """What `on_question` says; denied where nobody can be asked."""
@@ -303,3 +373,10 @@ class Agent:
             given if approving and given in ("once", "deny") else "deny" if approving else "once"
         )
         return Answer(choice=choice, text=given, name="library", at=now)  # type: ignore[arg-type]
+
+
+def _write_json(arguments: Mapping[str, object]) -> str:
+    try:
+        return json.dumps(arguments)
+    except (TypeError, ValueError) as error:
+        raise Misuse(f"the arguments of a tool are JSON: {error}") from None

@@ -149,14 +149,14 @@ class Scope:
         if isinstance(known, Replied):
             return known.reply
         if known is not None:
-            raise _failure(known)
+            raise restore_failure(known)
         try:
             reply = await self._ask_model(key, call, limit, apart)
         except (ModelFailed, BudgetExceeded, Cut, TimeoutError) as error:
             self._turn.check()
             failed = _make_failed(key, error, limit)
             await journal.barrier(failed)
-            raise _failure(failed) from error
+            raise restore_failure(failed) from error
         self._turn.check()
         self._turn.calls += 1
         reply = replace(_clean_reply(reply), nth=self._turn.calls)
@@ -466,7 +466,8 @@ def _make_failed(key: str, error: Exception, limit: float | None) -> Failed:
             return Failed(key=key, error="timeout", text=f"the model took over {limit:g} s")
 
 
-def _failure(record: Failed) -> Exception:
+def restore_failure(record: Failed) -> AgentError:
+    """The failure that was recorded."""
     match record.error:
         case "model":
             fault = cast(ModelFault, record.fault)

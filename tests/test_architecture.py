@@ -197,6 +197,7 @@ NOT_IN_WORKSPACES = {
     "agent_core/skills/folders.py": "skills of the installation",
     "agent_core/mcp/servers.py": "what servers said, in the data folder",
     "agent_core/journal_file.py": "the library's journal",
+    "agent_core/memory/folder_memory.py": "the library's memory",
     "agent_core/library/entries.py": "the library's journal",
     "agent_core/settings.py": "the settings' file",
     "gateway/features/jobs/operator/apply.py": "the operator's job file",

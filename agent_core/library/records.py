@@ -4,10 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agent_core.journal import Began, Finished, Record, Replied
+from agent_core.errors import AgentError, ModelFailed
+from agent_core.events import ErrorMet
+from agent_core.journal import Began, Emitted, Failed, Finished, Record, Replied
 from agent_core.messages import Message
 from agent_core.models.port import Usage
 from agent_core.orchestration.brief import Brief, TurnResult
+from agent_core.scope import restore_failure
 
 
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,10 +34,37 @@ def read_ending(records: Iterable[Record]) -> TurnResult | None:
 
 
 def usage_of(records: Iterable[Record]) -> Usage:
-    known = [record.reply.usage for record in records if isinstance(record, Replied)]
+    """What all answers took; the cost is None where one's is not known."""
+    known = [
+        record.reply.usage
+        for record in records
+        if isinstance(record, Replied) and record.reply.model
+    ]
+    costs = [usage.cost for usage in known]
     return Usage(
         input_tokens=sum(usage.input_tokens for usage in known),
         output_tokens=sum(usage.output_tokens for usage in known),
         cached_tokens=sum(usage.cached_tokens for usage in known),
         reasoning_tokens=sum(usage.reasoning_tokens for usage in known),
+        cost=None if any(one is None for one in costs) else sum(filter(None, costs)),
     )
+
+
+def find_failure(records: Iterable[Record]) -> AgentError:
+    """Why a turn ended without an answer: the failure of which its journal tells last."""
+    failed, told = list[Failed](), list[ErrorMet]()
+    for record in records:
+        match record:
+            case Failed():
+                failed.append(record)
+            case Emitted(event=ErrorMet() as met):
+                told.append(met)
+            case _:
+                pass
+    if not told:
+        return restore_failure(failed[-1]) if failed else ModelFailed("No answer came.")
+    last = told[-1]
+    known = next((one for one in reversed(failed) if one.text == last.text), None)
+    if known is not None:
+        return restore_failure(known)
+    return ModelFailed(last.phrases or last.text, "rejected")

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -11,11 +12,14 @@ from agent_core.errors import Parked
 from agent_core.events import AgentEvent
 from agent_core.journal import Answered, Began, Finished, Journal, QuestionAsked, Record
 from agent_core.journal_file import FileJournal
-from agent_core.library.records import TaskRecord, read_ending, usage_of
+from agent_core.library.callbacks import ModelAsked
+from agent_core.library.records import TaskRecord, find_failure, read_ending, usage_of
 from agent_core.library.result import AgentResult
 from agent_core.library.setup import Setup
-from agent_core.messages import Message
-from agent_core.orchestration.brief import Brief
+from agent_core.messages import Message, ToolCall
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.orchestration.acting import act
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.brief import TurnResult as Ending
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
@@ -29,7 +33,7 @@ class Task:
 
     def __init__(self, setup: Setup, task_id: str, history: tuple[Message, ...]) -> None:
         self.id = task_id
-        self.events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        self.events: asyncio.Queue[AgentEvent | ModelAsked | None] = asyncio.Queue()
         self._setup = setup
         self._history = history
         self._file = FileJournal(setup.journal) if setup.journal is not None else None
@@ -40,13 +44,17 @@ class Task:
             records = self._file.load(self.id) if self._file is not None else ()
             journal = Journal(records, self._write)
             brief = self._brief(journal)
+            self._setup.begin(usage_of(records).cost or 0.0)
             ending = read_ending(records) or await self._until_end(journal, brief)
+            usage = usage_of(journal.records)
             return AgentResult(
                 final_response=ending.text,
-                messages=(*self._history, *ending.messages),
-                usage=usage_of(journal.records),
+                messages=ending.seen or (*self._history, *ending.messages),
+                usage=usage,
                 task_id=self.id,
                 finish_reason=ending.finish,
+                cost=usage.cost,
+                error=find_failure(journal.records) if ending.finish == "error" else None,
             )
         finally:
             self.events.put_nowait(None)
@@ -65,13 +73,22 @@ class Task:
         return brief
 
     async def _until_end(self, journal: Journal, brief: Brief) -> Ending:
+        asked = self._setup.hands.complete
+
+        async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
+            self.events.put_nowait(ModelAsked())
+            return await asked(name, request, on_delta)
+
         hands = replace(
             self._setup.hands,
+            complete=complete,
             live=self.live,
             toolbox=self._setup.hands.toolbox.show_more(brief.more),
         )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Ending:
+            if self._setup.call is not None:
+                return await _make_call(scope, brief, hands, self._setup.call)
             return await work(scope, brief, hands, self._history, past)
 
         while True:
@@ -117,3 +134,12 @@ class Task:
         for record in records:
             for event in events_of(record):
                 self.events.put_nowait(event)
+
+
+async def _make_call(scope: Scope, brief: Brief, hands: Hands, call: ToolCall) -> Ending:
+    """One call as a model's: judged, asked about, journaled."""
+    (result,) = await act(scope.child("call"), brief, hands, (call,))
+    made = Message(role="assistant", parts=(call,))
+    answered = Message(role="tool", parts=(result,))
+    finish: Literal["stop", "error"] = "error" if result.error else "stop"
+    return Ending(text=result.content, messages=(made, answered), finish=finish)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.config.declaration import WrongValue
-from agent_core.models.port import Usage
+from agent_core.models.port import ModelRequest, Usage
 
 T = TypeVar("T")
 
@@ -21,6 +21,10 @@ WINDOW = 128_000
 MIN_WINDOW = 2_048
 """A window that is learnt is at least this: an error may be misread."""
 MILLION = 1_000_000
+ANSWER = 8_000
+"""Tokens of an answer that are reserved where the request sets no limit."""
+LETTERS = 4
+"""Characters of a token, about."""
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -175,6 +179,16 @@ def cost(usage: Usage, price: Price) -> float:
     if long:
         read, said = read * price.input_times, said * price.output_times
     return (read + said) / MILLION
+
+
+def estimate_cost(request: ModelRequest, price: Price) -> float:
+    """Dollars that the call may cost at most, about."""
+    tools = sum(
+        len(msgspec.json.encode(tool.parameters)) + len(tool.description) for tool in request.tools
+    )
+    read = (len(request.system) + tools + len(msgspec.json.encode(request.messages))) / LETTERS
+    said = request.max_tokens or ANSWER
+    return (read * price.input + said * price.output) / MILLION
 
 
 def parse_prices(text: str) -> dict[str, Price]:

@@ -7,21 +7,16 @@ was reserved for it: the provider may have charged it.
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from msgspec import Struct, json
+from msgspec import Struct
 
 from agent_core.errors import BudgetExceeded
-from agent_core.models.catalog import MILLION, Price, cost
+from agent_core.models.catalog import Price, cost, estimate_cost
 from agent_core.models.port import ModelReply, ModelRequest
 from agent_core.orchestration.settings import Limits
 from gateway.store.spending.expenses import UNIT, Budgets, Expense
 from gateway.store.spending.tally import utc_day
 from gateway.texts import Key, say
 from gateway.texts.money import dollars
-
-ANSWER = 8_000
-"""Tokens of an answer that are reserved where the request sets no limit."""
-LETTERS = 4
-"""Characters of a token, about."""
 
 
 class Payer(Struct, frozen=True, kw_only=True):
@@ -53,7 +48,7 @@ class Ledger:
         call: Callable[[], Awaitable[ModelReply]],
     ) -> ModelReply:
         """The answer of `call`; raises BudgetExceeded, and what `call` raises."""
-        most = estimate(request, price)
+        most = estimate_cost(request, price)
         self._check_turn(payer, most)
         # in the step of the check: steps that run at once share their turn's limit
         self._reserved[payer.turn] = self._reserved.get(payer.turn, 0.0) + most
@@ -106,14 +101,6 @@ class Ledger:
         accounts = ["all", f"person:{payer.person}", *([f"job:{payer.job}"] if payer.job else [])]
         expenses = tuple(Expense(account=name, amount=amount) for name in accounts)
         await self._budgets.spend(day, expenses)
-
-
-def estimate(request: ModelRequest, price: Price) -> float:
-    """Dollars that the call may cost at most, about."""
-    tools = sum(len(json.encode(tool.parameters)) + len(tool.description) for tool in request.tools)
-    read = (len(request.system) + tools + len(json.encode(request.messages))) / LETTERS
-    said = request.max_tokens or ANSWER
-    return (read * price.input + said * price.output) / MILLION
 
 
 def price_reply(reply: ModelReply, price: Price | None) -> float | None:

@@ -4,12 +4,13 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from agent_core import Agent, tool
-from agent_core.errors import Misuse
+from agent_core.errors import Misuse, ModelFailed
 from agent_core.events import Completed, TokenAdded, ToolAnswered
 from agent_core.messages import calls_of
 from agent_core.questions import Answer, Approval
@@ -146,7 +147,10 @@ async def test_at_the_last_round_it_sums_up_over_the_same_prefix(
     ends = {"says": Say("So far."), "fails": Fail(400), "calls": Call("weather", text="So far.")}
     server.script(one, two, ends[last])
     async with Agent(model=provider(server), tools=[weather], max_rounds=2) as agent:
-        result = await agent.run_conversation("Weather?")
+        with pytest.raises(ModelFailed) if last == "fails" else nullcontext():
+            await agent.run_conversation("Weather?")
+        result = agent.result
+        assert result is not None
         events = [event async for event in agent.stream("And now?")]
     before, summary = server.requests[1].body, server.requests[2].body
     assert summary["tool_choice"] == "none" and summary["tools"] == before["tools"]
@@ -164,8 +168,11 @@ async def test_at_the_last_round_it_sums_up_over_the_same_prefix(
 async def test_a_failing_provider_raises_nothing_of_an_sdk(server: ModelServer) -> None:
     server.script(Fail(401))
     async with Agent(model=provider(server)) as agent:
-        result = await agent.run_conversation("hello")
-    assert result.finish_reason == "error"
+        with pytest.raises(ModelFailed, match="refused the key") as caught:
+            await agent.achat("hello")
+    assert caught.value.fault == "auth"
+    assert agent.result is not None and agent.result.finish_reason == "error"
+    assert agent.history == agent.result.messages, "what was asked is not lost"
 
 
 async def test_the_same_task_goes_on_after_a_crash(server: ModelServer, tmp_path: Path) -> None:

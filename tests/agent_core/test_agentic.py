@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agent_core import Agent, AgenticLoop, AgentState, tool
-from agent_core.errors import Misuse
+from agent_core.errors import Misuse, ModelFailed
 from agent_core.library.agentic import INACTIVE
 from agent_core.library.entries import MAX_HISTORY, NAME, Entries
 from agent_core.messages import user
@@ -366,7 +366,8 @@ async def test_an_agent_is_idle_running_finished_or_in_error(server: ModelServer
             await agent.run_conversation("And?")
     assert seen[0] is AgentState.IDLE and set(seen[1:]) == {AgentState.RUNNING}
     assert agent.state is AgentState.FINISHED
-    await agent.run_conversation("Fail.")
+    with pytest.raises(ModelFailed):
+        await agent.run_conversation("Fail.")
     assert agent.state is AgentState.ERROR
     result = await agent.run_conversation("Go on.")
     assert (agent.state, result.finish_reason) == (AgentState.IDLE, "limit")

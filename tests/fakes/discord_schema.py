@@ -56,7 +56,9 @@ MESSAGE: dict[str, Check] = {
     "attachments": _items(0, 10),
 }
 NEW: dict[str, Check] = MESSAGE | {
-    "allowed_mentions!": lambda value: value in ({"parse": []}, {"parse": [], "replied_user": True}),
+    "allowed_mentions!": lambda value: (
+        value in ({"parse": []}, {"parse": [], "replied_user": True})
+    ),
     "nonce!": _text(1, 25),
     "enforce_nonce!": _bool,
     "message_reference": lambda value: set(value) == {"message_id", "fail_if_not_exists"},

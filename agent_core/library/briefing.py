@@ -1,0 +1,73 @@
+"""What a turn of the library begins with, as the gateway makes it: instructions, tools, what is
+remembered, and what holds around the message."""
+
+from msgspec import Struct
+
+from agent_core import ambient
+from agent_core.context.prompt import system_prompt
+from agent_core.context.surroundings import Surroundings, describe_time, render_surroundings
+from agent_core.library.model_calls import ModelCalls
+from agent_core.mcp.servers import Servers
+from agent_core.memory.port import Memory
+from agent_core.memory.recall import block
+from agent_core.messages import Message
+from agent_core.orchestration.brief import Brief
+from agent_core.orchestration.routes.classifier import classify
+from agent_core.profiles.choice import Kit, apply_choice
+from agent_core.tools.finding.toolsets import Toolsets
+from agent_core.tools.toolbox import Toolbox
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What the caller set: see Agent. `limits`: rounds and model calls, None as the settings
+    say."""
+
+    model: str
+    system: str
+    profile: str
+    plans: bool
+    zone: str
+    workspace: str
+    rounds: int | None
+    turns: int | None
+
+
+async def make_brief(
+    text: str,
+    wishes: Wishes,
+    calls: ModelCalls,
+    tools: tuple[Toolbox, Servers | None],
+    told: tuple[tuple[Message, ...], Memory | None],
+) -> Brief:
+    """The brief of a turn with `text`. `tools`: ours, and servers'; `told`: what was said before,
+    and what is remembered. Raises ValueError for a zone that there is not."""
+    (toolbox, servers), (history, memory) = tools, told
+    own = calls.settings.agent
+    more = servers.list_offered(()) if servers is not None else ()
+    brief = Brief(
+        text=text,
+        system=wishes.system or system_prompt(small=calls.small),
+        model=wishes.model,
+        tools=(*toolbox.names, *(spec.name for spec in more)),
+        more=more,
+        reach=() if servers is not None else None,
+        workspace=wishes.workspace,
+        max_rounds=wishes.rounds or own.max_rounds,
+        max_turns=wishes.turns or own.max_turns,
+        max_replans=own.max_replans,
+        step_rounds=own.step_rounds,
+        room=calls.room,
+        most_observed=calls.most_observed,
+        route="planned"
+        if wishes.plans and classify(text, "task", own.short_words) == "complex"
+        else "simple",
+    )
+    if wishes.profile:
+        kit = Kit(lines=toolbox.lines, servers=servers or Servers(()), sets=Toolsets())
+        brief = apply_choice(brief, kit, wishes.profile, ())
+    if memory is not None and not memory.off and (kept := block(await memory.read(), history)):
+        brief = brief.append(kept, text)
+    if wishes.zone:
+        around = Surroundings(now=describe_time(ambient.now(), wishes.zone))
+        brief = brief.append(render_surroundings(around, history), text)
+    return brief
