@@ -89,14 +89,18 @@ class Attachment(Struct, frozen=True, kw_only=True):
     voice: bool = False
 
 
-class Quote(Struct, frozen=True, kw_only=True):
-    """What a message replies to."""
+class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a message replies to, or what it brings from elsewhere (`forwarded`)."""
 
     message: str
     author: str = ""
     text: str = ""
     mine: bool = False
     """The quoted message is the agent's own."""
+    marked: bool = False
+    """`text` is the part of it that the person marked."""
+    forwarded: bool = False
+    """Somebody else's words, handed on: the person said nothing of them."""
 
 
 class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="message"):

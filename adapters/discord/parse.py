@@ -125,7 +125,7 @@ def _message(
             name=given[1].lower(),
             arguments=(given[2] or "").strip(),
         )
-    if not text and not attachments:
+    if not text and not attachments and not (quote and quote.forwarded and quote.text):
         return None
     return MessageReceived(
         conversation=_task(message, me, conversation, channel),
@@ -221,13 +221,15 @@ def _text(message: Json, me: DiscordBot) -> str:
     if opening is not None and opening[1] == me.id:
         text = text[opening.end() :].strip()
     text = MENTION.sub(lambda at: f"@{names[at[1]]}" if names.get(at[1]) else at[0], text)
-    if not text:
-        forwarded = [
-            _map(_map(one).get("message")) for one in _list(message.get("message_snapshots"))
-        ]
-        stickers = [_str(_map(one).get("name")) for one in _list(message.get("sticker_items"))]
-        text = "\n".join(filter(None, [_str(one.get("content")) for one in forwarded] + stickers))
-    return text
+    stickers = (_str(_map(one).get("name")) for one in _list(message.get("sticker_items")))
+    return text or "\n".join(filter(None, stickers)) or _describe_poll(_map(message.get("poll")))
+
+
+def _describe_poll(poll: Json) -> str:
+    if not (question := _str(_map(poll.get("question")).get("text"))):
+        return ""
+    media = (_map(_map(one).get("poll_media")) for one in _list(poll.get("answers")))
+    return "\n".join((f"[poll: {question}]", *(f"- {_str(one.get('text'))}" for one in media)))
 
 
 def _mentions(message: Json, me: DiscordBot) -> bool:
@@ -235,6 +237,10 @@ def _mentions(message: Json, me: DiscordBot) -> bool:
 
 
 def _quote(message: Json, me: DiscordBot) -> Quote | None:
+    shots = [_map(_map(one).get("message")) for one in _list(message.get("message_snapshots"))]
+    if shots:  # what is forwarded comes without its author
+        text = "\n".join(filter(None, (_text(one, me) or _join_texts(one) for one in shots)))
+        return Quote(message="", text=text, forwarded=True)
     replied = _map(message.get("referenced_message"))
     if not replied:
         return None
@@ -242,9 +248,13 @@ def _quote(message: Json, me: DiscordBot) -> Quote | None:
     return Quote(
         message=_id(replied.get("id")),
         author=_name(author),
-        text=_text(replied, me) or "\n".join(_iterate_texts(replied)),
+        text=_text(replied, me) or _join_texts(replied),
         mine=_id(author.get("id")) == me.id,
     )
+
+
+def _join_texts(message: Json) -> str:
+    return "\n".join(_iterate_texts(message))
 
 
 def _iterate_texts(within: Json, depth: int = 0) -> Iterator[str]:

@@ -21,6 +21,7 @@ from gateway.messages import (
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    Quote,
     Sender,
     StopPressed,
     read_conversation,
@@ -123,7 +124,8 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
             name=given[1].lower(),
             arguments=(given[2] or "").strip(),
         )
-    if not text and not attachments:
+    shared = _read_shared(event, me)
+    if not text and not attachments and shared is None:
         return None
     return MessageReceived(
         conversation=where,
@@ -132,6 +134,7 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
         message=stamp,
         text=text,
         attachments=attachments,
+        reply_to=shared,
         addressed=addressed,
         at=float(stamp),
     )
@@ -203,8 +206,28 @@ def _author(message: Json, me: SlackBot) -> Sender | None:
     return None if mine or message.get("bot_id") else Sender(platform="slack", id=user)
 
 
+def _read_shared(message: Json, me: SlackBot) -> Quote | None:
+    """The messages that were shared along, as Slack attaches them; a link's preview is none."""
+    shared = [
+        one for one in map(_map, _list(message.get("attachments"))) if one.get("is_share") is True
+    ]
+    said = [
+        (string(one.get("author_name")) or string(one.get("author_subname")), text)
+        for one in shared
+        if (text := readable(string(one.get("text")) or string(one.get("fallback")), me.user))
+    ]
+    if not said:
+        return None
+    text = "\n".join(
+        text if n == 0 else f"{author}: {text}" for n, (author, text) in enumerate(said)
+    )
+    return Quote(message="", author=said[0][0], text=text, forwarded=True)
+
+
 def _attachments(message: Json) -> Iterator[Attachment]:
-    for file in map(_map, _list(message.get("files"))):
+    shared = (_map(one) for one in _list(message.get("attachments")))
+    places = (message, *(one for one in shared if one.get("is_share") is True))
+    for file in (_map(one) for place in places for one in _list(place.get("files"))):
         ref, size = _id(file.get("id")), file.get("size")
         if ref and file.get("mode") not in ("tombstone", "hidden_by_limit"):
             yield Attachment(

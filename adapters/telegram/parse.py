@@ -28,6 +28,8 @@ FILES = (
     ("video", "video.mp4", "video/mp4"),
     ("video_note", "video.mp4", "video/mp4"),
 )
+UNREAD = ("story", "game", "giveaway", "invoice", "paid_media", "gift", "unique_gift")
+"""What a person may send and no bot gets to see."""
 MAX_DEPTH = 20
 """Of a rich message; Telegram's own limit is 16."""
 NOTHING: Json = {}
@@ -71,7 +73,9 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
     if conversation is None or sender is None:
         return None
     text, attachments = _text(message), tuple(_attachments(message))
-    number = str(_int(message.get("message_id")))
+    number, quote = str(_int(message.get("message_id"))), _quote(message, me)
+    if quote is not None and quote.forwarded:
+        text = ""
     if not attachments and (given := COMMAND.match(text)):
         name, bot, arguments = given.groups()
         if bot and bot.casefold() != me.username.casefold():
@@ -84,9 +88,8 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
             name=name.lower(),
             arguments=(arguments or "").strip(),
         )
-    if not text and not attachments:
+    if not text and not attachments and not (quote and quote.forwarded and quote.text):
         return None
-    quote = _quote(message, me)
     return MessageReceived(
         conversation=conversation,
         sender=sender,
@@ -104,8 +107,8 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 
 def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
-    conversation, sender, text = _where(message, me), _sender(message), _text(message)
-    if conversation is None or sender is None or not text:
+    conversation, sender, text = _where(message, me), _sender(message), _written(message)
+    if conversation is None or sender is None or not text:  # a live location moves on all the time
         return None
     number = str(_int(message.get("message_id")))
     return MessageEdited(
@@ -182,6 +185,10 @@ def _name(user: Json) -> str:
 
 
 def _text(message: Json) -> str:
+    return _written(message) or _describe(message)
+
+
+def _written(message: Json) -> str:
     sticker = _map(message.get("sticker"))
     return (
         _str(message.get("text"))
@@ -189,6 +196,37 @@ def _text(message: Json) -> str:
         or _str(sticker.get("emoji"))
         or "\n".join(_lines(_map(message.get("rich_message"))))
     )
+
+
+def _describe(message: Json) -> str:
+    """In words what has none: a place, a person, a poll; "" for what nobody sent on purpose."""
+    if venue := _map(message.get("venue")):
+        place = _place(_map(venue.get("location")))
+        return f"[place: {_str(venue.get('title'))}, {_str(venue.get('address'))}, {place}]"
+    if location := _map(message.get("location")):
+        return f"[location: {_place(location)}]"
+    if contact := _map(message.get("contact")):
+        return f"[contact: {_name(contact)}, {_str(contact.get('phone_number'))}]"
+    if poll := _map(message.get("poll")):
+        given = poll.get("options")
+        options = map(_map, given) if isinstance(given, list) else ()
+        lines = (f"- {_str(option.get('text'))}" for option in options)
+        return "\n".join((f"[poll: {_str(poll.get('question'))}]", *lines))
+    if checklist := _map(message.get("checklist")):
+        given = checklist.get("tasks")
+        tasks = list(map(_map, given)) if isinstance(given, list) else []
+        marks = ("x" if task.get("completion_date") else " " for task in tasks)
+        lines = (f"- [{m}] {_str(task.get('text'))}" for m, task in zip(marks, tasks, strict=True))
+        return "\n".join((f"[check list: {_str(checklist.get('title'))}]", *lines))
+    if dice := _map(message.get("dice")):
+        return f"[{_str(dice.get('emoji'))}: {_int(dice.get('value'))}]"
+    kind = next((kind for kind in UNREAD if message.get(kind)), "")
+    return f"[a {kind.replace('_', ' ')}: bots cannot read it]" if kind else ""
+
+
+def _place(location: Json) -> str:
+    numbers = (location.get("latitude"), location.get("longitude"))
+    return ", ".join(f"{n:.6g}" for n in numbers if isinstance(n, int | float))
 
 
 def _lines(block: Json, depth: int = 0) -> Iterator[str]:
@@ -243,6 +281,10 @@ def _attachment(file: Json, name: str, mime: str, *, voice: bool = False) -> Ite
 
 
 def _quote(message: Json, me: TelegramBot) -> Quote | None:
+    if origin := _map(message.get("forward_origin")):
+        mine = _int(_map(origin.get("sender_user")).get("id")) == me.id
+        writer, text = _name_origin(origin), _text(message)
+        return Quote(message="", author=writer, text=text, mine=mine, forwarded=True)
     part = _str(_map(message.get("quote")).get("text"))
     if replied := _map(message.get("reply_to_message")):
         if "forum_topic_created" in replied:  # every message of a topic replies to its opening
@@ -252,17 +294,19 @@ def _quote(message: Json, me: TelegramBot) -> Quote | None:
             message=str(_int(replied.get("message_id"))),
             author=_name(_map(replied.get("sender_chat")) or author),
             text=part or _text(replied),
+            marked=bool(part),
             mine=_int(author.get("id")) == me.id,
         )
     if elsewhere := _map(message.get("external_reply")):
-        origin = _map(elsewhere.get("origin"))
-        who = next(
-            (w for k in ("sender_user", "sender_chat", "chat") if (w := _map(origin.get(k)))),
-            NOTHING,
-        )
-        author_name = _name(who) or _str(origin.get("sender_user_name"))
-        return Quote(message="", author=author_name, text=part)
+        writer = _name_origin(_map(elsewhere.get("origin")))
+        return Quote(message="", author=writer, text=part, marked=bool(part))
     return None
+
+
+def _name_origin(origin: Json) -> str:
+    """Who wrote what was forwarded: a person, perhaps hidden, a group or a channel."""
+    known = (_map(origin.get(field)) for field in ("sender_user", "sender_chat", "chat"))
+    return _name(next(filter(None, known), NOTHING)) or _str(origin.get("sender_user_name"))
 
 
 def _is_mentioned(message: Json, me: TelegramBot) -> bool:

@@ -27,6 +27,7 @@ from gateway.messages import (
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    Quote,
     Sender,
 )
 
@@ -126,7 +127,14 @@ def test_files_are_named_by_their_message() -> None:
     assert file == Attachment(ref=ref, name="a.ogg", mime="audio/ogg", size=5, voice=True)
     snapshot = [{"message": {"content": "forwarded", "attachments": [about]}}]
     found = received(message("", message_snapshots=snapshot))
-    assert found.text == "forwarded" and len(found.attachments) == 1
+    assert found.reply_to == Quote(message="", text="forwarded", forwarded=True)
+    assert found.text == "" and len(found.attachments) == 1
+
+
+def test_a_poll_is_put_into_words() -> None:
+    answers = [{"poll_media": {"text": "yes"}}, {"poll_media": {"text": "no"}}]
+    poll = {"question": {"text": "Tea?"}, "answers": answers}
+    assert received(message("", poll=poll)).text == "[poll: Tea?]\n- yes\n- no"
 
 
 @pytest.mark.parametrize(

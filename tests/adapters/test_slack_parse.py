@@ -15,6 +15,7 @@ from gateway.messages import (
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    Quote,
 )
 from tests.adapters.slack_rig import where
 
@@ -124,6 +125,22 @@ def test_files_come_by_reference() -> None:
         Attachment(ref="F01", name="a.png", mime="image/png", size=5),
         Attachment(ref="F02", name="file", mime="audio/mp4", voice=True),
     )
+
+
+def test_what_is_shared_is_quoted_with_its_author() -> None:
+    shared: Json = {
+        "is_share": True, "is_msg_unfurl": True, "author_name": "Bob", "text": "I pay *tomorrow*",
+        "files": [{"id": "F01", "name": "a.png", "mimetype": "image/png", "size": 5}],
+    }  # fmt: skip
+    alone = heard(text="", attachments=[shared])
+    assert isinstance(alone, MessageReceived)
+    quote = Quote(message="", author="Bob", text="I pay *tomorrow*", forwarded=True)
+    assert alone.text == "" and alone.reply_to == quote and len(alone.attachments) == 1
+    both = heard(text="is that so?", attachments=[shared, shared | {"author_name": "Eve"}])
+    assert isinstance(both, MessageReceived) and both.reply_to is not None
+    assert both.text == "is that so?" and both.reply_to.text.endswith("\nEve: I pay *tomorrow*")
+    preview = heard(text="see https://x.example", attachments=[{"title": "X", "text": "y"}])
+    assert isinstance(preview, MessageReceived) and preview.reply_to is None
 
 
 def pressed(**more: object) -> Inbound | None:

@@ -69,8 +69,64 @@ def test_a_reply_quotes_its_message_and_author() -> None:
     assert mine.reply_to == Quote(message="3", author="Test", text="Sure?", mine=True)
     other = {"message_id": 3, "from": ANN, "caption": "a long story"}
     part = said(GROUP, text="why", reply_to_message=other, quote={"text": "story", "position": 7})
-    assert part.reply_to == Quote(message="3", author="Ann Lee", text="story")
+    assert part.reply_to == Quote(message="3", author="Ann Lee", text="story", marked=True)
     assert not part.addressed
+
+
+def test_what_is_forwarded_is_its_authors() -> None:
+    bob = {"type": "user", "sender_user": {"id": 9, "first_name": "Bob"}, "date": 1}
+    whole = said(text="I pay tomorrow.", forward_origin=bob)
+    assert whole.text == ""
+    assert whole.reply_to == Quote(message="", author="Bob", text="I pay tomorrow.", forwarded=True)
+    hidden = {"type": "hidden_user", "sender_user_name": "Eve", "date": 1}
+    assert said(text="x", forward_origin=hidden).reply_to.author == "Eve"
+    channel = {"type": "channel", "chat": {"title": "News"}, "message_id": 1, "date": 1}
+    photo = [{"file_id": "p", "width": 1}]
+    shown = said(caption="look", photo=photo, forward_origin=channel)
+    assert shown.reply_to.author == "News" and shown.reply_to.text == "look"
+    assert [file.ref for file in shown.attachments] == ["p"]
+    assert isinstance(said(text="/stop", forward_origin=bob), MessageReceived), (
+        "no command of Ann's"
+    )
+    own = {"type": "user", "sender_user": BOT, "date": 1}
+    assert said(text="Sure?", forward_origin=own).reply_to.mine
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"location": {"latitude": 52.52, "longitude": 13.405}}, "[location: 52.52, 13.405]"),
+        (
+            {"venue": {"title": "Zoo", "address": "Way 1",
+                       "location": {"latitude": 1.5, "longitude": -2}},
+             "location": {"latitude": 1.5, "longitude": -2}},
+            "[place: Zoo, Way 1, 1.5, -2]",
+        ),
+        (
+            {"contact": {"first_name": "Ann", "last_name": "Lee", "phone_number": "+491"}},
+            "[contact: Ann Lee, +491]",
+        ),
+        (
+            {"poll": {"question": "Tea?", "options": [{"text": "yes"}, {"text": "no"}]}},
+            "[poll: Tea?]\n- yes\n- no",
+        ),
+        (
+            {"checklist": {"title": "Buy", "tasks": [{"text": "tea", "completion_date": 1},
+                                                     {"text": "milk"}]}},
+            "[check list: Buy]\n- [x] tea\n- [ ] milk",
+        ),
+        ({"dice": {"emoji": "🎲", "value": 4}}, "[🎲: 4]"),
+        ({"story": {"chat": PRIVATE, "id": 1}}, "[a story: bots cannot read it]"),
+        ({"location": {"latitude": "x"}}, "[location: ]"),
+    ],
+)  # fmt: skip
+def test_what_has_no_words_is_put_into_words(sent: dict[str, Any], words: str) -> None:
+    assert said(**sent).text == words
+
+
+def test_what_nobody_sent_on_purpose_is_nothing() -> None:
+    assert said(new_chat_members=[ANN]) is None
+    assert said(pinned_message=message(text="x")) is None
 
 
 def test_forum_topics_are_threads_and_their_opening_is_no_reply() -> None:
@@ -192,7 +248,13 @@ def test_edits_of_captions_and_what_an_edit_cannot_take_back() -> None:
     edited = parse({"update_id": 9, "edited_message": message(caption="now", photo=[])}, ME)
     assert isinstance(edited, MessageEdited)
     assert edited.text == "now"
-    assert parse({"update_id": 9, "edited_message": message(location={})}, ME) is None
+    assert (
+        parse(
+            {"update_id": 9, "edited_message": message(location={"latitude": 1, "longitude": 2})},
+            ME,
+        )
+        is None
+    )
 
 
 def test_an_edit() -> None:

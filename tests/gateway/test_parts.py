@@ -5,8 +5,16 @@ from collections import deque
 import pytest
 from msgspec.structs import replace
 
-from gateway.conversation.inbox.parts import LONG, join_rows, settles_in, whole
-from gateway.messages import Attachment, Conversation, MessageReceived, Sender
+from gateway.conversation.inbox.parts import (
+    LONG,
+    MAX_OWN,
+    join_rows,
+    render_quote,
+    render_words,
+    settles_in,
+    whole,
+)
+from gateway.messages import Attachment, Conversation, MessageReceived, Quote, Sender
 from gateway.store.rows import InboxRow
 
 WHERE = Conversation(platform="telegram", account="1", channel="7", private=True)
@@ -74,3 +82,35 @@ def test_words_that_a_press_stands_for_are_whole() -> None:
     pressed = row(1, "x" * LONG)
     pressed = replace(pressed, inbound=replace(pressed.inbound, message=""))
     assert settles_in([pressed], 0.0) == 0 and seqs(pressed, row(2, "and more")) == [1]
+
+
+def forwarded(seq: int, text: str, at: float, author: str = "Bob") -> InboxRow:
+    quote = Quote(message="", author=author, text=text, forwarded=True)
+    one = row(seq, "", at)
+    return replace(one, inbound=replace(one.inbound, reply_to=quote))
+
+
+def test_what_is_forwarded_belongs_to_the_comment_before_it() -> None:
+    parts = (
+        row(1, "who is right?", 5.0),
+        forwarded(2, "I am", 5.2),
+        forwarded(3, "no", 5.4, "Eve"),
+    )
+    assert seqs(*parts, row(4, "well?", 5.5)) == [1, 2, 3]
+    assert seqs(row(1, "hello", 5.0), forwarded(2, "late", 6.5)) == [1]
+    joined = join_rows(parts).inbound
+    assert isinstance(joined, MessageReceived)
+    said = "who is right?\n> Forwarded, by Bob:\n> I am\n> Forwarded, by Eve:\n> no"
+    assert render_words(joined) == said
+    alone = join_rows(parts[1:]).inbound
+    assert isinstance(alone, MessageReceived)
+    assert render_words(alone) == said.partition("\n")[2]
+    assert settles_in(parts[1:2], 5.3) > 0, "others may follow"
+
+
+def test_of_its_own_words_the_agent_hears_the_beginning_and_of_a_marked_part_all() -> None:
+    long = "word " * 200
+    assert len(render_quote(Quote(message="1", text=long, mine=True))) < MAX_OWN + 30
+    marked = render_quote(Quote(message="1", text=long, mine=True, marked=True))
+    assert marked.startswith("> You:") and long.strip() in marked
+    assert render_quote(Quote(message="1", author="Ann")) == ""

@@ -9,9 +9,11 @@ from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
-from gateway.messages import MessageReceived
+from gateway.messages import MessageReceived, Quote
 from gateway.store.rows import InboxRow
 
+MAX_QUOTED, MAX_OWN = 2_000, 300
+"""Characters of what is quoted, and of what the agent said itself: it knows the rest."""
 SETTLE = 1.0
 """Seconds after a part within which the next one comes."""
 LONG = 4_000
@@ -31,7 +33,7 @@ def whole(queue: Sequence[InboxRow]) -> list[InboxRow]:
 def settles_in(rows: Sequence[InboxRow], now: float) -> float:
     """Seconds until no other part of `rows` is to be expected, 0 if it is whole."""
     last = rows[-1].inbound
-    if isinstance(last, MessageReceived) and (last.album or _is_cut(last)):
+    if isinstance(last, MessageReceived) and is_part(last):
         left = rows[-1].at + SETTLE - now
         return left if 0 < left <= SETTLE else 0.0  # else the clock was set back meanwhile
     return 0.0
@@ -42,14 +44,37 @@ def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
     parts = [row.inbound for row in rows if isinstance(row.inbound, MessageReceived)]
     if len(parts) < 2:
         return rows[0]
-    text = "\n".join(part.text for part in parts if part.text)
+    first, *others = parts
+    text = "\n".join(filter(None, (first.text, *map(render_words, others))))
     files = tuple(file for part in parts for file in part.attachments)
-    return replace(rows[0], inbound=replace(parts[0], text=text, attachments=files))
+    return replace(rows[0], inbound=replace(first, text=text, attachments=files))
 
 
 def is_part(message: MessageReceived) -> bool:
     """Other parts of it may follow."""
-    return bool(message.album) or _is_cut(message)
+    return bool(message.album) or _is_cut(message) or is_forwarded(message)
+
+
+def is_forwarded(message: MessageReceived) -> bool:
+    """It hands somebody's words on."""
+    return message.reply_to is not None and message.reply_to.forwarded
+
+
+def render_words(message: MessageReceived) -> str:
+    """The words of `message` for the model, behind what it quotes or hands on."""
+    return f"{render_quote(message.reply_to)}{message.text}".rstrip("\n")
+
+
+def render_quote(quote: Quote | None) -> str:
+    """`quote` as lines of a quotation with its author, "" if there is nothing to read in it."""
+    if quote is None or not quote.text:
+        return ""
+    most = MAX_OWN if quote.mine and not quote.marked else MAX_QUOTED
+    text = quote.text if len(quote.text) <= most else f"{quote.text[:most]} […]"
+    author = "You" if quote.mine else quote.author or "Somebody"
+    head = f"Forwarded, by {author}" if quote.forwarded else author
+    lines = "\n".join(f"> {line}" for line in text.splitlines())
+    return f"> {head}:\n{lines}\n"
 
 
 def goes_on(before: InboxRow, after: InboxRow) -> bool:
@@ -59,9 +84,12 @@ def goes_on(before: InboxRow, after: InboxRow) -> bool:
         return False
     if one.sender.key != other.sender.key:
         return False
+    soon = after.at - before.at <= SETTLE
+    if is_forwarded(other) and soon:  # a comment stands before what it hands on
+        return True
     if one.album or other.album:
         return one.album == other.album
-    return _is_cut(one) and after.at - before.at <= SETTLE
+    return _is_cut(one) and soon
 
 
 def _is_cut(message: MessageReceived) -> bool:

@@ -15,6 +15,7 @@ from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Picture
 from agent_core.text import file_name
 from agent_core.tools import paths
+from gateway.conversation.inbox.parts import is_forwarded, render_quote, render_words
 from gateway.conversation.services import Services
 from gateway.errors import Ambiguous, DeliveryError, RateLimited, TokenRefused, Unsent
 from gateway.messages import (
@@ -22,7 +23,6 @@ from gateway.messages import (
     Conversation,
     JobFired,
     MessageReceived,
-    Quote,
     WebhookCalled,
 )
 from gateway.ports import Adapter
@@ -34,7 +34,6 @@ log = logging.getLogger("turnkeeper.reading")
 JOINED_FILE = "messages.txt"
 INCOMING = "incoming"
 """Folder of the workspace for files that people send."""
-MAX_QUOTED = 2_000
 MAX_JOINED = 64_000
 """Characters of waiting messages that one prompt holds; the rest is a file in its workspace."""
 FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
@@ -76,7 +75,7 @@ def steerable(row: InboxRow) -> str | None:
     message = row.inbound
     if not isinstance(message, MessageReceived) or message.attachments:
         return None
-    return f"{_render_quote(message.reply_to)}{words(row)}" if message.reply_to else words(row)
+    return f"{render_quote(message.reply_to)}{words(row)}"
 
 
 def only_voice(message: MessageReceived) -> bool:
@@ -125,9 +124,10 @@ class MessageReader:
             return ""
         lost = len(self._lost)
         read = [await self._file(attachment) for attachment in message.attachments]
-        if not message.text and len(self._lost) - lost == len(message.attachments):
+        said = render_words(message) if is_forwarded(message) else message.text
+        if not said and len(self._lost) - lost == len(message.attachments):
             return ""
-        return "\n".join(filter(None, (message.text, *read)))
+        return "\n".join(filter(None, (said, *read)))
 
     async def _within_bounds(self, texts: Sequence[str]) -> str:
         """The messages one after another; what is more than a prompt should hold goes to a file
@@ -156,8 +156,7 @@ class MessageReader:
         text = words(row)
         if not isinstance(message, MessageReceived):
             return text
-        if message.reply_to is not None:
-            text = f"{_render_quote(message.reply_to)}{text}"
+        text = f"{render_quote(message.reply_to)}{text}"
         for attachment in message.attachments:
             text += f"\n{await self._file(attachment)}"
         return text.lstrip("\n")
@@ -218,10 +217,3 @@ class MessageReader:
             return f"[a voice note that could not be transcribed: {error}]"
         self._heard.append(spoken)
         return f"[voice note, transcribed]\n{spoken}"
-
-
-def _render_quote(quote: Quote) -> str:
-    if not quote.text or quote.mine:
-        return ""
-    lines = "\n".join(f"> {line}" for line in quote.text[:MAX_QUOTED].splitlines())
-    return f"> {quote.author}:\n{lines}\n"

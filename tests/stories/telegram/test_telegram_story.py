@@ -518,6 +518,29 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
 # ---- groups and strangers ------------------------------------------------------------------
 
 
+async def test_what_is_forwarded_is_read_with_the_comment_and_its_author(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "who is right?")
+    for name, words in (("Bob", "it is free"), ("Eve", "it costs 5")):
+        origin = {"type": "user", "sender_user": {"id": 9, "first_name": name}, "date": 1}
+        rig.telegram.say(PERSON, words, forward_origin=origin)
+    await rig.shows("it costs 5")
+    await rig.quiet()
+    said = "who is right?\n> Forwarded, by Bob:\n> it is free\n> Forwarded, by Eve:\n> it costs 5"
+    assert len(rig.model.requests) == 1 and said in rig.seen(role="user")[0]
+
+
+async def test_what_is_marked_in_an_answer_is_what_the_model_hears(rig: Rig) -> None:
+    rig.model.script(Say("one two three"), Say("the second"))
+    await rig.start()
+    rig.telegram.say(PERSON, "count")
+    answer = await rig.shows("one two three")
+    quote = {"text": "two", "position": 4}
+    rig.telegram.say(PERSON, "why?", reply_to=answer["message_id"], quote=quote)
+    await rig.shows("the second")
+    assert "> You:\n> two\nwhy?" in rig.seen(role="user")[-1]
+
+
 async def test_in_a_group_it_speaks_when_spoken_to(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(GROUP, "just talking", user=PERSON)
