@@ -196,12 +196,15 @@ class Gateway:
             adapters=self._adapters,
             failed=self._failed,
         )
-        issue = partial(gate.issue, OWNER)
+
+        def issue(name: str) -> str:
+            return gate.issue(name or OWNER)
+
         asked = parts.operations(health, url, issue, self._stop.set, self._restore)
         guard, most = partial(guard_metrics, gate), self._settings.connections
         await stack.enter_async_context(serve_http(listening, health, routes, guard, most))
         await stack.enter_async_context(control.serve(home, asked))
-        link = f"{url}signin/{issue()}"
+        link = f"{url}signin/{issue('')}"
         self._announce(f"{parts.about(url)}\nopen {link}")
         self._visit(link)
 

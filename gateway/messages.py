@@ -139,7 +139,7 @@ class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="d
 
 
 class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
-    """A person gave a command: `/name arguments`."""
+    """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot."""
 
     conversation: Conversation
     sender: Sender
@@ -147,6 +147,7 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
     message: str
     name: str
     arguments: str = ""
+    addressed: bool = True
 
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):

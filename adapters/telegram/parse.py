@@ -87,6 +87,7 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
             message=number,
             name=name.lower(),
             arguments=(arguments or "").strip(),
+            addressed=conversation.private or bool(bot),
         )
     if not text and not attachments and not (quote and quote.forwarded and quote.text):
         return None

@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     pair.add_argument("code")
     unpair = commands.add_parser("unpair", help="put out who was let in by a code")
     unpair.add_argument("person", help="as in telegram:123")
-    commands.add_parser("link", help="a one-time link to sign in to the page")
+    link = commands.add_parser("link", help="a one-time link to sign in to the page")
+    link.add_argument("name", nargs="?", default="", help="who it is for, as in WEB_ALLOWED_USERS")
     dead = commands.add_parser("dead", help="what was set aside: messages, turns, views, questions")
     dead.add_argument("action", nargs="?", choices=("list", "resubmit", "drop"), default="list")
     dead.add_argument("id", nargs="?", default="")
@@ -137,6 +138,8 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
     match words.command:
         case "pair":
             question = control.Question(command="pair", words=(words.code,))
+        case "link":
+            question = control.Question(command="link", words=(words.name,))
         case "unpair":
             question = control.Question(command="unpair", words=(words.person,))
         case "dead" if words.action in ("resubmit", "drop"):

@@ -86,7 +86,8 @@ class Live(Struct, frozen=True, kw_only=True):
     """What only a running gateway can do."""
 
     status: Callable[[], str]
-    link: Callable[[], str]
+    link: Callable[[str], str]
+    """A one-time link for a person of the page, "" for its owner. ValueError says why not."""
     wake: Callable[[str], None]
     stop: Callable[[], None]
     restore: Callable[[str], bool]
@@ -155,7 +156,10 @@ class Operations:
     async def _link(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
-        return ControlAnswer(text=self.live.link())
+        try:
+            return ControlAnswer(text=self.live.link(words[0] if words else ""))
+        except ValueError as error:
+            return ControlAnswer(text=str(error), ok=False)
 
     async def _dead(self, words: tuple[str, ...]) -> ControlAnswer:
         letters = await self.store.letters(LISTED)

@@ -33,7 +33,7 @@ from gateway.features.jobs.api import BookDesk
 from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.hook_calls import KnownCalls
 from gateway.features.jobs.hooks import WebhookCalls, check_secrets
-from gateway.messages import Inbound
+from gateway.messages import Inbound, Sender
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.backup import was_cut_off
@@ -136,14 +136,24 @@ class Parts:
         self,
         health: Health,
         url: str,
-        issue: Callable[[], str],
+        issue: Callable[[str], str],
         stop: Callable[[], None],
         restore: Callable[[str], bool],
     ) -> control.Operations:
-        """What the control socket can do; `issue` gives a one-time token for the page."""
+        """What the control socket can do; `issue` gives a one-time token for a person
+        of the page, "" for its owner."""
+
+        def link(name: str) -> str:
+            if name and self.services.access.role(Sender(platform="web", id=name)) is None:
+                raise ValueError(
+                    f"{name!r} may not use the page. Add the name to WEB_ALLOWED_USERS, "
+                    "WEB_ADMIN_USERS or WEB_VIEWER_USERS and start the gateway anew."
+                )
+            return f"{url}signin/{issue(name)}"
+
         live = control.Live(
             status=lambda: f"{self.about(url)}\n{self._state(health)}",
-            link=lambda: f"{url}signin/{issue()}",
+            link=link,
             wake=self.host.wake,
             stop=stop,
             restore=restore,

@@ -343,6 +343,20 @@ async def test_the_link_that_run_prints_signs_in_once(world: World) -> None:
             assert answer.status == 200, "and no session"
 
 
+@pytest.mark.pick("a story in a process", 3)
+async def test_a_link_is_for_whom_it_names(world: World) -> None:
+    run = await world.start(WEB_ALLOWED_USERS="ann")
+    code, said = await world.command("link", "ann")
+    assert code == 0
+    async with ClientSession(run.url) as http:
+        async with http.get(said.strip()) as answer:
+            signed = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+        async with http.get("/api/conversations", headers=signed) as answer:
+            assert (await answer.json())["person"] == "ann"
+    code, said = await world.command("link", "bob")
+    assert code == 1 and "'bob' may not use the page" in said and "WEB_ALLOWED_USERS" in said
+
+
 OPENER = '#!/bin/sh\ncp "$1" "$HOME/opened.new" && mv "$HOME/opened.new" "$HOME/opened.html"\n'
 
 

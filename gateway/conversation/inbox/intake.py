@@ -544,6 +544,13 @@ class Intake:
         if role is None:
             state.notice(row.seq, await self._unknown(command), "warning")
             return
+        if command.name not in self._features.commands:
+            if command.conversation.private and command.arguments:  # '/tmp is full, why?'
+                await self._message(*_read_as_words(row, command))
+                return
+            if not command.addressed:  # another bot's
+                state.submit(Changes(done=(row.seq,)))
+                return
         if not state.adapter.abilities.own_messages:
             self._show_said(row, command)
         text = await self._run_command(command, role, row.seq)
@@ -560,3 +567,15 @@ class Intake:
             return say("not_allowed", language)
         call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
         return await command.run(call)
+
+
+def _read_as_words(row: InboxRow, command: CommandGiven) -> tuple[InboxRow, MessageReceived]:
+    """A message that only looked like a command."""
+    said = MessageReceived(
+        conversation=command.conversation,
+        sender=command.sender,
+        event=command.event,
+        message=command.message,
+        text=f"/{command.name} {command.arguments}",
+    )
+    return replace(row, inbound=said), said

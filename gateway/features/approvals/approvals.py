@@ -30,8 +30,14 @@ async def approve(call: Call) -> str:
 
 async def deny(call: Call) -> str:
     """Say no to what waits, by its number, for a reason."""
-    reason = " ".join(word for word in call.words if not word.isdecimal())
-    return await _decide(call, Answer(choice="deny", text=reason))
+    reason = call.words[1:] if _read_number(call) else call.words
+    return await _decide(call, Answer(choice="deny", text=" ".join(reason)))
+
+
+def _read_number(call: Call) -> int:
+    """The number of a question that the command begins with; 0 if it names none."""
+    first = call.words[0] if call.words else ""
+    return int(first) if first.isdecimal() and len(first) < 4 else 0
 
 
 async def _decide(call: Call, answer: Answer) -> str:
@@ -42,12 +48,10 @@ async def _decide(call: Call, answer: Answer) -> str:
     questions = [*own, *(question for _, question in elsewhere)]
     if not questions:
         return say("no_approvals", call.language)
-    numbers = [int(word) for word in call.words if word.isdecimal()]
-    if len(questions) > 1 and not numbers:
+    number = _read_number(call)
+    if number > len(questions) or (len(questions) > 1 and not number):
         return say("answer_usage", call.language, name=call.command.name)
-    if numbers and not 1 <= numbers[0] <= len(questions):
-        return say("answer_usage", call.language, name=call.command.name)
-    chosen = numbers[0] - 1 if numbers else 0
+    chosen = max(number, 1) - 1
     if chosen >= len(own):
         asked, given = elsewhere[chosen - len(own)], (call.command, call.seq)
         return await decide_there(context, asked, answer, person, given)

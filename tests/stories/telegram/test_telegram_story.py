@@ -163,11 +163,11 @@ async def test_denied_by_button_and_by_command_with_a_reason(rig: Rig) -> None:
     assert f"Denied by U{PERSON}" in rig.seen(role="tool")[-1]
     rig.telegram.say(PERSON, "and b?")
     second = await rig.card()
-    rig.telegram.say(PERSON, "/deny use another name")
+    rig.telegram.say(PERSON, "/deny the 2 of them need another name")
     await rig.shows("so not either")
     await rig.quiet()
-    assert "use another name" in rig.seen(role="tool")[-1]
-    assert "use another name" in second["text"] and not rig.cards()
+    assert "the 2 of them need another name" in rig.seen(role="tool")[-1]
+    assert "the 2 of them need another name" in second["text"] and not rig.cards()
     assert list(rig.workspace().glob("*.txt")) == []
     activity = [text for text in rig.said() if "write_file" in text and "(denied)" in text]
     assert len(activity) == 2
@@ -516,6 +516,19 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
 
 
 # ---- groups and strangers ------------------------------------------------------------------
+
+
+async def test_what_only_looks_like_a_command_is_a_message(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/tmp is full, why?")
+    await rig.shows("ack /tmp is full, why?")
+    rig.telegram.say(PERSON, "/tmp")
+    await rig.shows("There is no command /tmp.")
+    rig.telegram.say(GROUP, "/weather berlin", user=PERSON)
+    rig.telegram.say(GROUP, "/weather@test_bot berlin", user=PERSON)
+    await rig.shows("There is no command /weather.", GROUP)
+    await rig.quiet()
+    assert len(rig.said(GROUP)) == 1, "a command without a name is another bot's"
 
 
 async def test_what_is_forwarded_is_read_with_the_comment_and_its_author(rig: Rig) -> None:
