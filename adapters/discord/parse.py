@@ -23,6 +23,11 @@ from gateway.messages import (
 Json = Mapping[str, object]
 
 COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:\s+(.*))?\Z", re.DOTALL)
+HIDDEN = (
+    "[I was mentioned by my role, so that Discord shows me no words. The person should choose me, "
+    "not the role of my name, from the list that Discord offers.]"
+)
+"""The text of a message that comes without one: who may read only what mentions it."""
 MENTION = re.compile(r"<@!?(\d{1,20})>")
 ID = re.compile(r"\d{1,20}")
 SAID = (0, 19)
@@ -70,6 +75,26 @@ def read_me(user: object, application: object = None) -> DiscordBot | None:
 def channel_of(event: Json) -> str:
     """The channel of a server in which `event` happened, "" for other events."""
     return _id(event.get("channel_id")) if _id(event.get("guild_id")) else ""
+
+
+def guild_of(event: Json) -> str:
+    """The server in which `event` happened, "" for a private chat."""
+    return _id(event.get("guild_id"))
+
+
+def read_own_role(roles: object, bot: str) -> str:
+    """The role that a server made for the bot alone, "" if there is none."""
+    for role in map(_map, _list(roles)):
+        if _id(_map(role.get("tags")).get("bot_id")) == bot:
+            return _id(role.get("id"))
+    return ""
+
+
+def mention_bot(message: Json, me: DiscordBot, role: str) -> Json:
+    """`message`, in which `role` is the bot itself."""
+    mentions = [*_list(message.get("mentions")), {"id": me.id, "username": me.name}]
+    content = _str(message.get("content")).replace(f"<@&{role}>", f"<@{me.id}>") or HIDDEN
+    return {**message, "mentions": mentions, "content": content}
 
 
 def read_channel(value: object) -> Channel | None:

@@ -129,6 +129,7 @@ class DiscordReceiver:
         batch: list[Inbound] = []
         for _, kind, event in taken:
             channel = await self._threads.channel(event)
+            event = await self._name_bot(event)
             try:
                 batch += self._parse(kind, event, channel)
             except Exception:  # the border: one poison event must not hold up the others
@@ -138,6 +139,16 @@ class DiscordReceiver:
         for _, kind, event in taken:
             if kind == "MESSAGE_CREATE":
                 self._memory.saw(event)
+
+    async def _name_bot(self, event: parse.Json) -> parse.Json:
+        """The event, in which a mention of the bot's own role is one of the bot: clients offer both
+        under its name."""
+        named, me = event.get("mention_roles"), self._session.me
+        guild = parse.guild_of(event)
+        if me is None or not guild or not isinstance(named, list) or not named:
+            return event
+        role = await self._threads.find_own_role(guild, me.id)
+        return parse.mention_bot(event, me, role) if role and role in named else event
 
     def _parse(self, kind: str, event: parse.Json, channel: parse.Channel) -> Sequence[Inbound]:
         me = self._session.me

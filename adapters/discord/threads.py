@@ -6,17 +6,20 @@ ends. Where the bot may make none, the task lives in the channel, as replies to 
 """
 
 import logging
+from typing import TypeVar
 
 from discord.http import Route
 from msgspec import Struct
 
-from adapters.discord.parse import MENTION, Channel, Json, channel_of, read_channel
+from adapters.discord.parse import MENTION, Channel, Json, channel_of, read_channel, read_own_role
 from adapters.discord.transport import DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Conversation
 
 log = logging.getLogger("adapters.discord")
+
+T = TypeVar("T")
 
 ANSWERED, UNKNOWN_MESSAGE = (160004,), 10008
 UNKNOWN = (10003, UNKNOWN_MESSAGE)
@@ -44,6 +47,7 @@ class Threads:
         self._channels: dict[str, Channel] = {}
         self._places: dict[str, TaskChannel] = {}
         self._closed: dict[str, float] = {}
+        self._roles: dict[str, str] = {}
 
     async def channel(self, event: Json) -> Channel:
         """The channel in which it happened: asked for once."""
@@ -54,6 +58,18 @@ class Threads:
             told = read_channel(event.get("channel")) or await self._fetch_channel(number)
             _put(self._channels, number, told)
         return self._channels[number]
+
+    async def find_own_role(self, guild: str, bot: str) -> str:
+        """The role that the server made for the bot alone, "" if there is none: asked for once."""
+        if guild not in self._roles:
+            route = Route("GET", "/guilds/{guild_id}/roles", guild_id=guild)
+            try:
+                told = read_own_role(await self._wire.request(route), bot)
+            except DiscordRefused as error:
+                log.info("discord_unknown_roles", extra={"error": str(error)})
+                told = ""
+            _put(self._roles, guild, told)
+        return self._roles[guild]
 
     async def place(self, conversation: Conversation) -> TaskChannel:
         """Where to write in a conversation; its thread is made if need be. Unsent, RateLimited."""
@@ -142,9 +158,7 @@ def _number(text: str) -> str:
     return text
 
 
-def _put(
-    known: dict[str, Channel] | dict[str, TaskChannel] | dict[str, float], key: str, value: object
-) -> None:
+def _put(known: dict[str, T], key: str, value: T) -> None:
     if len(known) >= MAX_KNOWN:
         del known[next(iter(known))]
-    known[key] = value  # type: ignore[assignment]
+    known[key] = value

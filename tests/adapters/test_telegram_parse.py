@@ -155,6 +155,7 @@ def test_commands(text: str, name: str, arguments: str) -> None:
         message="5",
         name=name,
         arguments=arguments,
+        addressed="@" in text,
     )
 
 

@@ -26,6 +26,8 @@ from tests.fakes.waiting import PATIENCE, wait_until
 
 Json = dict[str, Any]
 BOT, APPLICATION = "4001", "4002"
+OWN_ROLE = {"id": "4003", "name": "test_bot", "managed": True, "tags": {"bot_id": BOT}}
+"""What Discord makes in each server for a bot that asks for permissions."""
 GUILD = "7000"
 PROMPT = 3.0
 """Seconds that an interaction may wait for its answer."""
@@ -125,6 +127,7 @@ class DiscordServer:
         for method, path, name in (
             ("GET", "/users/@me", "me"),
             ("GET", "/channels/{channel}", "channel"),
+            ("GET", "/guilds/{guild}/roles", "guild_roles"),
             ("POST", "/channels/{channel}/messages", "send"),
             ("PATCH", "/channels/{channel}/messages/{message}", "edit"),
             ("GET", "/channels/{channel}/messages", "history"),
@@ -423,6 +426,9 @@ class DiscordServer:
     # ---- routes --------------------------------------------------------------------------
     def _on_me(self, _call: Call) -> Json:
         return self.user
+
+    def _on_guild_roles(self, _call: Call, guild: str) -> list[Json]:
+        return [{"id": guild, "name": "@everyone"}, OWN_ROLE]
 
     def _on_channel(self, _call: Call, channel: str) -> Json:
         if channel in self.threads:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from adapters.discord import receive
 from adapters.discord.adapter import DiscordAdapter
 from tests.fakes.discord_gateway import INVALID, RECONNECT
-from tests.fakes.discord_server import labels, text_of
+from tests.fakes.discord_server import OWN_ROLE, labels, text_of
 from tests.fakes.model_server import Call, Say
 from tests.stories.discord_rig import (
     ADMIN,
@@ -59,16 +59,33 @@ async def test_in_a_server_it_answers_who_speaks_to_it(rig: DiscordRig) -> None:
     await rig.discord.say(THREAD, "@bot in the thread", FRIEND)
     answer = await rig.discord.shows(THREAD, "ack [U12] in the thread")
     said = await rig.discord.say(THREAD, "@bot and this", PERSON, reply_to=answer["id"])
-    second = await rig.discord.shows(THREAD, "ack [U11] and this")
+    second = await rig.discord.shows(THREAD, "[U11] and this")
     assert second["message_reference"]["message_id"] == said["id"]
     await rig.quiet()
     assert "not for the bot" not in str(rig.seen())
-    assert rig.seen(role="user") == ["[U12] in the thread", "[U11] and this"]
+    quoted = "> You:\n> ack [U12] in the thread\n[U11] and this"
+    assert rig.seen(role="user") == ["[U12] in the thread", quoted]
     await rig.discord.say(CHANNEL, "@bot me too", STRANGER)
     await rig.discord.command(CHANNEL, "whoami", PERSON)
     await rig.discord.shows(CHANNEL, f"discord:{PERSON}")
     await rig.quiet()
     assert rig.discord.made("open") == [], "neither strangers nor commands open a thread"
+
+
+@pytest.mark.parametrize("policy", ["mention", "thread"])
+async def test_its_own_role_is_the_bot(rig: DiscordRig, policy: str) -> None:
+    """Clients offer the role under the bot's name, before the bot. Without the intent the words
+    do not come: the person hears why, and what to do."""
+    await rig.start(GROUP_POLICY=policy)
+    rig.discord.threads[THREAD] = CHANNEL
+    for role in ("4999", OWN_ROLE["id"]):
+        await rig.discord.say(THREAD, f"<@&{role}> look", PERSON, mention_roles=[role])
+    await rig.discord.shows(THREAD, "look" if policy == "thread" else "choose me")
+    await rig.discord.say(THREAD, f"<@&{OWN_ROLE['id']}> too", FRIEND, mention_roles=["4003"])
+    await rig.until(lambda: len(rig.model.requests) == 2)
+    await rig.quiet()
+    assert "4999" not in str(rig.seen(role="user"))
+    assert len(rig.discord.made("guild_roles")) == 1, "asked for once"
 
 
 async def test_waiting_messages_are_edited_and_withdrawn(rig: DiscordRig) -> None:

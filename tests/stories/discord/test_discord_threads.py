@@ -66,9 +66,10 @@ async def test_without_the_permission_a_task_lives_in_replies(rig: DiscordRig) -
     await rig.quiet()
     assert labels(card) == [], "what stands in the channel is edited there"
     await rig.discord.say(CHANNEL, "@bot and then?", PERSON, reply_to=answer["id"])
-    await rig.discord.shows(CHANNEL, "ack [U11] and then?")
+    await rig.discord.shows(CHANNEL, "[U11] and then?")
     await rig.quiet()
-    assert rig.seen(role="user") == ["[U11] write it", "[U11] and then?"]
+    first, second = rig.seen(role="user")
+    assert first == "[U11] write it" and second == "> You:\n> written\n[U11] and then?"
     asked = len(rig.discord.made("open"))
     await rig.discord.say(CHANNEL, "@bot a new one", PERSON)
     await rig.discord.shows(CHANNEL, "ack [U11] a new one")
