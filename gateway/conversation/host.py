@@ -27,6 +27,9 @@ from gateway.messages import (
     GatewaySaid,
     Inbound,
     JobPress,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
     PlanPress,
     PluginPress,
     QuestionBrought,
@@ -130,7 +133,7 @@ class Host:
         that cannot be stored is set aside alone. StoreFailed."""
         with_parts = self.services.access.addressed.with_parts
         prepared = [await self._prepare(one) for one in with_parts(await self._clean(inbounds))]
-        kept = [inbound for inbound in prepared if inbound is not None]
+        kept = await self._drop_foreign_changes([one for one in prepared if one is not None])
         if not kept:
             return
         names = tuple(dict.fromkeys(inbound.conversation.id for inbound in kept))
@@ -176,6 +179,21 @@ class Host:
         except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
             await self._put_aside(inbound, f"{type(error).__name__}: {error}")
             return None
+
+    async def _drop_foreign_changes(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
+        """Without the changes of messages that were none for the agent: a stranger's, or one in a
+        place where nobody has talked with it. In a large channel these are most of what comes."""
+        said = {one.conversation.id for one in inbounds if isinstance(one, MessageReceived)}
+        kept = []
+        for one in inbounds:
+            if isinstance(one, MessageEdited | MessageDeleted):
+                name, services = one.conversation.id, self.services
+                if await services.access.learn(one.sender) is None:
+                    continue
+                if name not in said and await services.store.summary(name) is None:
+                    continue
+            kept.append(one)
+        return kept
 
     async def _take_in(
         self, kept: Sequence[Inbound], free: frozenset[str]

@@ -518,6 +518,17 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
 # ---- groups and strangers ------------------------------------------------------------------
 
 
+async def test_changes_of_what_was_not_for_the_bot_leave_nothing_behind(rig: Rig) -> None:
+    await rig.start()
+    for user in (STRANGER, PERSON):
+        talk = rig.telegram.say(GROUP, "just talking", user=user)["message"]["message_id"]
+        rig.telegram.edit(GROUP, talk, "just talking more")
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    assert await rig.host.services.store.summary(rig.where(GROUP).id) is None
+    assert await rig.host.services.store.summary(rig.where(PERSON).id) is not None
+
+
 async def test_what_only_looks_like_a_command_is_a_message(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/tmp is full, why?")
