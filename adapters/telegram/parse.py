@@ -108,7 +108,7 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 
 def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
-    conversation, sender, text = _where(message, me), _sender(message), _written(message)
+    conversation, sender, text = _where(message, me), _sender(message), _read_text(message)
     if conversation is None or sender is None or not text:  # a live location moves on all the time
         return None
     number = str(_int(message.get("message_id")))
@@ -186,10 +186,10 @@ def _name(user: Json) -> str:
 
 
 def _text(message: Json) -> str:
-    return _written(message) or _describe(message)
+    return _read_text(message) or _describe(message)
 
 
-def _written(message: Json) -> str:
+def _read_text(message: Json) -> str:
     sticker = _map(message.get("sticker"))
     return (
         _str(message.get("text"))
