@@ -9,7 +9,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,8 @@ DeclaredBy: TypeAlias = Callable[[tuple[str, ...]], tuple[Setting[object], ...]]
 VERSION = "0.2.0"
 FILE = "turnkeeper.toml"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LIKE_OURS = 0.84
+"""How much a name resembles a setting's that is taken for a slip, from 0 to 1."""
 SHORTEST_SECRET = 6
 """Characters; what is shorter stands in logs by chance."""
 
@@ -266,6 +268,8 @@ class Settings:
     discovery: bool
     log_level: LogLevel
     log_format: LogFormat
+    known: tuple[str, ...]
+    """The names of all settings."""
     secrets: tuple[str, ...] = field(repr=False)
     env: Env = field(repr=False)
 
@@ -275,15 +279,22 @@ class Settings:
     ) -> "Settings":
         """The settings of this process; raises SettingsError. `folder`: the working folder;
         `declared`: what the features that `PLUGINS` names declare."""
-        found, files = _merge_env(os.environ if env is None else env, folder or Path.cwd())
+        env, folder = os.environ if env is None else env, folder or Path.cwd()
+        near = folder / ".env"
+        dotenv = _dotenv(near)
+        found, files = _merge_env(env, folder, dotenv)
         plugins = PLUGINS.read(found)
         theirs = declared(plugins) if plugins else ()
         known = (*chain(*TABLES.values()), *theirs)
+        known_names = tuple(setting.name for setting in known)
         for path, names in files:
-            _check_names(path, names, tuple(setting.name for setting in known))
+            _check_names(path, names, known_names)
+        for name, other in find_odd_names(dotenv, known_names).items():
+            mend = f"{near} sets it, and there is no such setting; did you mean {other}?"
+            raise SettingsError(name, "", mend)
         for setting in theirs:
             setting.read(found)
-        return _read(found, _find_secrets(known, found))
+        return _read(found, _find_secrets(known, found), known_names)
 
     @property
     def outputs(self) -> Path:
@@ -306,7 +317,7 @@ class Settings:
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _read(env: Env, secrets: tuple[str, ...]) -> Settings:
+def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Settings:
     settings = Settings(
         home=_home(env),
         host=HOST.read(env),
@@ -335,6 +346,7 @@ def _read(env: Env, secrets: tuple[str, ...]) -> Settings:
         discovery=DISCOVERY.read(env),
         log_level=LOG_LEVEL.read(env),
         log_format=LOG_FORMAT.read(env),
+        known=known,
         secrets=secrets,
         env=env,
     )
@@ -358,10 +370,10 @@ def _find_secrets(known: tuple[Setting[object], ...], env: Env) -> tuple[str, ..
 # ---- sources -----------------------------------------------------------------------------
 
 
-def _merge_env(env: Env, folder: Path) -> tuple[Env, tuple[tuple[Path, Env], ...]]:
+def _merge_env(env: Env, folder: Path, dotenv: Env) -> tuple[Env, tuple[tuple[Path, Env], ...]]:
     """What is set, and what each file in TOML says."""
     here = _toml(folder / FILE)
-    near = _drop_empty(here) | _dotenv(folder / ".env") | _drop_empty(env)
+    near = _drop_empty(here) | dict(dotenv) | _drop_empty(env)
     home = _home(near)
     at_home = _toml(home / FILE) if home.resolve() != folder.resolve() else {}
     return _drop_empty(at_home) | near, ((folder / FILE, here), (home / FILE, at_home))
@@ -376,18 +388,32 @@ def _check_names(path: Path, names: Iterable[str], known: tuple[str, ...]) -> No
             raise SettingsError(name, "", mend)
 
 
+def find_odd_names(names: Iterable[str], known: Sequence[str]) -> dict[str, str]:
+    """Those of `names` that look like one that is `known` and are not, with the nearest. Other
+    programs' names are none of ours."""
+    found = {}
+    for name in names:
+        if name not in known and (near := difflib.get_close_matches(name, known, 1, LIKE_OURS)):
+            found[name] = near[0]
+    return found
+
+
 def _drop_empty(env: Env) -> dict[str, str]:
     """What is set to something: an empty variable is not set."""
     return {name.upper(): value.strip() for name, value in env.items() if value.strip()}
 
 
 def _dotenv(path: Path) -> dict[str, str]:
-    """`NAME=value` a line; quotes, `export` and comments as shells have them."""
+    """`NAME=value` a line; quotes, `export` and comments as shells have them. Raises SettingsError
+    for a line that is none."""
     found = {}
-    for line in _text(path).splitlines():
+    for n, line in enumerate(_text(path).splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if not equals or name.lstrip().startswith("#"):
+        if not name.strip() and not equals or name.lstrip().startswith("#"):
             continue
+        if not equals:
+            mend = "a line is NAME=value, or begins with #; this one has no '='."
+            raise SettingsError(f"{path}, line {n}", "", mend)
         value = value.strip()
         if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
             value = value[1:end]

@@ -1,24 +1,31 @@
 """`turnkeeper doctor`: looks at everything that a gateway needs and says what is missing."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
+
+import aiohttp
 
 from agent_core.sandboxes.detect import MissingTier, find_tier
 from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import TierUnusable
+from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
 from gateway.declaration import SettingsError
 from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
+from gateway.ops.http import listen
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
-from gateway.settings import Settings
+from gateway.settings import Settings, find_odd_names
 from gateway.wiring.assembly import open_store
 
 Say = Callable[[str], None]
 PROBE = "doctor"
+LITTLE = 2**30
+"""Bytes of a disk that are few."""
 
 
 def examine(settings: Settings, say: Say) -> int:
@@ -29,22 +36,68 @@ def examine(settings: Settings, say: Say) -> int:
 async def _examine(settings: Settings, say: Say) -> int:
     bad = 0
     try:
-        models = read_models(settings)
-        named = "the demo model (no key is set)" if models.empty else "set"
-        say(f"ok       models: {named}")
+        found = await probe_models(read_models(settings))
     except SettingsError as error:
-        bad += 1
-        say(f"wrong    models: {error}")
+        found = [ProbeResult("wrong", "models", str(error))]
+    found += await _probe_platforms(settings)
+    found += await asyncio.to_thread(_check_place, settings)
+    for one in found:
+        say(str(one))
+    bad += has_fault(found)
     bad += _check_rules(settings, say)
     bad += _check_instructions(settings, say)
     bad += await _store(settings, say)
     bad += await _sandbox(settings, say)
+    for name, nearest in find_odd_names(settings.env, settings.known).items():
+        say(f"note     {name} is set and is no setting; did you mean {nearest}?")
     for platform, listed in settings.people.items():
         if platform == "telegram" and settings.telegram and not (listed.admins or listed.allowed):
             say("note     telegram: nobody is allowed yet; strangers are shown a pairing code.")
     if not settings.bots:
         say("note     no bot's token is set (Telegram, Discord, Slack); only the page runs.")
     return 1 if bad else 0
+
+
+async def _probe_platforms(settings: Settings) -> list[ProbeResult]:
+    """Each bot by its token, those who may use it, and the clock by their answers."""
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        platforms = Platforms(session)
+        found: list[ProbeResult] = []
+        if settings.telegram is not None:
+            found += await platforms.probe_telegram(settings.telegram)
+        if settings.discord is not None:
+            found += await platforms.probe_discord(settings.discord)
+        if settings.slack is not None:
+            found += await platforms.probe_slack(settings.slack)
+        bots = {"telegram": settings.telegram, "discord": settings.discord, "slack": settings.slack}
+        refused = {one.about for one in found if one.mark == "wrong"}
+        for name, bot in bots.items():
+            if bot is not None and name not in refused:
+                listed = settings.people[name]
+                ids = listed.allowed | listed.admins | listed.viewers
+                found += await platforms.probe_people(bot, ids)
+        return [*found, *platforms.check_clock()]
+
+
+def _check_place(settings: Settings) -> list[ProbeResult]:
+    """The page's port, and the disk under the data folder."""
+    found = []
+    if (settings.home / control.SOCKET).exists() and control.ask(
+        settings.home, control.Question(command="status")
+    ):
+        found.append(ProbeResult("ok", "page", "in use by the running gateway"))
+    else:
+        try:
+            with listen(settings.host, settings.port):
+                found.append(ProbeResult("ok", "page", f"{settings.host}:{settings.port} is free"))
+        except SettingsError as error:
+            found.append(ProbeResult("wrong", "page", str(error)))
+    home = next(one for one in (settings.home, *settings.home.resolve().parents) if one.exists())
+    free = shutil.disk_usage(home).free
+    if free < LITTLE:
+        text = f"only {free / 2**20:,.0f} MB are free where {settings.home} lies"
+        found.append(ProbeResult("note", "disk", text))
+    return found
 
 
 def _check_rules(settings: Settings, say: Say) -> int:

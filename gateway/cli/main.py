@@ -32,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words.command == "jobs" and words.action == "next":
             return jobs.next_times(words)
         settings = Settings.read(declared=find_declared)
+        if words.command == "init":
+            from gateway.cli.init import set_up
+
+            return set_up(settings.env, print)
         if words.command == "run":
             return _run(settings)
         if words.command == "jobs" and words.action == "secret":
@@ -60,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("turnkeeper", description="An agent gateway for chat.")
     commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("init", help="ask for model, platform and people; write .env")
     commands.add_parser("run", help="run the gateway")
     commands.add_parser("status", help="what the running gateway does")
     pair = commands.add_parser("pair", help="let in who was shown a code")
@@ -92,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     restore.add_argument("file")
     restore.add_argument("--force", action="store_true", help="also where something is stored")
     commands.add_parser("stop", help="stop the running gateway")
-    commands.add_parser("doctor", help="check settings, store, sandbox and Redis")
+    commands.add_parser("doctor", help="check settings, models, bots, store, sandbox and Redis")
     commands.add_parser("version", help="the version")
     return parser
 

@@ -47,7 +47,7 @@ from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.services.retention import Retention
 from gateway.services.workspaces import WORKSPACES
-from gateway.settings import REPLICA_ID, SANDBOX, VERSION, Settings
+from gateway.settings import REPLICA_ID, SANDBOX, VERSION, Settings, find_odd_names
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
@@ -212,6 +212,8 @@ async def assemble(
     await agent.open(stack)
     about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": owner}
     log.info("assembled", extra={"version": VERSION, **about})
+    for name, nearest in find_odd_names(settings.env, settings.known).items():
+        log.warning("setting_unknown", extra={"setting": name, "nearest": nearest})
     return Parts(settings=settings, host=host, agent=agent, hold_name=hold_name)
 
 

@@ -126,6 +126,7 @@ class DiscordServer:
         app = web.Application(client_max_size=32 << 20)
         for method, path, name in (
             ("GET", "/users/@me", "me"),
+            ("GET", "/users/{person}", "person"),
             ("GET", "/channels/{channel}", "channel"),
             ("GET", "/guilds/{guild}/roles", "guild_roles"),
             ("POST", "/channels/{channel}/messages", "send"),
@@ -429,6 +430,9 @@ class DiscordServer:
 
     def _on_guild_roles(self, _call: Call, guild: str) -> list[Json]:
         return [{"id": guild, "name": "@everyone"}, OWN_ROLE]
+
+    def _on_person(self, _call: Call, person: str) -> Json:
+        return {"id": person, "username": f"u{person}", "global_name": None}
 
     def _on_channel(self, _call: Call, channel: str) -> Json:
         if channel in self.threads:

@@ -292,6 +292,12 @@ class TelegramServer:
             except TimeoutError:
                 continue
 
+    def _on_getchat(self, p: Json) -> Json:
+        known = self.chats.get(int(p["chat_id"]))
+        if not known:
+            raise Refusal(400, "Bad Request: chat not found")
+        return {"id": int(p["chat_id"]), "type": "private", "first_name": f"U{p['chat_id']}"}
+
     def _on_setwebhook(self, p: Json) -> bool:
         self.webhook = p if p.get("url") else None
         return True

@@ -9,7 +9,7 @@ import pytest
 from gateway.access.people import read_people
 from gateway.declaration import Setting, SettingsError
 from gateway.model_settings import read_models
-from gateway.settings import TABLES, Settings
+from gateway.settings import TABLES, Settings, find_odd_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,11 +45,34 @@ def test_the_environment_is_stronger_than_dotenv_than_toml_here_than_toml_at_hom
         'REPLICA_ID = "toml"\nquestion_expires = 6\nturnkeeper.port = 2\n'
     )
     (tmp_path / ".env").write_text(
-        "# a comment\nexport QUESTION_EXPIRES=7 # seconds\nTURNKEEPER_PORT='3'\nTHEIRS=x\nno line\n"
+        "# a comment\nexport QUESTION_EXPIRES=7 # seconds\nTURNKEEPER_PORT='3'\nTHEIRS=x\n\n"
     )
     settings = read(tmp_path, TURNKEEPER_PORT="4")
     found = (settings.log_level, settings.replica, settings.question_expires, settings.port)
     assert found == ("debug", "toml", 7, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("TELEGRAM_TOKEN=1:A", "TELEGRAM_TOKEN: {env} sets it, and there is no such setting; did "
+         "you mean TELEGRAM_BOT_TOKEN?"),
+        ("\nexport PRO_MODLE=openai/x", "did you mean PRO_MODEL?"),
+        ("# fine\nLOG_LEVEL=debug\nOPENAI_API_KEY sk-1\n", "{env}, line 3: a line is NAME=value"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_dotenv_is_an_error(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / ".env").write_text(text)
+    said = refused(tmp_path)
+    assert words.format(env=tmp_path / ".env") in said and "sk-1" not in said
+
+
+def test_a_slip_in_the_environment_is_none_and_other_programs_have_their_names(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".env").write_text("MISTRAL_API_KEY=k\nOPENAI_ORG_ID=o\nPGHOST=here\n")
+    settings = read(tmp_path, TELEGRAM_TOKEN="1:A", PATH="/bin")
+    assert find_odd_names(settings.env, settings.known) == {"TELEGRAM_TOKEN": "TELEGRAM_BOT_TOKEN"}
 
 
 def test_the_home_can_be_set_in_a_file(tmp_path: Path) -> None:

@@ -1,0 +1,251 @@
+"""One real call to each service that the settings name, for `doctor` and `init`: models, bots, and
+the people who may use them."""
+
+import asyncio
+import email.utils
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeAlias
+
+import aiohttp
+import msgspec
+
+from agent_core import ambient
+from agent_core.context.room import SMALL_WINDOW
+from agent_core.errors import ModelFailed
+from agent_core.messages import user
+from agent_core.models.port import ModelRequest
+from agent_core.models.tiers import Models
+from agent_core.settings import TIERS, ModelSettings
+from gateway.accounts import discord, slack, telegram
+from gateway.accounts.discord import Discord
+from gateway.accounts.slack import Slack
+from gateway.accounts.telegram import Telegram
+from gateway.declaration import SettingsError
+
+Json: TypeAlias = dict[str, object]
+LIMIT = 15.0
+"""Seconds for one call to a platform."""
+MODEL_LIMIT = 60.0
+"""Seconds for one call to a model."""
+MAX_PEOPLE = 20
+"""Ids that are looked up on one platform."""
+MAX_SKEW = 60.0
+"""Seconds that this machine's clock may differ from a platform's."""
+MAX_BYTES = 1_000_000
+
+
+class ProbeResult(NamedTuple):
+    """What a check found. `wrong`: it cannot work so."""
+
+    mark: Literal["ok", "note", "wrong"]
+    about: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.mark:<8} {self.about}: {self.text}"
+
+
+def has_fault(findings: Iterable[ProbeResult]) -> bool:
+    """Something is wrong."""
+    return any(one.mark == "wrong" for one in findings)
+
+
+async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
+    """Ask each model of the tiers for a word, and its server for its window."""
+    if settings.empty:
+        return [ProbeResult("ok", "models", "the demo model (no key is set)")]
+    models = Models(settings)
+    try:
+        models.check()
+        await models.learn_windows()
+        named: dict[str, list[str]] = {}
+        for tier in TIERS:
+            named.setdefault(models.describe(tier), []).append(tier)
+        found = [await _probe_model(models, tiers) for tiers in named.values()]
+        return [*found, *_check_windows(models, named)]
+    except SettingsError as error:
+        return [ProbeResult("wrong", "models", str(error))]
+    finally:
+        await models.close()
+
+
+async def _probe_model(models: Models, tiers: list[str]) -> ProbeResult:
+    name, serves = models.describe(tiers[0]), ", ".join(tiers).upper()
+    model, known_as = await asyncio.to_thread(models.pick, tiers[0])
+    request = ModelRequest(
+        model=known_as, system="", messages=(user("Answer: OK"),), max_tokens=256, retries=0
+    )
+    try:
+        async with asyncio.timeout(MODEL_LIMIT):
+            reply = await model.complete(request, lambda delta: None)
+    except TimeoutError:
+        return ProbeResult(
+            "wrong", "models", f"{name} ({serves}) gave no answer in {MODEL_LIMIT:g} s"
+        )
+    except ModelFailed as error:
+        return ProbeResult("wrong", "models", f"{name} ({serves}): {error}")
+    instead = f", {reply.provider}/{reply.model} in its place" if reply.instead_of else ""
+    return ProbeResult("ok", "models", f"{name} ({serves}) answers{instead}")
+
+
+def _check_windows(models: Models, named: Iterable[str]) -> list[ProbeResult]:
+    found = []
+    for name in named:
+        provider, _, model = name.partition("/")
+        held = models.catalog.window(provider, model)
+        if held > SMALL_WINDOW:
+            continue
+        mend = "requests are kept short for it, and conversations summarised early"
+        if models.catalog.find_trained(provider, model) > held:
+            mend += "; start Ollama with OLLAMA_CONTEXT_LENGTH=16384 for more"
+        found.append(ProbeResult("note", "models", f"{name} holds {held:,} tokens: {mend}"))
+    return found
+
+
+class _Answer(NamedTuple):
+    """What a platform answered. `status` 0: nothing."""
+
+    status: int
+    body: Json
+
+
+class Platforms:
+    """Calls to the platforms' APIs. Notes how far this machine's clock is off."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self._skews: list[float] = []
+
+    def check_clock(self) -> list[ProbeResult]:
+        """By the platforms' answers so far."""
+        if not self._skews:
+            return []
+        off = min(self._skews, key=abs)
+        if abs(off) <= MAX_SKEW:
+            return [ProbeResult("ok", "clock", "as the platforms' clocks")]
+        how = "behind" if off > 0 else "ahead"
+        return [
+            ProbeResult("wrong", "clock", f"{abs(off):.0f} s {how}: jobs would run at wrong times")
+        ]
+
+    async def probe_telegram(self, bot: Telegram) -> list[ProbeResult]:
+        """The token, and the webhook."""
+        me = await self._ask("GET", f"{bot.api_base_url}/bot{bot.token}/getMe")
+        if me.status != 200:
+            return [_describe_refusal("telegram", me, telegram.TOKEN.name, "@BotFather")]
+        found = [
+            ProbeResult("ok", "telegram", f"@{_as_object(me.body.get('result')).get('username')}")
+        ]
+        info = await self._ask("GET", f"{bot.api_base_url}/bot{bot.token}/getWebhookInfo")
+        hook = _as_object(info.body.get("result"))
+        url, failed = str(hook.get("url") or ""), hook.get("last_error_message")
+        if url and url != bot.webhook_url:
+            place = url.partition("?")[0]
+            more = "Another program may use this bot; the next start takes it over."
+            found.append(ProbeResult("note", "telegram", f"a webhook is set at {place}. {more}"))
+        elif bot.webhook_url and failed:
+            text = f"Telegram could not deliver to TELEGRAM_WEBHOOK_URL: {failed}"
+            found.append(ProbeResult("wrong", "telegram", text))
+        return found
+
+    async def probe_discord(self, bot: Discord) -> list[ProbeResult]:
+        """The token."""
+        me = await self._ask("GET", f"{bot.api_base_url}/users/@me", _bot(bot))
+        if me.status != 200:
+            return [
+                _describe_refusal("discord", me, discord.TOKEN.name, "the Developer Portal, Bot")
+            ]
+        return [ProbeResult("ok", "discord", f"@{me.body.get('username')}")]
+
+    async def probe_slack(self, app: Slack) -> list[ProbeResult]:
+        """The bot's token, and the app's."""
+        me = await self._ask("POST", f"{app.api_base_url}auth.test", _bearer(app.token))
+        if not me.body.get("ok"):
+            where = "api.slack.com/apps, OAuth & Permissions"
+            return [_describe_refusal("slack", me, slack.TOKEN.name, where)]
+        found = [ProbeResult("ok", "slack", f"@{me.body.get('user')} in {me.body.get('team')}")]
+        if app.app_token:
+            url = f"{app.api_base_url}apps.connections.open"
+            opened = await self._ask("POST", url, _bearer(app.app_token))
+            if not opened.body.get("ok"):
+                where = "api.slack.com/apps, Basic Information"
+                found.append(_describe_refusal("slack", opened, slack.APP_TOKEN.name, where))
+        return found
+
+    async def probe_people(
+        self, bot: Telegram | Discord | Slack, ids: Iterable[str]
+    ) -> list[ProbeResult]:
+        """Who is behind the ids that may use a bot."""
+        people = sorted(one for one in ids if one != "*" and not one.startswith("@"))
+        return [await self._find_person(bot, one) for one in people[:MAX_PEOPLE]]
+
+    async def _find_person(self, bot: Telegram | Discord | Slack, person: str) -> ProbeResult:
+        match bot:
+            case Telegram():
+                url = f"{bot.api_base_url}/bot{bot.token}/getChat"
+                got = await self._ask("POST", url, form={"chat_id": person})
+                about, names = _as_object(got.body.get("result")), ("first_name", "username")
+                kind, missing = "telegram", "has not written to the bot yet, or is no id"
+            case Discord():
+                got = await self._ask("GET", f"{bot.api_base_url}/users/{person}", _bot(bot))
+                about, names = got.body, ("global_name", "username")
+                kind, missing = "discord", "is no id of a person"
+            case Slack():
+                url = f"{bot.api_base_url}users.info"
+                got = await self._ask("POST", url, _bearer(bot.token), {"user": person})
+                about, names = _as_object(got.body.get("user")), ("real_name", "name")
+                kind, missing = "slack", "is no id of a person of this workspace"
+        name = next((str(about[one]) for one in names if about.get(one)), "")
+        if got.status == 200 and about:
+            return ProbeResult("ok", kind, f"{person} is {name}" if name else f"{person} is known")
+        return ProbeResult("note", kind, f"{person} {missing}")
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str] | None = None,
+        form: dict[str, str] | None = None,
+    ) -> _Answer:
+        timeout = aiohttp.ClientTimeout(total=LIMIT)
+        try:
+            async with self._session.request(
+                method, url, headers=headers, data=form, timeout=timeout, allow_redirects=False
+            ) as answer:
+                said = await answer.content.read(MAX_BYTES)
+                self._note_clock(answer.headers.get("Date", ""))
+                return _Answer(answer.status, _as_object(msgspec.json.decode(said)))
+        except msgspec.DecodeError:
+            return _Answer(answer.status, {})
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return _Answer(0, {})
+
+    def _note_clock(self, date: str) -> None:
+        try:
+            there = email.utils.parsedate_to_datetime(date).timestamp()
+        except (TypeError, ValueError):
+            return
+        self._skews.append(there - ambient.now())
+
+
+def _describe_refusal(platform: str, answer: _Answer, setting: str, where: str) -> ProbeResult:
+    if not answer.status:
+        text = "cannot be reached: check the network, and the proxy if there is one"
+    elif answer.status in (200, 401, 403, 404):
+        why = str(answer.body.get("error") or answer.status)
+        text = f"refuses {setting} ({why}): copy it again from {where}"
+    else:
+        text = f"answered {answer.status}: try again later"
+    return ProbeResult("wrong", platform, text)
+
+
+def _bot(bot: Discord) -> dict[str, str]:
+    return {"Authorization": f"Bot {bot.token}"}
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _as_object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
