@@ -36,7 +36,8 @@ TITLE, STEP, NOTE, OUTCOME = 300, 300, 200, 600
 
 
 def activity(view: Activity) -> tuple[bytes, ...]:
-    """Small lines, the newest ones with what they gave."""
+    """Small lines, the newest ones with what they gave. They ring nowhere: they are for who
+    looks."""
     words = next(iter(parts(_clip(view.words.strip(), WORDS, view.language))), "")
     speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
@@ -48,11 +49,12 @@ def activity(view: Activity) -> tuple[bytes, ...]:
     before = f"-# {_earlier(first, view.language)}" if first else ""
     shown = ["\n".join(filter(is_visible, (words, before, *lines[first:])))]
     live = any(line.state == "running" for line in view.lines)
-    return messages(shown, stopper(view.language) if live else ())
+    return messages(shown, stopper(view.language) if live else (), quiet=True)
 
 
 def plan(view: PlanView) -> tuple[bytes, ...]:
-    """One message: the steps with their states, how far they are, and the buttons."""
+    """One message: the steps with their states, how far they are, and the buttons. Only one that
+    waits for a yes rings."""
     language = view.language
     steps = [_step(n, step, language) for n, step in enumerate(view.steps, 1)]
     head = f"### {PLAN_MARKS[view.state]} {plain(_clip(_line_of(view.title), TITLE, language))}"
@@ -71,7 +73,8 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
         *buttons(view.buttons, writing=_wordy(view.buttons)),
     ]
     accent = PLAN_COLOURS[view.state]
-    return (message([{"type": 17, "accent_color": accent, "components": within}]),)
+    container = {"type": 17, "accent_color": accent, "components": within}
+    return (message([container], quiet=view.state != "open"),)
 
 
 def _wordy(given: Sequence[Button]) -> list[str]:

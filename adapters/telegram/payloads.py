@@ -59,6 +59,7 @@ class _RichMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     method: str
     rich_message: _Content
     reply_markup: Markup = None
+    disable_notification: bool = False
 
 
 class TelegramUpload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -119,11 +120,16 @@ def message(marked: Marked, markup: Markup = None, *, quiet: bool = False) -> by
     )
 
 
-def rich_message(blocks: Sequence[Block], markup: Markup = None) -> bytes:
-    """One sendRichMessage; nothing in it is detected, so no name in it pings."""
-    content = _Content(tuple(blocks))
+def rich_message(blocks: Sequence[Block], markup: Markup = None, *, quiet: bool = False) -> bytes:
+    """One sendRichMessage; nothing in it is detected, so no name in it pings. A `quiet` one rings
+    nowhere."""
     return _ENCODER.encode(
-        _RichMessage(method="sendRichMessage", rich_message=content, reply_markup=markup)
+        _RichMessage(
+            method="sendRichMessage",
+            rich_message=_Content(tuple(blocks)),
+            reply_markup=markup,
+            disable_notification=quiet,
+        )
     )
 
 

@@ -48,21 +48,22 @@ RICH_PLAN = 24_000
 
 
 def activity(view: Activity, *, rich: bool) -> tuple[bytes, ...]:
-    """One message, none if there is nothing to show."""
+    """One message, none if there is nothing to show. It rings nowhere: it is for who looks."""
     if rich:
         blocks = _activity_blocks(view)
         if fits(blocks):
-            return (rich_message(blocks),)
-    return messages([_activity_text(view)])
+            return (rich_message(blocks, quiet=True),)
+    return messages([_activity_text(view)], quiet=True)
 
 
 def plan(view: PlanView, *, rich: bool) -> tuple[bytes, ...]:
-    """One message with its buttons."""
+    """One message with its buttons; only one that waits for a yes rings."""
+    quiet = view.state != "open"
     if rich:
         blocks = _plan_blocks(view)
         if fits(blocks):
-            return (rich_message(blocks, keyboard(view.buttons)),)
-    return messages([_plan_text(view)], keyboard(view.buttons))
+            return (rich_message(blocks, keyboard(view.buttons), quiet=quiet),)
+    return messages([_plan_text(view)], keyboard(view.buttons), quiet=quiet)
 
 
 def clip(text: str, most: int, language: str) -> str:

@@ -4,6 +4,7 @@ import json
 
 from msgspec.structs import replace
 
+from adapters.discord.components import QUIET
 from adapters.discord.markdown import native
 from adapters.discord.render import render
 from gateway.views import ApprovalCard, PlanStep, PlanView
@@ -77,3 +78,10 @@ def test_a_wide_table_is_a_list_in_which_each_cell_says_what_it_is() -> None:
         f"- **one** · Why: {long.strip()} · Price: 3",
         "- two",
     ]
+
+
+def test_how_far_it_is_rings_nowhere_and_a_plan_that_waits_does() -> None:
+    plan = PlanView(title="Move", steps=(PlanStep(id="a", text="Copy"),))
+    assert drawn(plan)["flags"] & QUIET
+    assert not drawn(replace(plan, state="open"))["flags"] & QUIET
+    assert not drawn(approval())["flags"] & QUIET

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from adapters.telegram import answers
 from adapters.telegram.render import render
@@ -77,6 +78,21 @@ def test_a_plan_is_a_checklist_in_a_rich_message() -> None:
         "5. Tell the team",
     ]
     assert payload["reply_markup"]["inline_keyboard"][0][0]["text"] == "Stop"
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_only_what_has_to_be_seen_rings(rich: bool) -> None:
+    line = ToolLine(call_id="1", tool="run_command", summary="ls", state="done")
+    quiet: list[View] = [Activity(lines=(line,)), PLAN]
+    loud: list[View] = [
+        replace(PLAN, state="open"),
+        ReplyView(text="done", state="done"),
+        ReportView(title="Daily", text="ok"),
+    ]
+    for view in quiet:
+        assert all(one["disable_notification"] for one in payloads(view, rich=rich))
+    for view in loud:
+        assert not any("disable_notification" in one for one in payloads(view, rich=rich))
 
 
 def test_a_plan_is_a_list_with_marks_elsewhere() -> None:
