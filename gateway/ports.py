@@ -255,6 +255,15 @@ class Overview(Struct, frozen=True, kw_only=True):
     jobs: tuple[OverviewEntry, ...] = ()
 
 
+class WaitingCard(Struct, frozen=True, kw_only=True):
+    """A question that waits for a person: `text` in one line, `conversation` its address,
+    `since` seconds since 1970."""
+
+    text: str
+    conversation: str
+    since: float
+
+
 Look: TypeAlias = Callable[[Conversation, Sender], Awaitable[Overview]]
 """The overview of a person, asked for from their private chat. StoreFailed if it cannot be read."""
 
@@ -271,6 +280,9 @@ class WebBackend(Protocol):
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         """As `Accept`."""
+
+    async def list_waiting(self, sender: Sender) -> tuple[WaitingCard, ...]:
+        """What waits for the person in any of their conversations. StoreFailed."""
 
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
         """Views whose `rev` is above `after`, by `rev`; the oldest `limit` of them."""

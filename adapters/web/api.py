@@ -30,6 +30,8 @@ from adapters.web.wire import (
     NewAnswer,
     NewCommand,
     NewMessage,
+    WaitingCardShown,
+    WaitingList,
     answer,
     body_of,
     chunks,
@@ -53,7 +55,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
-from gateway.ports import Summary, WebBackend, person_scope
+from gateway.ports import Summary, WaitingCard, WebBackend, person_scope
 from gateway.views import FormCard, Media
 
 STATIC = Path(__file__).parent / "static"
@@ -146,6 +148,7 @@ class Api:
             ("POST", "/api/uploads", self._upload),
             ("GET", "/api/commands", self._commands),
             ("GET", "/api/conversations", self._list),
+            ("GET", "/api/waiting", self._list_waiting),
             ("GET", one, self._open),
             ("GET", f"{one}/events", self._events),
             ("GET", f"{one}/files/{{ref:.+}}", self._file),
@@ -175,6 +178,11 @@ class Api:
         found = await self._desk.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
         return answer(ConversationList(person=sender.id, conversations=own))
+
+    async def _list_waiting(self, request: web.Request) -> web.StreamResponse:
+        sender = await self._enter(request)
+        found = await self._desk.list_waiting(sender)
+        return answer(WaitingList(waiting=tuple(_show_waiting(one, sender) for one in found)))
 
     async def _commands(self, request: web.Request) -> web.StreamResponse:
         sender = await self._enter(request)
@@ -359,6 +367,13 @@ class Api:
 
 def _address(person: str, chat: str) -> Conversation:
     return Conversation(platform="web", account="local", channel=f"{person}~{chat}", private=True)
+
+
+def _show_waiting(card: WaitingCard, sender: Sender) -> WaitingCardShown:
+    where = read_conversation(card.conversation)
+    person, _, chat = where.channel.partition("~")
+    own = where.platform == "web" and person == sender.id
+    return WaitingCardShown(text=card.text, conversation=chat if own else "", since=card.since)
 
 
 def _chat(summary: Summary) -> str:

@@ -71,6 +71,21 @@ class CommandList(Struct, frozen=True, kw_only=True):
     commands: tuple[Offered, ...]
 
 
+class WaitingCardShown(Struct, frozen=True, kw_only=True):
+    """A question that waits for who asks. `conversation`: the one of theirs at the page where it
+    is answered, "" for one on another platform; `since` seconds since 1970."""
+
+    text: str
+    conversation: str
+    since: float
+
+
+class WaitingList(Struct, frozen=True, kw_only=True):
+    """All that waits for who asks, the newest conversations first."""
+
+    waiting: tuple[WaitingCardShown, ...]
+
+
 class ConversationPage(Struct, frozen=True, kw_only=True):
     """A page of history; `rev` is where its event stream goes on, `more` whether there is older."""
 

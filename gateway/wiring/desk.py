@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from gateway.access.access import Role
 from gateway.command_texts import drop_marks
 from gateway.conversation.host import Host
+from gateway.features.approvals.waiting import list_waiting
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
-from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting
+from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting, WaitingCard
 from gateway.store.rows import InboxRow
 
 RANKS: tuple[Role, ...] = ("viewer", "user", "admin")
@@ -24,6 +25,19 @@ class GatewayDesk:
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         """Keep them, then wake their conversations."""
         await self._host.accept(inbounds)
+
+    async def list_waiting(self, sender: Sender) -> tuple[WaitingCard, ...]:
+        """By whichever of the person's accounts."""
+        services = self._host.services
+        person = await services.access.person(sender)
+        return tuple(
+            WaitingCard(
+                text=one.describe(sender.language),
+                conversation=one.conversation,
+                since=one.question.asked,
+            )
+            for one in await list_waiting(services, person)
+        )
 
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
         """Changed after rev `after`, by rev."""

@@ -1,22 +1,21 @@
 """What waits for a person, what runs for them, and their jobs: a page of it, from the store and the
 sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
 
-from gateway.access.access import Role, refusal
-from gateway.approvers import Person
+from gateway.access.access import Role
 from gateway.conversation.decisions import describe
 from gateway.conversation.host import Host
 from gateway.conversation.turns import OpenTurn
+from gateway.features.approvals.waiting import list_waiting
 from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.cards import line
-from gateway.messages import Conversation, Sender, job_token, read_conversation
-from gateway.ports import Overview, OverviewEntry, Summary, account_scope, person_scope
+from gateway.messages import Conversation, Sender, job_token
+from gateway.ports import Overview, OverviewEntry, account_scope
 from gateway.roles import at_least
 from gateway.texts import say
-from gateway.views import ApprovalCard, Button, ChoiceCard
+from gateway.views import Button
 
-RECENT, NEWEST, MOST = 100, 20, 8
-"""Conversations that are looked at, the newest of the person's and of the account's; views of each;
-entries of a kind."""
+MOST = 8
+"""Entries of a kind."""
 
 
 async def overview(host: Host, conversation: Conversation, sender: Sender) -> Overview:
@@ -26,44 +25,23 @@ async def overview(host: Host, conversation: Conversation, sender: Sender) -> Ov
         return Overview()
     prefix = f"{conversation.platform}:{conversation.account}:"
     person = await host.services.access.person(sender)
-    waits: list[OverviewEntry] = []
-    for one in await _recent(host, conversation, sender):
-        if one.state != "idle" and len(waits) < MOST:
-            waits += await _waits(host, one, person, sender.language)
+    asked = await list_waiting(host.services, person, (account_scope(conversation),), MOST)
+    waits = [
+        OverviewEntry(
+            text=describe(one.question, sender.language),
+            conversation=one.conversation,
+            buttons=one.buttons,
+        )
+        for one in asked
+        if one.conversation.startswith(prefix) and one.buttons
+    ]
     runs = [
         OverviewEntry(text=session.state.row.title, conversation=address, stops=True)
         for address, session in host.sessions.items()
         if address.startswith(prefix) and _runs_for(session.state.active, sender, role)
     ]
     jobs = await _jobs(host, conversation, sender, role)
-    return Overview(waits=tuple(waits[:MOST]), runs=tuple(runs[:MOST]), jobs=jobs)
-
-
-async def _recent(host: Host, conversation: Conversation, sender: Sender) -> list[Summary]:
-    """The newest conversations of the person with this account, then others of the account."""
-    scopes = (person_scope(sender.key), account_scope(conversation))
-    found = [one for scope in scopes for one in await host.services.store.recent(scope, RECENT)]
-    here = account_scope(conversation).name + ":"
-    unique = {one.conversation: one for one in found if one.conversation.startswith(here)}
-    return list(unique.values())
-
-
-async def _waits(
-    host: Host, summary: Summary, person: Person, language: str
-) -> list[OverviewEntry]:
-    """The open questions there that the person may decide."""
-    store, where = host.services.store, read_conversation(summary.conversation)
-    found = []
-    for shown in await store.latest(where.id, NEWEST):
-        view = shown.view
-        if not isinstance(view, ApprovalCard | ChoiceCard) or view.state != "open":
-            continue
-        asked = await store.find(view.question) if view.question else None
-        if asked is None or refusal(asked[1], where.id, where, person) is not None:
-            continue
-        text = describe(asked[1], language)
-        found.append(OverviewEntry(text=text, conversation=where.id, buttons=view.buttons))
-    return found
+    return Overview(waits=tuple(waits), runs=tuple(runs[:MOST]), jobs=jobs)
 
 
 def _runs_for(active: OpenTurn | None, sender: Sender, role: Role | None) -> bool:

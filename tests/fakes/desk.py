@@ -29,6 +29,7 @@ from gateway.ports import (
     Standing,
     Summary,
     Waiting,
+    WaitingCard,
 )
 from gateway.store.search import parse_words, visible_text
 from gateway.views import SaidView, View
@@ -62,6 +63,7 @@ class FakeDesk:
     def __init__(self, backlog: int = 50) -> None:
         self.rooms: dict[str, Room] = {}
         self.accepted: list[Inbound] = []
+        self.cards: list[WaitingCard] = []
         self.roles: dict[str, Role] = {"web:owner": "admin", "web:ann": "user", "web:vic": "viewer"}
         self.on_accept: Callable[[Inbound], None] = lambda inbound: None
         self.offered = tuple(
@@ -167,6 +169,9 @@ class FakeDesk:
     async def read_standing(self, conversation: str) -> Standing:
         room = self.rooms.get(conversation, Room())
         return Standing(title=room.title, state=room.state, waiting=tuple(room.waiting))
+
+    async def list_waiting(self, sender: Sender) -> tuple[WaitingCard, ...]:
+        return tuple(self.cards)
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         found = [

@@ -82,6 +82,23 @@ async def opened(folder: Path, language: str = "en") -> AsyncIterator[tuple[Rig,
             assert foreign == []
 
 
+async def test_what_waits_elsewhere_stands_above_the_list_and_in_the_title(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        rig.model.script(Call("run_command", json.dumps({"command": "make deploy"})), Say("Ran"))
+        await tab.write("Deploy")
+        await tab.shows(".card.open pre", "make deploy")
+        await tab.click("#new", "")
+        await tab.shows("#waits a", "make deploy")
+        await tab.page.until("document.title.startsWith('(1) ')")
+        assert await tab.page.js("document.getElementById('menu').dataset.count") == "1"
+        await tab.click("#waits a", "")
+        await tab.shows(".card.open pre", "make deploy")
+        await tab.click(".card.open button", "Approve once")
+        await tab.shows("#log article.reply", "Ran")
+        await tab.page.until("document.getElementById('waits').hidden")
+        await tab.page.until("!document.title.startsWith('(')")
+
+
 async def test_a_day_at_the_page(tmp_path: Path) -> None:
     async with opened(tmp_path) as (rig, tab, _):
         page = tab.page

@@ -74,3 +74,10 @@ export function when(seconds) {
   const date = new Date(seconds * 1000), today = date.toDateString() === new Date().toDateString();
   return date.toLocaleString(LANGUAGE, today ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" });
 }
+
+const tab = { title: "", waits: 0 };
+
+export function retitle(changed) { // the tab tells how much waits
+  Object.assign(tab, changed);
+  document.title = `${tab.waits ? `(${tab.waits}) ` : ""}${tab.title} · Turnkeeper`;
+}

@@ -1,7 +1,7 @@
 // The side: conversations, search, who is signed in, light or dark.
 
 import { at, call } from "./api.js";
-import { $, keep, kept, make, newKey, say, when } from "./dom.js";
+import { $, keep, kept, make, newKey, retitle, say, when } from "./dom.js";
 
 const THEMES = ["", "light", "dark"], AGAIN = 20000;
 let asked = 0, typing = 0;
@@ -17,6 +17,7 @@ for (const end of ["pointerup", "pointercancel"]) {
 }
 
 export async function list() {
+  waits();
   const mine = ++asked, words = $("search").value.trim();
   const found = await call("/conversations" + (words ? "?q=" + encodeURIComponent(words) : "")).catch(() => null);
   if (!found || mine !== asked) return; // a newer search is under way
@@ -27,6 +28,28 @@ export async function list() {
   $("list").replaceChildren(...found.conversations.map(entry));
   if (focus) $("list").querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
 }
+
+// ---- what waits for who is signed in, in any conversation
+
+let known = null;
+
+async function waits() {
+  const found = await call("/waiting").catch(() => null);
+  if (!found) return;
+  const all = found.waiting, box = $("waits");
+  if (!box.contains(document.activeElement)) box.querySelector("ul").replaceChildren(...all.map((one) => make("li", {}, one.conversation
+    ? make("a", { href: `#c=${one.conversation}`, title: one.text }, one.text) : make("span", { title: one.text }, one.text))));
+  box.hidden = !all.length;
+  $("menu").dataset.count = all.length || "";
+  retitle({ waits: all.length });
+  const names = all.map((one) => `${one.since} ${one.text}`), fresh = known && all.find((_, n) => !known.has(names[n]));
+  known = new Set(names);
+  const may = "Notification" in window ? Notification.permission : "denied";
+  $("notify").hidden = may !== "default";
+  if (fresh && may === "granted" && document.hidden) new Notification(say("waiting"), { body: fresh.text, tag: "turnkeeper" });
+}
+
+$("notify").addEventListener("click", () => Notification.requestPermission().then(waits));
 
 function entry(one) {
   const state = one.state === "idle" ? null : make("i", { class: `dot ${one.state}`, role: "img", "aria-label": say(one.state), title: say(one.state) });
@@ -66,4 +89,7 @@ $("list").addEventListener("keydown", (event) => {
   event.preventDefault();
   (all[all.indexOf(document.activeElement) + step] ?? (step < 0 ? $("search") : null))?.focus();
 });
-setInterval(() => { if (!document.hidden) list(); }, AGAIN); // what goes on in the others
+setInterval(() => { // what goes on in the others
+  if (!document.hidden) list();
+  else if ("Notification" in window && Notification.permission === "granted") waits();
+}, AGAIN);

@@ -1,7 +1,7 @@
 // One conversation: its history, its live events, what waits.
 
 import { at, call, edit, here, withdraw } from "./api.js";
-import { $, banner, enterSends, make, say, toast } from "./dom.js";
+import { $, banner, enterSends, make, retitle, say, toast } from "./dom.js";
 import { draw, replace } from "./views.js";
 
 const log = $("log"), scroll = $("scroll"), text = $("text");
@@ -97,7 +97,7 @@ function stand(now) {
   $("state").className = state;
   $("stop").hidden = state === "idle";
   $("title").textContent = title;
-  document.title = `${state === "waiting" ? "☐ " : ""}${title} · Turnkeeper`;
+  retitle({ title });
   if (state === "idle") { growing.forEach((node) => node.remove()); growing.clear(); prints.clear(); }
   drawPending();
   hooks.standing(changed);

@@ -8,19 +8,39 @@ from gateway.access.access import refusal
 from gateway.conversation.decisions import Decisions, describe, why_not
 from gateway.feature import Call
 from gateway.features.approvals.relays import decide_there, list_relayed
+from gateway.features.approvals.waiting import OpenQuestion, list_waiting
+from gateway.ports import account_scope
+from gateway.store.rows import QuestionRow
 from gateway.texts import say
 
 
 async def approvals(call: Call) -> str:
-    """List what waits for a decision here."""
-    questions = [
-        *call.context.state.open_questions(),
-        *(one for _, one in await list_relayed(call.context)),
-    ]
-    if not questions:
-        return say("no_approvals", call.language)
-    described = (describe(question, call.language) for question in questions)
-    return "\n".join(f"{n}. {what}" for n, what in enumerate(described, 1))
+    """List what waits for the person: here, and from a private chat in all their conversations.
+    What takes a yes or no has the number that decides on it."""
+    own, language = call.context.state.open_questions(), call.language
+    elsewhere = await _list_elsewhere(call)
+    lines = [describe(one, language) for one in own if _takes_yes(one)]
+    lines += [describe(one, language) for _, one in await list_relayed(call.context)]
+    lines += [one.describe(language) for one in elsewhere if _takes_yes(one.question)]
+    numbered = [f"{n}. {line}" for n, line in enumerate(lines, 1)]
+    numbered += [f"– {describe(one, language)}" for one in own if not _takes_yes(one)]
+    numbered += [f"– {one.describe(language)}" for one in elsewhere if not _takes_yes(one.question)]
+    return "\n".join(numbered) or say("no_approvals", language)
+
+
+def _takes_yes(question: QuestionRow) -> bool:
+    return isinstance(question.question, Approval)
+
+
+async def _list_elsewhere(call: Call) -> list[OpenQuestion]:
+    """What waits for the person in other conversations; nothing where others would read it."""
+    context, here = call.context, call.context.state.conversation
+    if not here.private:
+        return []
+    person = await context.services.access.person(call.command.sender)
+    found = await list_waiting(context.services, person, (account_scope(here),))
+    brought = set(context.state.row.brought)
+    return [one for one in found if one.conversation != here.id and one.question.id not in brought]
 
 
 async def approve(call: Call) -> str:
@@ -42,9 +62,10 @@ def _read_number(call: Call) -> int:
 
 async def _decide(call: Call, answer: Answer) -> str:
     context = call.context
-    elsewhere = await list_relayed(context)
+    asked = [(one.conversation, one.question) for one in await _list_elsewhere(call)]
+    elsewhere = [*await list_relayed(context), *(one for one in asked if _takes_yes(one[1]))]
     person = await context.services.access.person(call.command.sender)
-    own = [q for q in context.state.open_questions() if isinstance(q.question, Approval)]
+    own = [one for one in context.state.open_questions() if _takes_yes(one)]
     questions = [*own, *(question for _, question in elsewhere)]
     if not questions:
         return say("no_approvals", call.language)
@@ -53,8 +74,8 @@ async def _decide(call: Call, answer: Answer) -> str:
         return say("answer_usage", call.language, name=call.command.name)
     chosen = max(number, 1) - 1
     if chosen >= len(own):
-        asked, given = elsewhere[chosen - len(own)], (call.command, call.seq)
-        return await decide_there(context, asked, answer, person, given)
+        there, given = elsewhere[chosen - len(own)], (call.command, call.seq)
+        return await decide_there(context, there, answer, person, given)
     question = questions[chosen]
     sender, where = call.command.sender, context.state.conversation
     no = refusal(question, where.id, where, person)

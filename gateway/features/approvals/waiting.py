@@ -1,0 +1,67 @@
+"""What waits for a person's decision in any of their conversations."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gateway.access.access import refusal
+from gateway.approvers import Person
+from gateway.conversation.decisions import describe
+from gateway.conversation.services import Services
+from gateway.messages import read_conversation
+from gateway.ports import ListScope, Summary, person_scope
+from gateway.store.rows import QuestionRow
+from gateway.views import ApprovalCard, Button, ChoiceCard, FormCard
+
+RECENT, NEWEST, MOST = 100, 20, 20
+"""Conversations of a list that are looked at, newest views of each, and questions in all."""
+
+
+class OpenQuestion(NamedTuple):
+    """A question that a person may answer; `conversation` is the address where it was asked, and
+    `title` what people know that by. `buttons` are those of its card, none where words are
+    wanted."""
+
+    conversation: str
+    title: str
+    question: QuestionRow
+    buttons: tuple[Button, ...]
+
+    def describe(self, language: str) -> str:
+        """In one line: the question, and where it was asked."""
+        platform = read_conversation(self.conversation).platform.capitalize()
+        where = f"{platform}, {self.title}" if self.title else platform
+        return f"{describe(self.question, language)} ({where})"
+
+
+async def list_waiting(
+    services: Services, person: Person, others: Iterable[ListScope] = (), most: int = MOST
+) -> list[OpenQuestion]:
+    """What waits for the person in their private conversations, by whichever account, and in those
+    of the lists `others`; newest conversations first, at most `most`. StoreFailed."""
+    scopes = (*map(person_scope, sorted(person.accounts)), *others)
+    seen: dict[str, Summary] = {}
+    for scope in scopes:
+        seen |= {one.conversation: one for one in await services.store.recent(scope, RECENT)}
+    found: list[OpenQuestion] = []
+    for one in sorted(seen.values(), key=lambda one: -one.at):
+        if len(found) >= most:
+            break
+        if one.state != "idle":
+            found += await _list_there(services, one, person)
+    return found[:most]
+
+
+async def _list_there(services: Services, summary: Summary, person: Person) -> list[OpenQuestion]:
+    where, found = read_conversation(summary.conversation), []
+    for shown in await services.store.latest(where.id, NEWEST):
+        view = shown.view
+        if not isinstance(view, ApprovalCard | ChoiceCard | FormCard) or view.state != "open":
+            continue
+        asked = await services.store.find(view.question) if view.question else None
+        if asked is None or asked[0] != where.id:  # shown here for another conversation
+            continue
+        if refusal(asked[1], where.id, where, person) is not None:
+            continue
+        buttons = () if isinstance(view, FormCard) else view.buttons
+        found.append(OpenQuestion(where.id, summary.title, asked[1], buttons))
+    return found

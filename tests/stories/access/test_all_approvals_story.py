@@ -1,0 +1,47 @@
+"""What waits for a person is found and decided from wherever they are."""
+
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention, write
+
+
+async def test_from_a_private_chat_all_that_waits_is_listed_and_decided(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot write it", user=PERSON, **mention("@test_bot"))
+    await rig.card(GROUP)
+    await rig.quiet()
+    rig.telegram.say(FRIEND, "/approvals")
+    await rig.shows("No approvals are pending.", FRIEND)
+    rig.telegram.say(PERSON, "/approvals")
+    listed = await rig.shows("1. ", PERSON)
+    assert "a.txt" in listed["text"] and "Telegram, @test_bot write it" in listed["text"]
+    rig.telegram.say(FRIEND, "/approve 1")
+    rig.telegram.say(PERSON, "/approve 1")
+    await rig.shows("written", GROUP)
+    await rig.quiet()
+    assert not rig.cards(GROUP), "the card there has changed along"
+    rig.telegram.say(PERSON, "/approvals")
+    await rig.shows("No approvals are pending.", PERSON)
+
+
+async def test_in_a_group_nothing_of_other_conversations_is_told(rig: Rig) -> None:
+    rig.model.script(write("private.txt"), Say("written"))
+    await rig.start()
+    rig.telegram.say(PERSON, "write it")
+    await rig.card(PERSON)
+    await rig.quiet()
+    rig.telegram.say(GROUP, "/approvals@test_bot", user=PERSON)
+    await rig.shows("No approvals are pending.", GROUP)
+    await rig.quiet()
+    assert "private.txt" not in str(rig.said(GROUP))
+
+
+async def test_what_wants_words_is_listed_without_a_number(rig: Rig) -> None:
+    rig.model.script(Call("ask_user", '{"question": "Which day?"}'), Say("noted"))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot a date", user=PERSON, **mention("@test_bot"))
+    await rig.shows("Which day?", GROUP)
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/approvals")
+    listed = await rig.shows("Which day? (Telegram", PERSON)
+    assert listed["text"].startswith("–")
