@@ -47,6 +47,7 @@ ReasonKey = Literal[
     "why_operator",
     "why_operator_plain",
     "why_write",
+    "why_settings",
     "why_network",
     "why_too_long",
     "why_lent",
@@ -154,6 +155,8 @@ REASONS: dict[ReasonKey, str] = {
     "why_operator": "The operator's rule {rule}: {why}",
     "why_operator_plain": "The operator's rule {rule} says so.",
     "why_write": "It changes a file of the workspace; a backup is kept.",
+    "why_settings": "It changes what programs obey unasked: settings of a repository, a shell, an "
+    "editor or an agent.",
     "why_network": "It reaches outside: the network, messages or money.",
     "why_too_long": "a command may take at most {most} s here, not {asked} "
     "(COMMAND_MAX_SECONDS). Use a smaller timeout.",

@@ -70,6 +70,8 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     """What it names of the network, where that is closed."""
     names_secret: bool = False
     """Its command or code names a file for secrets, which it may read then."""
+    sets_up: bool = False
+    """It writes what programs obey unasked: settings of a repository, a shell, an editor."""
     runs_git: bool = False
     place: str = ""
     """`host:port` of the URL that it reads."""
@@ -335,6 +337,14 @@ def _table(call: CallFacts, situation: Situation) -> _Line:
         case "read":
             return _Line(ruling="allow", rule="read", why=phrase("why_read"))
         case "write":
+            if call.sets_up:
+                return _Line(
+                    ruling="ask",
+                    rule="settings-file",
+                    why=phrase("why_settings"),
+                    risk="high",
+                    grants=False,
+                )
             ruling: Ruling = "allow" if situation.mode == "auto" else "ask"
             return _Line(ruling=ruling, rule="write", why=phrase("why_write"), broad=True)
         case "shell":

@@ -8,6 +8,8 @@ RULES: dict[str, str] = {
     "nothing.",
     "write": "ask in mode ask, allow in mode auto. The call changes a file of the workspace; a "
     "backup is kept, and /undo and rollback restore it.",
+    "settings-file": "ask, each time, in any mode. The call changes a file that programs obey "
+    "unasked: in .git, of a shell's start (.bashrc), an editor (.vscode) or an agent (.mcp.json).",
     "shell": "ask in mode ask. In mode auto, where no tier contains it, a command whose words show "
     "that it only reads is allowed, everything else is asked.",
     "contained": "allow in mode auto. The command or code runs in a sandbox of which a self-test "

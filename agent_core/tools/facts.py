@@ -71,6 +71,9 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         hosts=_read_hosts(arguments) if is_shell and tool.isolated else (),
         names_secret=is_shell and paths.names_secret(_program_words(arguments)),
         runs_git=is_shell and bool(_GIT.search(_program_words(arguments))),
+        sets_up=tool.access == "write"
+        and not reads_only
+        and any(map(paths.holds_settings, _read_paths(tool, arguments))),
         words=command if in_words else arguments.model_dump_json(),
         place=place,
         closed=closed,

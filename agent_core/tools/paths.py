@@ -53,6 +53,17 @@ _SECRET = re.compile(
     r"|\.?credentials\.(json|ya?ml|toml|ini)|\.?secrets\.(json|ya?ml|toml|ini|env)"
     r"|service[-_]?account.*\.json|client_secret.*\.json|terraform\.tfstate(\.backup)?"
 )
+_SETTINGS = re.compile(
+    r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
+    r"|\.(bash|zsh|ksh|mksh|c?sh|tcsh|dash)rc|\.bash_(profile|login|logout|aliases)|\.profile"
+    r"|\.z(shenv|profile|login|logout)|\.(login|logout|inputrc|xprofile|xinitrc|xsession|xsessionrc)"
+    r"|\.(screenrc|tmux\.conf|gdbinit|lldbinit|irbrc|rprofile|psqlrc|pythonrc(\.py)?|direnvrc)"
+    r"|config\.fish|\.(vim|gvim|nvim|view|ex|nano)rc|\.vim|\.emacs(\.d)?|\.dir-locals(-2)?\.el"
+    r"|\.vscode|\.idea|\.fleet|\.zed|.+\.code-workspace|.+\.sublime-project"
+    r"|\.(claude|cursor|windsurf|codex|gemini|continue|roo|kiro|aider.*|opencode|goose)"
+    r"|\.(cursor|windsurf|cline|goose)(rules|hints|ignore)|\.?mcp\.json"
+)
+"""Files and folders that programs obey which nobody asked to."""
 _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _TEMPORARY = re.compile(r"\.[0-9A-Za-z]{19}\.tmp")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]|[A-Za-z]:$|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%")
@@ -67,6 +78,14 @@ def is_secret(name: str) -> bool:
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
     plain = unicodedata.normalize("NFKC", seen).casefold().rstrip(" .")
     return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
+
+
+def holds_settings(path: str) -> bool:
+    """True if a program obeys what stands there as soon as it runs nearby: a repository's, a
+    shell's, an editor's or an agent's settings. By its words."""
+    parts = unescape_name(inside(path)).replace("\\", "/").split("/")
+    plain = (unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts)
+    return any(map(_SETTINGS.fullmatch, plain))
 
 
 def names_secret(words: str) -> bool:

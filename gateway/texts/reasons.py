@@ -44,6 +44,8 @@ GERMAN: dict[ReasonKey, str] = {
     "why_operator": "Regel {rule} des Betreibers: {why}",
     "why_operator_plain": "Die Regel {rule} des Betreibers verlangt es.",
     "why_write": "Es ändert eine Datei im Arbeitsordner; eine Sicherung wird aufbewahrt.",
+    "why_settings": "Es ändert, was Programme ungefragt befolgen: Einstellungen eines Repositorys, "
+    "einer Shell, eines Editors oder eines Agenten.",
     "why_network": "Es wirkt nach außen: Netz, Nachrichten oder Geld.",
     "why_too_long": "Ein Befehl darf hier höchstens {most} s dauern, nicht {asked} "
     "(COMMAND_MAX_SECONDS). Eine kürzere Zeit ist nötig.",

@@ -32,11 +32,23 @@ OWN = (
     ".Turnkeeper/x",
     ".turnkeeper//x",
 )
+SETTINGS = (
+    ".git/hooks/pre-commit", ".git/config", "a/.git/hooks/post-checkout", ".GIT/config", "./.git/info/attributes",
+    "/workspace/.git/config", "sub/./.git//HEAD", ".gitattributes", ".gitmodules", ".gitconfig", ".git ./config",
+    ".husky/pre-commit", ".hg/hgrc", ".svn/x", ".bashrc", "home/.bashrc", ".bash_profile", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", ".login", ".xprofile", ".tmux.conf",
+    ".config/fish/config.fish", ".vimrc", ".exrc", ".nanorc", ".emacs", ".emacs.d/init.el", ".dir-locals.el", ".gdbinit",
+    ".vscode/settings.json", ".vscode/tasks.json", ".idea/workspace.xml", "x.code-workspace", ".zed/tasks.json",
+    ".claude/settings.json", ".claude/commands/x.md", ".cursor/mcp.json", ".cursorrules", ".windsurfrules", ".clinerules",
+    ".mcp.json", "mcp.json", ".codex/config.toml", ".gemini/settings.json", ".aider.conf.yml", ".continue/config.json",
+    ".Rprofile", ".psqlrc", ".irbrc", ".screenrc", ".\uff47it/config", ".vim/plugin/x.vim",
+)  # fmt: skip
+"""Files of the workspace that programs obey: a person is asked about a change of one."""
 INSIDE = (
     "a", "a.txt", "./a", "a/b/c", "a//b", "a/./b", ".", "./", "/workspace", "/workspace/", "/workspace/a", "/workspace//a",
     "src/main.py", "README.md", "Makefile", "docs/read me.md", "a b/c d.txt", "\u00e4/\u00f6.md", "\u65e5\u672c.txt", "\U0001f600.png",
     ".gitignore", ".github/workflows/ci.yml", ".eslintrc.json", ".env.example", ".env.sample", ".env.template", ".env.dist",
-    ".config/app.toml", ".vscode/settings.json", "a..b", "..a", "a..", "x...y", "v1.2..3", "img@2x.png", "50%.txt", "100%/a",
+    ".config/app.toml", "a..b", "..a", "a..", "x...y", "v1.2..3", "img@2x.png", "50%.txt", "100%/a",
     "a%20b.txt", "%41.txt", "a+b.txt", "a=b", "a&b", "a,b;c", "a:b.txt", "10:30 notes.txt", "[id].tsx", "(group)/page.tsx",
     "routes/$id.tsx", "$layout.tsx", "#notes#", "a#b", "!x", "it's.txt", 'a"b.txt', "a?b", "a*b", "key.py", "keys.ts", "tokens.json",
     "token.py", "secret.py", "secrets.py", "my_secrets.md", "credentials.py", "environment.yml", "env", "env.py", "pem.md",

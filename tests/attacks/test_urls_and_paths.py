@@ -9,7 +9,15 @@ from agent_core.settings import ModelSettings
 from agent_core.tools import paths
 from agent_core.tools.web.addresses import Unreachable, read_url
 from gateway.wiring.policy_check import PolicyChecker
-from tests.attacks.path_grammar import INSIDE, OUTSIDE, OWN, SECRET, inner_paths, leaving_paths
+from tests.attacks.path_grammar import (
+    INSIDE,
+    OUTSIDE,
+    OWN,
+    SECRET,
+    SETTINGS,
+    inner_paths,
+    leaving_paths,
+)
 from tests.attacks.url_grammar import CLOSED, OPEN, closed_urls, open_urls
 from tests.sampling import SEED
 
@@ -53,6 +61,18 @@ def test_no_path_leaves_or_names_a_secret() -> None:
         assert judge_call("write_file", path=one, content="") == "deny", one
     for one in (*OUTSIDE, *SECRET):
         assert judge_call("read_file", path=one) == "deny", one
+
+
+def test_what_programs_obey_is_changed_by_no_tool_unasked() -> None:
+    assert len(set(SETTINGS)) == len(SETTINGS) > 50
+    assert [one for one in SETTINGS if judge_path(one) != "allow"] == []
+    for tool, more in (
+        ("write_file", {"content": "x"}),
+        ("sandbox_file", {"action": "write", "content": "x"}),
+        ("str_replace_editor", {"command": "create", "file_text": "x"}),
+    ):
+        assert [one for one in SETTINGS if judge_call(tool, path=one, **more) != "ask"] == []
+    assert [one for one in SETTINGS if judge_call("read_file", path=one) != "allow"] == []
 
 
 def test_no_path_of_the_workspace_is_an_alarm() -> None:
