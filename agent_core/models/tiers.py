@@ -6,7 +6,7 @@ Importing an SDK takes one to two seconds: `warm` does it in a thread before the
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from agent_core.config.declaration import SettingsError
 from agent_core.models.catalog import Catalog
@@ -84,12 +84,12 @@ class Models:
         for tier in TIERS:
             self.pick(tier)
 
-    async def learn_windows(self) -> bool:
-        """Ask servers how much the tiers' models hold where nobody knows; True if one will know
-        better once it has answered."""
+    async def learn_windows(self, names: Iterable[str] = TIERS) -> bool:
+        """Ask servers how much the models behind `names` hold where nobody knows; True if one will
+        know better once it has answered."""
         from agent_core.models.windows import ask_windows
 
-        named = {self._resolve(tier)[:2] for tier in TIERS}
+        named = {self._resolve(tier)[:2] for tier in names}
         wanted = [
             (self._settings.endpoint(provider), model)
             for provider, model in sorted(named)

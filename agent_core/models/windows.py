@@ -46,6 +46,28 @@ async def ask_windows(wanted: Iterable[tuple[Endpoint, str]]) -> dict[tuple[str,
     return found
 
 
+async def ask_models(endpoint: Endpoint) -> tuple[str, ...]:
+    """The names of all models that the server of `endpoint` lists; () where it lists none."""
+    if endpoint.api_mode == "generate_content":
+        return ()
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        server = _Server(session, endpoint)
+        anthropic = endpoint.api_mode == "anthropic_messages"
+        url = f"{server.root}/v1/models?limit=1000" if anthropic else f"{server.base}/models"
+        listed = (await server.get(url)).get("data")
+    rows = map(_as_object, listed if isinstance(listed, list) else ())
+    names = (row.get("id") for row in rows)
+    return tuple(name.removeprefix("models/") for name in names if isinstance(name, str) and name)
+
+
+def has_model(listed: Iterable[str], model: str) -> bool:
+    """Whether `model` is among those that a server lists; what stands behind a colon is a variant
+    of it."""
+    known = set(listed)
+    plain = model.partition(":")[0]
+    return model in known or plain in known or f"{model}:latest" in known
+
+
 async def ask_window(
     session: aiohttp.ClientSession, endpoint: Endpoint, model: str
 ) -> AskedWindow | None:

@@ -62,8 +62,8 @@ class TurnMaker(Protocol):
     def model_name(self, settings: ConversationSettings) -> str:
         """The model in use, in words."""
 
-    def check_model(self, name: str) -> str:
-        """Why `name` cannot be used, "" if it can."""
+    async def check_model(self, name: str, language: str) -> str:
+        """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
 
     def list_missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""

@@ -1,6 +1,7 @@
 """The agent behind every conversation: its workspaces, its tools, its models, its policy."""
 
 import asyncio
+import difflib
 import logging
 import os
 from contextlib import AsyncExitStack
@@ -23,6 +24,7 @@ from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
+from agent_core.models.windows import ask_models, has_model
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.routes.classifier import Route, classify
@@ -60,6 +62,7 @@ from gateway.services.operator_rules import OperatorRules
 from gateway.services.vault import Vault
 from gateway.settings import Settings
 from gateway.store.rows import ConversationSettings
+from gateway.texts import say
 from gateway.wiring.jobs import JobWork
 from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.toolkit import ToolDeps, toolkit
@@ -275,16 +278,24 @@ class TurnkeeperAgent:
         """The model in use, in words."""
         return self.models.describe(settings.model or TIER)
 
-    def check_model(self, name: str) -> str:
-        """Why `name` cannot be used, "" if it can; imports nothing and calls nobody."""
+    async def check_model(self, name: str, language: str) -> str:
+        """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
         try:
             self.models.describe(name)
-            provider, slash, _ = name.partition("/")
-            if slash and not self.models.demo:
-                self._settings.endpoint(provider, "model")
+            provider, slash, model = name.partition("/")
+            if not slash or self.models.demo:
+                self.check_prices(name)
+                return ""
+            listed = await ask_models(self._settings.endpoint(provider, "model"))
+            if listed and not has_model(listed, model):
+                near = difflib.get_close_matches(model, listed, 1, 0.3)
+                fields = {"provider": provider, "model": model, "near": "".join(near)}
+                return say("model_near" if near else "model_none", language, **fields)
             self.check_prices(name)
         except SettingsError as error:
             return str(error)
+        if listed:
+            await self.models.learn_windows((name,))
         return ""
 
     def hands(self, circumstances: PolicyContext) -> Hands:

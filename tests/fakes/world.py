@@ -220,7 +220,7 @@ class ScriptedAgent:
     def model_name(self, settings: ConversationSettings) -> str:
         return "scripted"
 
-    def check_model(self, name: str) -> str:
+    async def check_model(self, name: str, language: str) -> str:
         return ""
 
     def tidy(self, before: float) -> int:

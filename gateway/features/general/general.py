@@ -9,9 +9,9 @@ from agent_core.profiles.built_in import PROFILES
 from gateway.command_texts import OwnText, name_command
 from gateway.conversation.permission import describe_mode, find_mode
 from gateway.feature import Call, Feature, is_allowed, own_command
+from gateway.services.costs import describe_cost
 from gateway.store.rows import ConversationSettings
 from gateway.texts import Key, say
-from gateway.texts.money import dollars
 
 ARRIVALS = ("queue", "steer", "interrupt")
 """What a message does that comes during a turn."""
@@ -190,7 +190,7 @@ def _describe_spending(call: Call) -> str:
     spent = context.state.row.spent.of_today
     if not spent.calls:
         return ""
-    return f"{say('usage_today', call.language)}: {dollars(spent.cost)}. "
+    return f"{say('usage_today', call.language)}: {describe_cost(spent, call.language)}. "
 
 
 async def _whoami(call: Call) -> str:
@@ -235,7 +235,7 @@ async def _model(call: Call) -> str:
     context = call.context
     settings = context.state.row.settings
     if call.words and call.role == "admin":
-        problem = context.services.agent.check_model(call.words[0])
+        problem = await context.services.agent.check_model(call.words[0], call.language)
         if problem:
             return problem
         settings = replace(settings, model=call.words[0])

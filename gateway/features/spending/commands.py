@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from gateway.feature import Call
+from gateway.services.costs import describe_cost
 from gateway.store.spending.tally import Tally
 from gateway.texts import Key, say
 from gateway.texts.money import dollars
@@ -31,10 +32,6 @@ async def usage(job_costs: CostLines, call: Call) -> str:
 
 
 def _line(what: Key, tally: Tally, language: str) -> str:
-    price = dollars(tally.cost)
-    if tally.unpriced:
-        unknown = say("usage_unpriced", language, n=tally.unpriced)
-        price = unknown if tally.unpriced == tally.calls else f"{price} + {unknown}"
     return say(
         "usage_line",
         language,
@@ -43,5 +40,5 @@ def _line(what: Key, tally: Tally, language: str) -> str:
         read=f"{tally.read:,}",
         share=tally.share,
         written=f"{tally.written:,}",
-        cost=price,
+        cost=describe_cost(tally, language),
     )

@@ -1,0 +1,55 @@
+"""/model: what is chosen is there, and what an answer cost is told as far as it is known."""
+
+import json
+
+import pytest
+
+from tests.fakes.model_server import Say
+from tests.stories.rig import ADMIN, PERSON, Rig
+
+PRICE = json.dumps({"openai/fake-model": {"input": 10.0, "output": 10.0}})
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_a_model_that_its_provider_has_not_is_refused_with_the_nearest(
+    rig: Rig, language: str
+) -> None:
+    rig.model.models = ["fake-model", "fake-large", "other"]
+    await rig.start()
+    sender = {"id": ADMIN, "is_bot": False, "first_name": "Ada", "language_code": language}
+    writer = {"from": sender}
+    rig.telegram.say(ADMIN, "/model openai/fake-modle", **writer)
+    said = {"en": "Did you mean openai/fake-model?", "de": "Meinten Sie openai/fake-model?"}
+    await rig.shows(said[language], ADMIN)
+    rig.telegram.say(ADMIN, "hello", **writer)
+    await rig.shows("ack hello", ADMIN)
+    assert rig.model.requests[-1].body["model"] == "fake-model", "nothing was changed"
+    rig.telegram.say(ADMIN, "/model openai/fake-large", **writer)
+    await rig.shows("openai/fake-large", ADMIN)
+    rig.telegram.say(ADMIN, "again", **writer)
+    await rig.shows("ack again", ADMIN)
+    assert rig.model.requests[-1].body["model"] == "fake-large"
+    await rig.quiet()
+
+
+async def test_where_no_models_are_listed_any_is_taken(rig: Rig) -> None:
+    rig.model.models = []
+    await rig.start()
+    rig.telegram.say(ADMIN, "/model openai/anything")
+    await rig.shows("openai/anything", ADMIN)
+    await rig.quiet()
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_price_that_nobody_knows_is_never_nothing(rig: Rig, known: bool) -> None:
+    rig.model.script(Say("Hi.", tokens=100_000))
+    await rig.start(**({"MODEL_PRICES": PRICE} if known else {}))
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("Hi.")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/status")
+    told = (await rig.shows("Today: "))["text"]
+    assert ("Today: $1.0" in told) is known
+    assert ("Today: price unknown for 1" in told) is not known
+    assert "$0.00" not in told
+    await rig.quiet()
