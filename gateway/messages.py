@@ -139,7 +139,8 @@ class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="d
 
 
 class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
-    """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot."""
+    """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot;
+    `anywhere`: in which thread of the channel it was given is not known."""
 
     conversation: Conversation
     sender: Sender
@@ -148,6 +149,7 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
     name: str
     arguments: str = ""
     addressed: bool = True
+    anywhere: bool = False
 
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):

@@ -266,6 +266,7 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
         message="",
         name=name.lstrip("/").lower() or "help",
         arguments=arguments.strip(),
+        anywhere=True,
     )
 
 

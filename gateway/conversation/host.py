@@ -15,6 +15,7 @@ from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.conversation.inbox.cleaning import clean_inbound
+from gateway.conversation.inbox.talks import find_talk
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.session import Session
 from gateway.conversation.spawn import Work
@@ -22,6 +23,7 @@ from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Features
 from gateway.messages import (
     ButtonPressed,
+    CommandGiven,
     Conversation,
     FormSubmitted,
     GatewaySaid,
@@ -247,6 +249,10 @@ class Host:
                 return replace(inbound, conversation=asked)
             if found is not None and found[1].chat == where.id:
                 return self._carry_press(inbound, asked)
+        if isinstance(inbound, CommandGiven) and inbound.anywhere:
+            found_talk = await find_talk(self.services.store, self.sessions, inbound)
+            if found_talk != where:
+                return replace(inbound, conversation=found_talk)
         shared = policy.scope == "shared" or where.private or where.id == policy.chat
         if shared or sender is None:
             return inbound

@@ -84,6 +84,10 @@ class Session:
 
     # ---- life ----------------------------------------------------------------------------
 
+    def runs_for(self) -> str:
+        """The sender's key of the turn that runs now, "" if none does."""
+        return self.state.active.row.sender if self.state.active is not None else ""
+
     async def run(self) -> None:
         """Work until the conversation is released, lost or drained."""
         sender = asyncio.Event()

@@ -147,6 +147,25 @@ async def test_choices_and_a_slash_command(rig: SlackRig) -> None:
     await rig.quiet()
 
 
+async def test_a_slash_command_finds_the_thread_that_it_is_for(rig: SlackRig) -> None:
+    """Slack does not say in which thread it was given."""
+    rig.model.script(write("a.txt"), Say("as you say"), Say("never"))
+    await rig.start()
+    rig.slack.mention(DEV, "write it")
+    await rig.asks(DEV)
+    await rig.quiet()
+    rig.slack.command(DEV, "deny the 2 of them are wrong", "U0BOB")
+    rig.slack.command(DEV, "deny the 2 of them are wrong")
+    await rig.shows("as you say", DEV)
+    assert "the 2 of them are wrong" in rig.seen(role="tool")[-1]
+    rig.model.gate = asyncio.Event()
+    rig.slack.mention(DEV, "think long")
+    await rig.model.wait_inflight(1)
+    rig.slack.command(DEV, "stop")
+    await rig.shows("Stopped", DEV)
+    assert "Nothing is running" not in str(rig.slack.channels[DEV])
+
+
 async def test_a_plan_ticks_in_one_message(rig: SlackRig) -> None:
     rig.model.script(
         plan("find: Find the hosts", "table < find: Write it"),
