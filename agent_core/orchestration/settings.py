@@ -53,7 +53,10 @@ def _declare_budget(what: str, about: str) -> Setting[float]:
 
 BUDGETS = (
     _declare_budget("TURN", "dollars that one turn may take"),
-    _declare_budget("PERSON", "dollars that one person's turns may take in a day (UTC)"),
+    _declare_budget(
+        "PERSON",
+        "dollars that one person's turns may take in a day (UTC), over all linked accounts",
+    ),
     _declare_budget("JOB", "dollars that one job may take in a day"),
     _declare_budget("DAY", "dollars that all may take in a day"),
 )

@@ -24,6 +24,9 @@ class PolicyContext(Protocol):
     def payer(self) -> Payer:
         """For whom the turn's model calls are made, and what they took so far."""
 
+    async def find_accounts(self) -> tuple[str, ...]:
+        """The keys of all accounts of the person whom the turn works for. StoreFailed."""
+
     def sender(self) -> Sender:
         """The person whose message started the turn, or whose job it is."""
 

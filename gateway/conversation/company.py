@@ -70,6 +70,9 @@ class TurnContext:
             payer = replace(payer, job=run.job, limit=run.terms.spend)
         return payer
 
+    async def find_accounts(self) -> tuple[str, ...]:
+        return tuple(sorted(await self._state.services.access.accounts(self._open.row.sender)))
+
     def sender(self) -> Sender:
         row = self._open.row
         platform, _, name = row.sender.partition(":")

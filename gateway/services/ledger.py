@@ -21,7 +21,8 @@ from gateway.texts.money import dollars
 
 class Payer(Struct, frozen=True, kw_only=True):
     """For whom a call is made. `spent`: dollars of its turn so far; `job`: "" if it is none's;
-    `limit`: what its turn may spend besides the limit of all turns, 0 for no more."""
+    `limit`: what its turn may spend besides the limit of all turns, 0 for no more. `accounts`: all
+    that the person has linked; what one of them spends counts for each."""
 
     turn: str
     person: str
@@ -29,6 +30,12 @@ class Payer(Struct, frozen=True, kw_only=True):
     job: str = ""
     language: str = ""
     limit: float = 0.0
+    accounts: tuple[str, ...] = ()
+
+    @property
+    def purses(self) -> tuple[str, ...]:
+        """Under what a day's money of the person is counted."""
+        return tuple(f"person:{one}" for one in sorted({self.person, *self.accounts}))
 
 
 class Ledger:
@@ -82,7 +89,7 @@ class Ledger:
         limits, day = self._limits, utc_day()
         most: dict[str, tuple[float, Key]] = {
             "all": (limits.day, "budget_day"),
-            f"person:{payer.person}": (limits.person, "budget_person"),
+            **{name: (limits.person, "budget_person") for name in payer.purses},
         }
         if payer.job:
             most[f"job:{payer.job}"] = (limits.job, "budget_job")
@@ -98,7 +105,7 @@ class Ledger:
 
     async def _settle(self, payer: Payer, day: str, amount: int) -> None:
         """Correct by `amount` what was reserved on `day`."""
-        accounts = ["all", f"person:{payer.person}", *([f"job:{payer.job}"] if payer.job else [])]
+        accounts = ["all", *payer.purses, *([f"job:{payer.job}"] if payer.job else [])]
         expenses = tuple(Expense(account=name, amount=amount) for name in accounts)
         await self._budgets.spend(day, expenses)
 

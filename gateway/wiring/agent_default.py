@@ -331,9 +331,9 @@ class TurnkeeperAgent:
 
         async def complete_paid(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
             assert ledger is not None
-            return await self._complete_paid(
-                (ledger, circumstances.payer()), name, request, on_delta
-            )
+            accounts = await circumstances.find_accounts()
+            payer = replace(circumstances.payer(), accounts=accounts)
+            return await self._complete_paid((ledger, payer), name, request, on_delta)
 
         hands = Hands(
             complete=self._complete if ledger is None else complete_paid,

@@ -16,6 +16,7 @@ from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
+from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.stories.budget_rig import PRICES, looks
 from tests.stories.plan_rig import ASK, CHAIN, GOOD
@@ -101,6 +102,28 @@ async def test_money_of_a_person_is_limited_over_conversations_and_restarts(rig:
     await rig.shows("for a friend", FRIEND)
     rig.telegram.say(ADMIN, "/usage")
     await rig.shows("No model has been called here", ADMIN)
+
+
+async def test_money_of_a_person_is_limited_over_linked_accounts(rig: Rig) -> None:
+    await rig.start(MODEL_PRICES=PRICES, BUDGET_PERSON_USD="0.12")
+    rig.telegram.say(PERSON, "/link")
+    code = (await rig.shows("Your code is"))["text"].split("code is ")[1].split(".")[0]
+    rig.telegram.say(FRIEND, f"/link {code}")
+    await rig.shows("Linked with", FRIEND)
+    await rig.quiet()
+    rig.model.script(Say("one", tokens=6_000))
+    rig.telegram.say(PERSON, "first")
+    await rig.shows("one")
+    await rig.quiet()
+    rig.telegram.say(FRIEND, "second")
+    await rig.shows("Your budget of $0.12 a day is used up", FRIEND)
+    rig.telegram.say(FRIEND, "/link off")
+    await rig.shows(say("parted"), FRIEND)
+    await rig.quiet()
+    rig.telegram.say(FRIEND, "third")
+    await rig.telegram.wait(lambda: sum("used up" in one for one in rig.said(FRIEND)) == 2)
+    await rig.quiet()
+    assert len(rig.model.requests) == 1, "what was spent stays counted"
 
 
 async def test_what_was_reserved_and_not_used_is_given_back(rig: Rig) -> None:
