@@ -6,6 +6,7 @@ gives a model what its memory allows when it loads it: `/api/ps` says so from th
 """
 
 import asyncio
+import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -19,6 +20,10 @@ LIMIT = 3.0
 """Seconds for one question."""
 MAX_BYTES = 2_000_000
 _LISTED = ("max_model_len", "context_length", "context_window", "max_input_tokens")
+_SILENT = re.compile(
+    r"embed|whisper|tts|dall-e|image|audio|moderation|realtime|transcribe|rerank|sora|veo|imagen"
+)
+"""In the names of models that do something else than talk."""
 Json: TypeAlias = dict[str, object]
 
 
@@ -58,6 +63,11 @@ async def ask_models(endpoint: Endpoint) -> tuple[str, ...]:
     rows = map(_as_object, listed if isinstance(listed, list) else ())
     names = (row.get("id") for row in rows)
     return tuple(name.removeprefix("models/") for name in names if isinstance(name, str) and name)
+
+
+def choose_talking(listed: Iterable[str]) -> tuple[str, ...]:
+    """Those of a server's models that a conversation can use, by their names."""
+    return tuple(name for name in listed if not _SILENT.search(name))
 
 
 def has_model(listed: Iterable[str], model: str) -> bool:

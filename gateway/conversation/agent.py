@@ -65,6 +65,9 @@ class TurnMaker(Protocol):
     def model_name(self, settings: ConversationSettings) -> str:
         """The model in use, in words."""
 
+    async def list_models(self) -> tuple[str, ...]:
+        """The tiers, then models that the providers which are set list, by provider/model."""
+
     async def check_model(self, name: str, language: str) -> str:
         """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
 

@@ -30,7 +30,7 @@ _Key = Literal[
     "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage",
     "mode_admins",
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
-    "send_again", "status", "model_near", "model_none", "whoami",
+    "send_again", "status", "model_near", "model_none", "model_names", "whoami",
     "help", "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
     "unstorable", "troubled", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers",
@@ -123,6 +123,7 @@ ENGLISH: dict[Key, str] = {
     "{permission} Model: {model}. {sandbox}",
     "model_near": "{provider} has no model {model}. Did you mean {provider}/{near}? Nothing was "
     "changed.",
+    "model_names": "{model}. Choose another with {/model …} and its name: {names}",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
     "sandbox_leaks": "Sandbox: {name}; within reach from inside: {leaks}.",
@@ -313,6 +314,7 @@ GERMAN: dict[Key, str] = {
     "{permission} Modell: {model}. {sandbox}",
     "model_near": "{provider} hat kein Modell {model}. Meinten Sie {provider}/{near}? Es wurde "
     "nichts geändert.",
+    "model_names": "{model}. Ein anderes wählen Sie mit {/model …} und seinem Namen: {names}",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",
     "sandbox_contains": "Sandbox: {name}; sie hält fest, was in ihr läuft.",
     "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",

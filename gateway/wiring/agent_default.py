@@ -6,6 +6,7 @@ import logging
 import os
 from contextlib import AsyncExitStack
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,7 @@ from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
-from agent_core.models.windows import ask_models, has_model
+from agent_core.models.windows import ask_models, choose_talking, has_model
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.routes.classifier import Route, classify
@@ -71,6 +72,8 @@ log = logging.getLogger("turnkeeper.agent")
 
 SKILLS = "skills"
 """The folder of skills without code, in the home folder."""
+MAX_LISTED = 20
+"""Models that are named where nobody asked for one."""
 TIER = "pro"
 """What a conversation uses that chose no model."""
 
@@ -277,6 +280,22 @@ class TurnkeeperAgent:
     def model_name(self, settings: ConversationSettings) -> str:
         """The model in use, in words."""
         return self.models.describe(settings.model or TIER)
+
+    async def list_models(self) -> tuple[str, ...]:
+        """The tiers, then models that the providers which are set list, by provider/model."""
+        if self.models.demo:
+            return ()
+        found: dict[str, tuple[str, ...]] = {}
+
+        async def ask(provider: str) -> None:
+            found[provider] = await ask_models(self._settings.endpoint(provider))
+
+        providers = self._settings.configured
+        async with asyncio.TaskGroup() as group:
+            for provider in providers:
+                group.create_task(ask(provider))
+        named = (f"{one}/{model}" for one in providers for model in choose_talking(found[one]))
+        return (*TIERS, *islice(named, MAX_LISTED))
 
     async def check_model(self, name: str, language: str) -> str:
         """Why `name` cannot be used, "" if it can; its provider is asked for its models."""

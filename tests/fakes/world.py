@@ -220,6 +220,9 @@ class ScriptedAgent:
     def model_name(self, settings: ConversationSettings) -> str:
         return "scripted"
 
+    async def list_models(self) -> tuple[str, ...]:
+        return ()
+
     async def check_model(self, name: str, language: str) -> str:
         return ""
 

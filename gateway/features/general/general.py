@@ -240,7 +240,11 @@ async def _model(call: Call) -> str:
             return problem
         settings = replace(settings, model=call.words[0])
         context.state.configure(settings)
-    return context.services.agent.model_name(settings)
+    name = context.services.agent.model_name(settings)
+    if call.words or call.role != "admin":
+        return name
+    names = await context.services.agent.list_models()
+    return say("model_names", call.language, model=name, names=", ".join(names)) if names else name
 
 
 FEATURE = Feature(

@@ -32,6 +32,17 @@ async def test_a_model_that_its_provider_has_not_is_refused_with_the_nearest(
     await rig.quiet()
 
 
+async def test_what_can_be_chosen_is_told_to_admins(rig: Rig) -> None:
+    rig.model.models = ["fake-model", "text-embedding-3", "fake-large"]
+    await rig.start()
+    rig.telegram.say(PERSON, "/model")
+    assert (await rig.shows("openai/fake-model"))["text"] == "openai/fake-model"
+    rig.telegram.say(ADMIN, "/model")
+    told = (await rig.shows("Choose another", ADMIN))["text"]
+    assert told.endswith("max, pro, flash, openai/fake-model, openai/fake-large")
+    await rig.quiet()
+
+
 async def test_where_no_models_are_listed_any_is_taken(rig: Rig) -> None:
     rig.model.models = []
     await rig.start()
