@@ -83,13 +83,13 @@ class ChatClient:
             pause = min(8.0, 0.5 * 2**tried) * (1 - ambient.pick(250) / 1000)
             try:
                 response = await self._http.send(request, stream=True)
-            except httpx2.TransportError as error:
-                if tried == retries:
-                    raise self._line.unreachable(error) from None
-            else:
                 if response.is_success:
                     return response
                 await response.aread()
+            except httpx2.RequestError as error:
+                if tried == retries:
+                    raise self._line.unreachable(error) from None
+            else:
                 wanted = read_pause(response)
                 if tried == retries or not _is_passing(response) or (wanted or 0) > MAX_PAUSE:
                     raise self._read_error(response)

@@ -236,6 +236,21 @@ async def test_busy_for_good(
     assert len(server.requests) == 3
 
 
+async def test_a_refusal_that_is_cut_off_is_a_connection_that_failed() -> None:
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 503 Busy\r\nContent-Length: 100\r\n\r\nno mo")
+        writer.close()
+
+    server = await asyncio.start_server(cut, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        cut_off = connect(f"http://127.0.0.1:{port}", retries=0)
+        assert (await failure(cut_off)).fault == "unreachable"
+        await cut_off.close()
+
+
+
 async def test_a_cut_stream_starts_anew(server: ModelServer, model: OpenAIChat) -> None:
     server.script(Cut(8), Stop("half"), Say("whole"))
     deltas: list[Delta] = []
