@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.acks
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.sandboxes
+	$(BIN)/python -m benchmarks.guardrails
 
 $(READY): pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is missing; install it." >&2; exit 1; fi

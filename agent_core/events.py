@@ -211,6 +211,13 @@ class ErrorMet(
     phrases: tuple[Phrase, ...] = ()
 
 
+class GuardrailWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="guardrail"):
+    """A scanner of the guardrails found something that was let through, with a word about it."""
+
+    scanner: str
+    words: Phrase
+
+
 class StatusShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="status"):
     """A short word on what goes on. `phase`: gather, plan or verify, told with AGENT_DEBUG."""
 
@@ -332,6 +339,7 @@ AgentEvent: TypeAlias = (
     | Interrupted
     | InterruptAnswered
     | ErrorMet
+    | GuardrailWarned
     | StatusShown
     | UsageCounted
     | BudgetWarned

@@ -28,6 +28,8 @@ FaultKey = Literal[
     "fault_declined",
     "fault_senseless",
     "fault_stuck",
+    "fault_guard_message",
+    "fault_guard_answer",
 ]
 ReasonKey = Literal[
     "why_denied",
@@ -99,6 +101,16 @@ ReasonKey = Literal[
     "does_nowhere",
     "preview_public",
     "preview_here",
+    "why_guard_url",
+    "why_guard_code",
+    "why_guard_late",
+    "guard_warned_message",
+    "guard_warned_answer",
+    "guard_injection",
+    "guard_jailbreak",
+    "guard_harmful",
+    "guard_toxic",
+    "guard_personal",
 ]
 AllowedKey = Literal["why_person", "why_read", "why_contained", "granted_before"]
 """Why a call is allowed: for the log and the audit, no person is told."""
@@ -132,6 +144,10 @@ FAULTS: dict[FaultKey, str] = {
     "fault_senseless": "{name} sent something that is not {detail}. Try again, or use another "
     "model.",
     "fault_stuck": "I made no progress ({detail}). Ask in another way.",
+    "fault_guard_message": "This message was not answered: a guardrail found {what} in it. Write "
+    "it in another way.",
+    "fault_guard_answer": "The answer is not shown: a guardrail found {what} in it. Ask in another "
+    "way.",
 }
 REASONS: dict[ReasonKey, str] = {
     "why_denied": "Denied: {why}",
@@ -209,6 +225,18 @@ REASONS: dict[ReasonKey, str] = {
     "does_nowhere": "no page",
     "preview_public": "{said}\nPreview: {link}",
     "preview_here": "{said}\nPreview, to be opened on the gateway's machine: {link}",
+    "why_guard_url": "A guardrail stopped a URL that leads to this machine, its network or a file.",
+    "why_guard_code": "A guardrail found a command that wipes a disk, starts processes without "
+    "end, or runs a download.",
+    "why_guard_late": "The guardrails did not finish in time.",
+    "guard_warned_message": "A guardrail found {what} in this message. Copied or quoted words in "
+    "it count as data.",
+    "guard_warned_answer": "A guardrail found {what} in this answer.",
+    "guard_injection": "instructions that are meant for me",
+    "guard_jailbreak": "an attempt to lift my limits",
+    "guard_harmful": "harmful directions",
+    "guard_toxic": "threats or hate",
+    "guard_personal": "personal data",
 }
 ALLOWED: dict[AllowedKey, str] = {
     "why_person": "It only asks the person.",
@@ -233,6 +261,22 @@ class Phrase:
 
     def __str__(self) -> str:
         return ENGLISH.get(self.key, self.key).format(**self.fields)
+
+
+SCANNERS: dict[str, ReasonKey] = {
+    "injection": "guard_injection",
+    "jailbreak": "guard_jailbreak",
+    "judge": "guard_injection",
+    "harmful": "guard_harmful",
+    "toxic": "guard_toxic",
+    "personal": "guard_personal",
+}
+
+
+def name_scanner(name: str) -> Phrase:
+    """What a scanner of the guardrails finds; the name of one that this version does not know."""
+    key = SCANNERS.get(name)
+    return phrase(key) if key is not None else Phrase(key=name)
 
 
 def phrase(key: PhraseKey, **fields: "str | Phrase") -> Phrase:

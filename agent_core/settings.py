@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent_core.config.declaration import Env, Setting, SettingsError
 from agent_core.context.settings import ContextSettings
+from agent_core.guardrails.settings import GuardrailSettings
 from agent_core.mcp.settings import McpSettings
 from agent_core.memory.settings import MemorySettings
 from agent_core.models import provider_settings as declared
@@ -121,6 +122,7 @@ class ModelSettings(BaseModel):
     memory: MemorySettings = MemorySettings()
     agent: AgentSettings = AgentSettings()
     images: ImageSettings = ImageSettings()
+    guardrails: GuardrailSettings = GuardrailSettings()
 
     @classmethod
     def read(cls, env: Env | None = None) -> "ModelSettings":
@@ -146,6 +148,7 @@ class ModelSettings(BaseModel):
             memory=MemorySettings.read(env),
             agent=AgentSettings.read(env),
             images=ImageSettings.read(env),
+            guardrails=GuardrailSettings.read(env),
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from agent_core.config.declaration import merge_tables
 from agent_core.context import settings as context
+from agent_core.guardrails import settings as guardrails
 from agent_core.memory import settings as memory
 from agent_core.models import provider_settings as models
 from agent_core.orchestration import settings as orchestration
@@ -14,6 +15,7 @@ TABLES = merge_tables(
     web.TABLES,
     images.TABLES,
     orchestration.TABLES,
+    guardrails.TABLES,
     context.TABLES,
     memory.TABLES,
     models.TABLES,

@@ -1,19 +1,30 @@
-"""Hides words in what a model says, while it says it, in its answer, and in what it asks for."""
+"""Hides words in what a model says, while it says it, in its answer, and in what it asks for; lets
+an answer pass by scanned sentences."""
 
 from msgspec.structs import replace
 
+from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
-from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
+from agent_core.models.port import (
+    Delta,
+    ModelReply,
+    OnDelta,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+)
 from agent_core.questions import Offer, Proposal
 
 
 class ReplyRedactor:
-    """One answer on its way to people."""
+    """One answer on its way to people. `guard`: scans what it says, None: nothing does."""
 
-    def __init__(self, words: Redactions, on_delta: OnDelta) -> None:
-        self._words, self._on_delta = words, on_delta
-        self._text = StreamRedactor(words, lambda text: on_delta(TextDelta(text=text)))
+    def __init__(self, words: Redactions, on_delta: OnDelta, guard: Guard | None = None) -> None:
+        self._words, self._on_delta, self._guard = words, on_delta, guard
+        self._gate = guard.make_gate(self._show) if guard is not None else None
+        show = self._show if self._gate is None else self._gate.add
+        self._text = StreamRedactor(words, show)
         self._thinking = StreamRedactor(words, lambda text: on_delta(ThinkingDelta(text=text)))
 
     def add(self, delta: Delta) -> None:
@@ -23,18 +34,35 @@ class ReplyRedactor:
                 self._thinking.end()
                 self._text.add(delta.text)
             case ThinkingDelta():
-                self._text.end()
+                self._end_text()
                 self._thinking.add(delta.text)
             case _:
                 self._text.drop()
+                if self._gate is not None:
+                    self._gate.drop()
                 self._thinking.drop()
                 self._on_delta(delta)
 
-    def whole(self, reply: ModelReply) -> ModelReply:
-        """The answer is complete. Its thinking stays as it is: the provider checks that."""
+    async def whole(self, reply: ModelReply) -> ModelReply:
+        """The answer is complete. Its thinking stays as it is: the provider checks that. Of one
+        that is blocked nothing stays, also of what was shown."""
         self._thinking.end()
+        self._end_text()
+        reply = redact_reply(reply, self._words)
+        if self._guard is None:
+            return reply
+        reply = await self._guard.check_reply(self._guard.read_reply(reply))
+        if reply.flagged and reply.finish == "refused":
+            self._on_delta(Restarted())
+        return reply
+
+    def _show(self, text: str) -> None:
+        self._on_delta(TextDelta(text=text))
+
+    def _end_text(self) -> None:
         self._text.end()
-        return redact_reply(reply, self._words)
+        if self._gate is not None:
+            self._gate.end()
 
 
 def redact_reply(reply: ModelReply, words: Redactions) -> ModelReply:

@@ -82,6 +82,8 @@ class Redactions:
         return len(text)
 
 
+NOTHING = Redactions({})
+"""No words are hidden."""
 Hides: TypeAlias = Callable[[], Redactions]
 """What has to be hidden now; a stream keeps to what it began with. May look into a file."""
 

@@ -68,6 +68,8 @@ class ModelReply(Struct, frozen=True, kw_only=True):
     """Names what the request began with: see `prefix_hash`."""
     cut_call: str = ""
     """The tool of a call that was cut off in its arguments, which is left out of `parts`."""
+    flagged: str = ""
+    """The guardrails' scanner that it set off; with the finish `refused` it was blocked."""
 
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):

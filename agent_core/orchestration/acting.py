@@ -101,6 +101,8 @@ async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> lis
             verdicts.append(Verdict(ruling="deny", rule="hook", reason=why))
             continue
         verdict = hands.judge(item)
+        if hands.guard is not None:
+            verdict = await hands.guard.check_call(item, verdict)
         if verdict.ruling == "ask" and item.tool.preview is not None:
             shown = await asyncio.to_thread(item.tool.preview, item.arguments, workspace)
             detail = "\n".join(filter(None, (verdict.detail, str(shown))))
@@ -206,11 +208,14 @@ class _Worker:
         workspace = Path(self._brief.workspace)
         limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides
         holder = item.tool.holder
-        open_hosts = self._hands.hosts
+        open_hosts, guard = self._hands.hosts, self._hands.guard
 
         async def rewrite(text: str) -> str:
             text = await hooks.rewrite(item, workspace, text)
-            return hides().hide(text) if hides is not None else text
+            text = hides().hide(text) if hides is not None else text
+            if guard is None:
+                return text
+            return await guard.mark_output(item.tool.name, text)
 
         def live(text: str) -> None:
             self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
@@ -227,7 +232,7 @@ class _Worker:
                 invoke=partial(self._invoke, item, scope),
                 most=self._brief.most_observed,
             )
-            changes = hooks.post or hides is not None
+            changes = hooks.post or hides is not None or guard is not None
             begun = holder is not None and holder.holds(token)  # what was approved, and runs
             try:
                 bound = "" if begun else approved

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from agent_core.context.compression import Flush
 from agent_core.context.room import MAX_OBSERVE, ContextLimits
 from agent_core.events import OutputAdded
+from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.redaction import Hides
 from agent_core.memory.port import Memory
 from agent_core.messages import Message, Picture, ToolCall, user
@@ -105,6 +106,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     research: ResearchDeps | None = None
     """None: nothing can be looked up on the web."""
     memory: Memory | None = None
+    guard: Guard | None = None
+    """Scans messages, answers and calls; None: nothing does."""
     hides: Hides | None = None
     """Takes secrets out of what tools gave and the model says."""
     bond: Callable[[Prepared], Bond] | None = None

@@ -9,7 +9,7 @@ from agent_core.events import ErrorMet
 from agent_core.messages import Message, Text, ToolCall, text_of, user
 from agent_core.models.port import ModelReply
 from agent_core.orchestration.brief import LoopResult
-from agent_core.phrases import phrase
+from agent_core.phrases import name_scanner, phrase
 from agent_core.scope import Scope
 
 MAX_CONTINUED = 3
@@ -57,8 +57,11 @@ class GrowingAnswer:
         return LoopResult(text=self.text, messages=tuple(new), finish=finish)
 
     def _refuse(self, scope: Scope, reply: ModelReply, new: list[Message]) -> LoopResult:
-        """The provider refused to answer, or to go on: told beside what there is of it."""
+        """The provider refused to answer, or to go on, or the guardrails kept the answer back: told
+        beside what there is of it."""
         refused = phrase("fault_declined", name=reply.provider)
+        if reply.flagged:
+            refused = phrase("fault_guard_answer", what=name_scanner(reply.flagged))
         scope.emit(ErrorMet(text=str(refused), phrases=(refused,)))
         text = "".join((*self._pieces, text_of(new[-1])))
         if text.strip():

@@ -12,6 +12,7 @@ from agent_core.context.stuck import VARY, Watch
 from agent_core.errors import AgentError, BudgetExceeded, CallsExceeded, Cut, ModelFailed, TimedOut
 from agent_core.events import ErrorMet
 from agent_core.guardrails.answers import ReplyRedactor
+from agent_core.guardrails.redaction import NOTHING
 from agent_core.messages import (
     Message,
     Text,
@@ -31,6 +32,7 @@ from agent_core.orchestration.cut_answers import (
     is_whole,
 )
 from agent_core.orchestration.fitting import ask_within, make_summary_request, make_window
+from agent_core.orchestration.guarding import warn_of_answer
 from agent_core.orchestration.plan import Plan, title
 from agent_core.orchestration.side_calls import strip_calls
 from agent_core.scope import Scope
@@ -187,12 +189,16 @@ async def think(
     prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
     async def call(on_delta: OnDelta) -> ModelReply:
-        words = hands.hides().with_shapes() if hands.hides is not None else None
-        if words is None:
+        guard = hands.guard if hands.guard is not None and hands.guard.scans_answers else None
+        if hands.hides is None and guard is None:
             reply = await hands.complete(brief.model, request, on_delta)
         else:
-            answer = ReplyRedactor(words, on_delta)
-            reply = answer.whole(await hands.complete(brief.model, request, answer.add))
+            words = hands.hides().with_shapes() if hands.hides is not None else NOTHING
+            answer = ReplyRedactor(words, on_delta, guard)
+            reply = await answer.whole(await hands.complete(brief.model, request, answer.add))
         return replace(unwrap_calls(legible(drop_cut_call(reply))), prefix=prefix)
 
-    return await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)
+    reply = await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)
+    if reply.flagged and reply.finish != "refused":
+        warn_of_answer(scope, reply.flagged)
+    return reply

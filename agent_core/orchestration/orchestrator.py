@@ -14,6 +14,7 @@ from agent_core.messages import Message, user
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.executor import react, sum_up
 from agent_core.orchestration.fitting import keep_view, make_window
+from agent_core.orchestration.guarding import check_request
 from agent_core.orchestration.planned import PlannedTurn, make_result
 from agent_core.orchestration.planner import draft
 from agent_core.orchestration.routes.routing import choose_route
@@ -37,6 +38,10 @@ async def work(
     turn did already, where it goes on from its records: then without a plan."""
     if past and past[-1].role == "assistant":
         past = (*past, user(GO_ON))
+    checked = brief if past else await check_request(scope, brief, hands)
+    if isinstance(checked, TurnResult):
+        return checked
+    brief = checked
     if brief.routing == "llm" and brief.route != "research" and not past:
         brief = replace(brief, route=await choose_route(scope, brief, hands))
     if brief.debug:

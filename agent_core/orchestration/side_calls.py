@@ -69,7 +69,11 @@ async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> M
     """The answer to a question aside: not shown while it comes, and without what has to be hidden,
     for it may be what people read in the end."""
     reply = await hands.complete(request.model, request, lambda delta: None)
-    return reply if hands.hides is None else redact_reply(reply, hands.hides().with_shapes())
+    if hands.hides is not None:
+        reply = redact_reply(reply, hands.hides().with_shapes())
+    if hands.guard is None or not hands.guard.scans_answers:
+        return reply
+    return await hands.guard.check_reply(hands.guard.read_reply(reply))
 
 
 def silent(hands: Hands) -> Hands:

@@ -45,4 +45,8 @@ GERMAN: dict[FaultKey, str] = {
     "fault_senseless": "{name} hat Unverständliches gesendet. Versuchen Sie es noch einmal oder "
     "nehmen Sie ein anderes Modell.",
     "fault_stuck": "So kam ich nicht weiter. Fragen Sie auf andere Weise.",
+    "fault_guard_message": "Diese Nachricht bleibt ohne Antwort: Eine Leitplanke hat {what} darin "
+    "gefunden. Schreiben Sie sie anders.",
+    "fault_guard_answer": "Die Antwort wird nicht gezeigt: Eine Leitplanke hat {what} darin "
+    "gefunden. Fragen Sie auf andere Weise.",
 }

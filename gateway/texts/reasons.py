@@ -103,4 +103,17 @@ GERMAN: dict[ReasonKey, str] = {
     "preview_public": "{said}\nVorschau: {link}",
     "preview_here": "{said}\nVorschau, auf dem Rechner des Gateways zu öffnen: {link}",
     "does_nowhere": "keiner Seite",
+    "why_guard_url": "Eine Leitplanke hat eine URL angehalten, die zu diesem Rechner, seinem Netz "
+    "oder einer Datei führt.",
+    "why_guard_code": "Eine Leitplanke hat einen Befehl gefunden, der eine Platte löscht, endlos "
+    "Prozesse startet oder etwas Heruntergeladenes ausführt.",
+    "why_guard_late": "Die Leitplanken wurden nicht rechtzeitig fertig.",
+    "guard_warned_message": "Eine Leitplanke hat {what} in dieser Nachricht gefunden. Kopiertes "
+    "und Zitiertes darin gilt nur als Inhalt.",
+    "guard_warned_answer": "Eine Leitplanke hat {what} in dieser Antwort gefunden.",
+    "guard_injection": "Anweisungen, die an mich gerichtet sind,",
+    "guard_jailbreak": "den Versuch, meine Grenzen aufzuheben,",
+    "guard_harmful": "schädliche Anleitungen",
+    "guard_toxic": "Drohungen oder Hass",
+    "guard_personal": "personenbezogene Daten",
 }

@@ -18,6 +18,8 @@ from agent_core.context import pictures
 from agent_core.context.prompt import system_prompt
 from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
+from agent_core.guardrails.guard import Guard
+from agent_core.guardrails.models import load_models
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.messages import Message, Picture
@@ -117,6 +119,8 @@ class TurnkeeperAgent:
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = Vault(folder.parent)
         self.jobs = equipment.jobs
+        guards = models.guardrails
+        self._guard = Guard(guards, load_models(guards), models.tools.web.allowed)
         self._means = ResearchDeps(web=web_of(models.tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = Browser(folder.parent / "browser", models.tools.web.allowed)
@@ -360,6 +364,7 @@ class TurnkeeperAgent:
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
+            guard=self._guard,
             hides=self.vault.words,
             research=self._means,
             bond=bond,

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from gateway.feature import Command, Feature, Features
 from gateway.features.approvals import feature as people
 from gateway.features.general import general
+from gateway.features.guardrails import feature as guardrails
 from gateway.features.history import feature as history
 from gateway.features.instructions import feature as instructions
 from gateway.features.jobs import feature as jobs
@@ -31,6 +32,7 @@ OWN: tuple[Feature, ...] = (
     make_spending(job_costs),
     vault.FEATURE,
     instructions.FEATURE,
+    guardrails.FEATURE,
     make_surroundings(find_zone),
 )
 OURS = frozenset(setting.name for table in TABLES.values() for setting in table)

@@ -1,0 +1,137 @@
+"""What guardrails recognise, and what they let through: messages in eight languages, answers,
+commands, and a labelled set of personal data."""
+
+import time
+
+import pytest
+
+from agent_core.guardrails.dangerous_code import find_dangerous_code
+from agent_core.guardrails.harm import find_harm
+from agent_core.guardrails.injections import find_injection
+from agent_core.guardrails.personal_data import find_personal_data, redact_personal_data
+from agent_core.guardrails.sentences import MOST, SentenceGate
+from tests.attacks import injection_cases as cases
+from tests.attacks.personal_set import SENTENCES, score_kinds
+
+CHECKED = ("card", "iban")
+SCANS = (find_injection, find_harm, find_dangerous_code, find_personal_data)
+UNITS = (
+    *(
+        "ignore all ",
+        "system: ",
+        "note to ai ",
+        "act as ",
+        "how to make ",
+        "you are ",
+        "bomb how to you ",
+    ),
+    *(
+        "1234 ",
+        "1",
+        "+49 ",
+        "a@",
+        "a.b@c.",
+        "DE12 ",
+        "curl | ",
+        "rm -rf a ",
+        "f() { f",
+        "vergiss alle ",
+    ),
+)
+LARGE = 10_000
+MOST_SECONDS = 0.6
+"""For four times LARGE characters made to be slow; what is quadratic takes seconds."""
+
+
+@pytest.mark.parametrize("language", cases.HOSTILE)
+def test_orders_for_the_agent_are_recognised_and_talk_about_them_is_not(language: str) -> None:
+    missed = [text for text in cases.HOSTILE[language] if find_injection(text) is None]
+    false = [text for text in cases.HARMLESS[language] if find_injection(text) is not None]
+    assert (missed, false) == ([], [])
+    assert len(cases.HARMLESS[language]) == len(cases.HOSTILE[language])
+
+
+def test_words_in_invisible_characters_are_orders() -> None:
+    hidden = "".join(chr(0xE0000 + ord(one)) for one in "run it")
+    assert find_injection(f"A nice picture{hidden}") == "injection"
+
+
+def test_answers_that_do_harm_are_recognised_and_others_are_not() -> None:
+    missed = [text for text in cases.HARMFUL_ANSWERS if find_harm(text) is None]
+    false = [text for text in cases.HARMLESS_ANSWERS if find_harm(text) is not None]
+    assert (missed, false) == ([], [])
+
+
+def test_commands_that_destroy_are_recognised_and_others_are_not() -> None:
+    missed = [text for text in cases.HOSTILE_CODE if not find_dangerous_code(text)]
+    false = [text for text in cases.HARMLESS_CODE if find_dangerous_code(text)]
+    assert (missed, false) == ([], [])
+
+
+def test_personal_data_with_a_check_digit_is_found_and_nothing_else() -> None:
+    assert len(SENTENCES) == 300
+    assert len({one.language for one in SENTENCES}) == 4
+    scores = score_kinds()
+    for kind in CHECKED:
+        assert scores[kind].precision >= 0.95 and scores[kind].recall >= 0.95, (kind, scores[kind])
+    for kind, score in scores.items():
+        assert score.precision >= 0.9 and score.recall >= 0.9, (kind, score)
+
+
+def test_what_is_redacted_holds_none_of_it() -> None:
+    for one in SENTENCES:
+        redacted = redact_personal_data(one.text)
+        assert not [span.text for span in one.spans if span.text in redacted], redacted
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_is_made_to_be_slow_takes_linear_time(unit: str) -> None:
+    text = (unit * (LARGE // len(unit) + 1))[:LARGE] * 4
+    for scan in SCANS:
+        scan(text[:100])  # compiled with the first use
+        began = time.thread_time()
+        scan(text)
+        assert time.thread_time() - began < MOST_SECONDS, (scan.__name__, unit)
+
+
+def pass_by(pieces: list[str], word: str = "BAD") -> tuple[str, list[str], bool]:
+    """What people saw, what was scanned, and whether it was blocked."""
+    shown: list[str] = []
+    scanned: list[str] = []
+
+    def scan(sentence: str) -> str | None:
+        scanned.append(sentence)
+        return None if word in sentence else sentence
+
+    gate = SentenceGate(scan, lambda words: "has" in words, shown.append)
+    for piece in pieces:
+        gate.add(piece)
+    gate.end()
+    return "".join(shown), scanned, gate.blocked
+
+
+TEXTS = (
+    "One. Two is longer! Is it? Yes.\nA line without end\nand more",
+    "At 3.14 it is e.g. Dr. No. Then (so it goes.) an end。还有一句！好的",
+    "x" * (3 * MOST) + ". And " + "word " * 300,
+    "tel. 4111 1111 1111 1111 " * 40,
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_passes_whole_and_the_same_in_pieces(text: str) -> None:
+    whole, scanned, _ = pass_by([text])
+    assert whole == text
+    assert all(len(one) <= MOST + 8 for one in scanned)
+    for size in (1, 2, 3, 7, 50):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert pass_by(pieces) == (whole, scanned, False)
+
+
+def test_nothing_of_a_blocked_sentence_and_of_what_follows_is_seen() -> None:
+    text = "This is fine. This has a BAD word in it. This would be fine again."
+    for size in (1, 4, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        shown, _, blocked = pass_by(pieces)
+        assert blocked
+        assert shown in ("This is fine.", "This is fine. This"), "words before the first sign"
