@@ -59,7 +59,7 @@ _SETTINGS = re.compile(
     r"|\.z(shenv|profile|login|logout)|\.(login|logout|inputrc|xprofile|xinitrc|xsession|xsessionrc)"
     r"|\.(screenrc|tmux\.conf|gdbinit|lldbinit|irbrc|rprofile|psqlrc|pythonrc(\.py)?|direnvrc)"
     r"|config\.fish|\.(vim|gvim|nvim|view|ex|nano)rc|\.vim|\.emacs(\.d)?|\.dir-locals(-2)?\.el"
-    r"|\.vscode|\.idea|\.fleet|\.zed|.+\.code-workspace|.+\.sublime-project"
+    r"|\.vscode|\.idea|\.fleet|\.zed|.{1,255}\.code-workspace|.{1,255}\.sublime-project"
     r"|\.(claude|cursor|windsurf|codex|gemini|continue|roo|kiro|aider.*|opencode|goose)"
     r"|\.(cursor|windsurf|cline|goose)(rules|hints|ignore)|\.?mcp\.json"
 )
