@@ -9,6 +9,7 @@ entry, and that the policy asks no memory are what holds where they do not.
 import re
 import unicodedata
 
+from agent_core.guardrails.injections import find_injection
 from agent_core.guardrails.secret_shapes import has_shape
 
 SECRET = (
@@ -61,7 +62,8 @@ def refusal(text: str) -> str:
     known = has_shape(plain) or re.search(_SECRETS, plain, re.IGNORECASE)
     if known or re.search(_RANDOM, plain):
         return SECRET
-    return STEERING if re.search(_STEERING, plain, re.IGNORECASE) else ""
+    steers = find_injection(plain) is not None or re.search(_STEERING, plain, re.IGNORECASE)
+    return STEERING if steers else ""
 
 
 def _has_hidden_characters(text: str) -> bool:
