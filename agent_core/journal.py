@@ -89,6 +89,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     command: CommandResult | None = None
     browsed: Browsed | None = None
     shown: str | Phrase | None = None
+    seal: str = ""
 
 
 class QuestionAsked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

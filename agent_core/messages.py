@@ -107,6 +107,8 @@ class ToolResult(
     pictures: tuple[Picture, ...] = ()
     denied: bool = False
     command: CommandResult | None = None
+    seal: str = ""
+    """Set: strangers may have written `content`, and the marks around it hold this."""
 
 
 class GivenFile(Struct, frozen=True, kw_only=True):
@@ -131,6 +133,8 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     command: CommandResult | None = None
     browsed: Browsed | None = None
     shown: str | Phrase | None = None
+    seal: str = ""
+    """Set: strangers may have written `text`: see `ToolResult`."""
 
 
 def wrap_output(gave: str | ToolOutput) -> ToolOutput:

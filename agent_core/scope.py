@@ -414,6 +414,7 @@ def _make_finished(key: str, call: ToolCall, made: ToolOutput, outcome: Outcome)
         command=made.command,
         browsed=made.browsed,
         shown=made.shown,
+        seal=made.seal,
     )
 
 
@@ -426,6 +427,7 @@ def _result(record: ToolFinished) -> ToolResult:
         pictures=record.pictures,
         denied=record.outcome == "denied",
         command=record.command,
+        seal=record.seal,
     )
 
 

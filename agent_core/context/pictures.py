@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from agent_core.context.data_marks import render_content
 from agent_core.messages import Message, Picture, ToolResult, pictures_of, text_of
 from agent_core.models.port import ModelRequest
 
@@ -76,9 +77,9 @@ def split_result(
     """A result in words, with a word for each picture that is not shown, and those that are, with
     their data in base64. A failure is words alone: providers take no picture in one."""
     if not result.pictures:
-        return result.content, ()
+        return render_content(result), ()
     seen = () if result.error else tuple(one for one in result.pictures if one.ref in shown)
-    words = (result.content, *(unseen(one) for one in result.pictures if one not in seen))
+    words = (render_content(result), *(unseen(one) for one in result.pictures if one not in seen))
     return "\n".join(filter(None, words)), tuple((one, shown[one.ref]) for one in seen)
 
 

@@ -52,11 +52,16 @@ def _result(
 ) -> ToolResult:
     record = results.get(call.id)
     if record is not None:
-        content, error, shown = record.content, record.outcome != "ok", record.pictures
-    else:
-        ended = f"{started}\n{begun[call.id]}".rstrip() if call.id in begun else NOT_RUN
-        content, error, shown = ended, True, ()
-    return ToolResult(call_id=call.id, name=call.name, content=content, error=error, pictures=shown)
+        return ToolResult(
+            call_id=call.id,
+            name=call.name,
+            content=record.content,
+            error=record.outcome != "ok",
+            pictures=record.pictures,
+            seal=record.seal,
+        )
+    ended = f"{started}\n{begun[call.id]}".rstrip() if call.id in begun else NOT_RUN
+    return ToolResult(call_id=call.id, name=call.name, content=ended, error=True)
 
 
 def settle_messages(messages: Iterable[Message]) -> tuple[Message, ...]:

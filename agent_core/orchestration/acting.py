@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from agent_core.context.data_marks import make_seal
 from agent_core.errors import AgentError, ToolFailed
 from agent_core.events import OutputAdded
 from agent_core.guardrails.answers import redact_proposal
@@ -17,6 +18,7 @@ from agent_core.messages import (
     ToolCall,
     ToolOutput,
     ToolResult,
+    wrap_output,
 )
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.made_calls import make_calls
@@ -240,7 +242,9 @@ class _Worker:
                     await self._judge_again(item)
                 bond = _find_bond(self._hands, item)
                 gave = await run(item, context, bound, rewrite if changes else None, bond)
-                return _hide_page(gave, hides()) if hides is not None else gave
+                if hides is not None:
+                    gave = _hide_page(gave, hides())
+                return _seal(gave) if _reads_strangers(item) else gave
             finally:
                 if veil is not None:
                     veil.end()
@@ -301,6 +305,21 @@ class _Worker:
             notes=verdict.notes,
             preview=verdict.preview,
         )
+
+
+def _reads_strangers(item: Prepared) -> bool:
+    """The call gives words that nobody vouches for: of a file, or of a program. What comes from the
+    network is marked by the tools that bring it."""
+    tool = item.tool
+    looks = tool.looks is not None and tool.looks(item.arguments)
+    return tool.access in ("read", "shell") or (tool.access == "write" and looks)
+
+
+def _seal(gave: str | ToolOutput) -> ToolOutput:
+    made = wrap_output(gave)
+    if made.command is not None and made.command.silent:
+        return made
+    return replace(made, seal=make_seal(made.text))
 
 
 def _hide_page(gave: str | ToolOutput, words: Redactions) -> str | ToolOutput:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from agent_core import Agent, AgenticLoop, AgentState, tool
+from agent_core.context.data_marks import strip_marks
 from agent_core.errors import Misuse, ModelFailed
 from agent_core.library.agentic import INACTIVE
 from agent_core.library.entries import MAX_HISTORY, NAME, Entries
@@ -350,7 +351,8 @@ async def test_calls_run_at_once_unless_one_needs_a_person_and_answer_in_order(
     one = msgspec.structs.replace(call, interactive=interactive)
     async with Agent(model=provider(server), tools=[one]) as agent:
         await agent.achat("Call.")
-    told = [m["content"] for m in server.requests[-1].body["messages"] if m["role"] == "tool"]
+    messages = server.requests[-1].body["messages"]
+    told = [strip_marks(m["content"]) for m in messages if m["role"] == "tool"]
     assert told == ["call 1", "call 2"]
     at_once = ["begin 1", "begin 2", "end 2", "end 1"]
     assert (["begin 1", "end 1", "begin 2", "end 2"] if interactive else at_once) == RAN

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from agent_core import Agent, tool
+from agent_core.context.data_marks import strip_marks
 from agent_core.errors import ToolFailed
 from agent_core.journal import Noted, ToolFinished
 from agent_core.journal_file import FileJournal
@@ -68,7 +69,7 @@ class HookRig:
         ) as agent:  # fmt: skip
             await agent.run_conversation("note it", task_id="t")
         messages = self.server.requests[-1].body["messages"]
-        return [str(m["content"]) for m in messages if m["role"] == "tool"]
+        return [strip_marks(str(m["content"])) for m in messages if m["role"] == "tool"]
 
 
 @pytest.fixture

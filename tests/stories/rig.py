@@ -16,6 +16,7 @@ from msgspec.structs import replace
 import gateway.__main__ as root
 from adapters.telegram import receive
 from adapters.telegram.adapter import TelegramAdapter
+from agent_core.context.data_marks import strip_marks
 from agent_core.context.surroundings import strip_surroundings
 from gateway.conversation.host import Host
 from gateway.conversation.session import Session
@@ -209,8 +210,8 @@ class Rig:
 
     def seen(self, n: int = -1, role: str = "") -> list[str]:
         """The contents of a model request's messages, of one role if it is given; without what
-        the gateway tells of their surroundings."""
-        return [strip_surroundings(text) for text in self.sent(n, role)]
+        the gateway tells of their surroundings, and without the marks around data."""
+        return [strip_marks(strip_surroundings(text)) for text in self.sent(n, role)]
 
     def sent(self, n: int = -1, role: str = "") -> list[str]:
         """As `seen`, with all that was sent."""

@@ -233,6 +233,12 @@ async def check_nothing_happened(scene: Scene, stranger: Thief, *, made: bool) -
     assert len(await jobs_of(rig).store.list_jobs()) == made
     sent = "".join(json.dumps(one.body) for one in rig.model.requests)
     assert {VAULT, ENV, OTHER} & set(CANARY.findall(sent)) == set()
+    read = {m["content"] for m in rig.model.requests[-1].body["messages"] if m["role"] == "tool"}
+    orders = " ".join(scene.model.orders)
+    unmarked = [
+        one for one in read if orders in one and "data" not in one.partition(orders)[0].lower()
+    ]
+    assert unmarked == [], "what strangers wrote is data"
     assert {MEMORY, SYSTEM} <= set(CANARY.findall(sent)), "there was something to steal"
     assert [one for one in await rig.audit() if one[1] == "answered" and "always" in one[2]] == []
     await scene.person.command("/permissions")

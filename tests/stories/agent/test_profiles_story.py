@@ -7,6 +7,7 @@ import signal
 import pytest
 from PIL import Image
 
+from agent_core.context.data_marks import strip_marks
 from agent_core.mcp import servers
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
@@ -238,7 +239,8 @@ async def test_killed_in_a_command_the_next_shell_begins_where_it_was(
     await world.start(SANDBOX_PROVIDER=tier)
     await approve(world.telegram, done, PERSON)
     await world.telegram.wait_text(PERSON, "There again.", START)
-    said = [m["content"] for m in world.model.requests[-1].body["messages"] if m["role"] == "tool"]
+    sent = world.model.requests[-1].body["messages"]
+    said = [strip_marks(m["content"]) for m in sent if m["role"] == "tool"]
     assert said[1].startswith("Outcome unknown")
     assert said[2].startswith("[A new shell, in deep: ") and ANEW in said[2]
     assert said[2].endswith("\ndeep\n[exit code 1]")
