@@ -250,7 +250,6 @@ async def test_a_refusal_that_is_cut_off_is_a_connection_that_failed() -> None:
         await cut_off.close()
 
 
-
 async def test_a_cut_stream_starts_anew(server: ModelServer, model: OpenAIChat) -> None:
     server.script(Cut(8), Stop("half"), Say("whole"))
     deltas: list[Delta] = []
