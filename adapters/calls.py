@@ -1,51 +1,91 @@
-"""A call that waits for approval as people read it: what is approved looks like what will run."""
+"""A call that waits for approval as people read it: what is approved looks like what will run.
+
+`describe_call` makes one value of it, which all platforms draw. Nothing in it hides or turns text,
+and of what is long the head and the tail are always in sight, whatever stands between.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
+from adapters.signs import name_signs, visible
 from gateway.texts import say
-from gateway.views import ApprovalCard
+from gateway.texts.tool_names import name_tool
+from gateway.texts.tools import ARGUMENT_NAMES
+from gateway.views import CARD_MARKS, ApprovalCard, ProposalLine
+
+BodyKind: TypeAlias = Literal["diff", "code"]
+
+MAX_LINES, HEAD_LINES, TAIL_LINES = 24, 14, 8
+"""Lines of a body: all of them, or its head and its tail."""
+MAX_CHARACTERS, HEAD_CHARACTERS, TAIL_CHARACTERS = 1_500, 900, 450
+MAX_LINE, HEAD_OF_LINE, TAIL_OF_LINE = 400, 240, 120
+MAX_FACT, HEAD_OF_FACT, TAIL_OF_FACT = 200, 120, 60
+MAX_FACTS = 16
+"""Arguments beside a body that are told as facts; with more, all are shown as JSON."""
+MAX_SUMMARY, HEAD_OF_SUMMARY, TAIL_OF_SUMMARY = 100, 60, 35
+MAX_TITLES = 3
+"""Calls that a decided card names; what is more is counted."""
+
+_EDITS = frozenset(
+    {"write_file", "str_replace_editor", "rollback", "sandbox_file", "sandbox_files"}
+)
+"""Tools whose preview is the change of a file."""
+_IN_DIFF = frozenset({"content", "file_text", "old_str", "new_str"})
+_BODIES = ("command", "code")
+_BLANKS = re.compile(r"(?<=[^ \t\n])[ \t]{9,}|(?<=[ \t]{40})[ \t]{9,}")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_EMPTY = re.compile(r"\n(?:[ \t]*\n){3,}")
 
 
-def _escape(code: int) -> str:
-    units = chr(code).encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+class CallDescription(Struct, frozen=True, kw_only=True):
+    """One call for people; none of its words holds a hidden sign.
+
+    `facts`: (name, value) each in a line. `body`: the command, the code, or the change of a file,
+    whole or with its head and tail. `warnings`: the signs that deceive, by name. `notes`: what the
+    policy says of it. `whole`: all of it as it was given, "" where the rest says it all.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    kind: BodyKind = "code"
+    warnings: tuple[str, ...] = ()
+    notes: str = ""
+    whole: str = ""
 
 
-HIDDEN = {
-    code: _escape(code)
-    for code in (
-        *range(0x7F, 0xA0),
-        0xAD,
-        0x034F,
-        0x061C,
-        0x115F,
-        0x1160,
-        0x17B4,
-        0x17B5,
-        *range(0x180B, 0x1810),
-        0x200B,
-        0x200E,
-        0x200F,
-        *range(0x2028, 0x202F),
-        *range(0x2060, 0x2070),
-        0x2800,
-        0x3164,
-        *range(0xFE00, 0xFE0F),
-        0xFEFF,
-        0xFFA0,
-        *range(0xE0000, 0xE0080),
-        *range(0xE0100, 0xE01F0),
+def describe_call(line: ProposalLine, language: str) -> CallDescription:
+    """The call for people. Pure, and about linear in the length of its arguments."""
+    title = visible(name_tool(line.tool, language))
+    known = _read_arguments(line.arguments)
+    notes, preview = line.detail.strip(), line.preview.strip("\n")
+    if line.tool not in _EDITS and preview:
+        notes, preview = "\n".join(filter(None, (notes, preview))), ""
+    deceits = name_signs("\n".join((*_list_texts(line, known), preview)), language)
+    kind: BodyKind = "diff" if preview else "code"
+    facts: tuple[tuple[str, str], ...] = ()
+    body, cut = _lay_out(line), False
+    if known is not None and len(known) <= MAX_FACTS:
+        body, rest = _take_body(known)
+        if preview:
+            body, rest = preview, {name: known[name] for name in known if name not in _IN_DIFF}
+        facts, cut = _list_facts(rest, language)
+    shown = _show(body, language)
+    partly = cut or shown != visible(body) or (preview != "" and _is_cut(preview))
+    return CallDescription(
+        title=title,
+        facts=facts,
+        body=shown,
+        kind=kind,
+        warnings=deceits,
+        notes=visible(notes),
+        whole=visible(_lay_out(line)) if partly else "",
     )
-}
-"""Characters that turn or hide text, by what is shown for them: how JSON writes them."""
-
-MAX_BESIDE = 16
-"""Arguments beside code that are looked for in the call's text; with more it is shown as JSON."""
-
-
-def visible(text: str) -> str:
-    """`text` with its hidden characters shown."""
-    return text.translate(HIDDEN)
 
 
 def describe_scope(view: ApprovalCard) -> str:
@@ -57,33 +97,154 @@ def describe_scope(view: ApprovalCard) -> str:
     return "\n".join(filter(None, (here, rule)))
 
 
-def format_arguments(arguments: str) -> str:
-    """All of a call's arguments, "" without any: as readable JSON, to which only blanks are added,
-    or the bare command of a call that has nothing else and hides nothing; code stands below what
-    else there is."""
+class DecidedLine(Struct, frozen=True, kw_only=True):
+    """A decided card in one line: its mark and what was asked, and what was decided by whom."""
+
+    what: str
+    outcome: str
+
+
+def fold_decided(view: ApprovalCard) -> DecidedLine:
+    """The one line that a card becomes when it is decided."""
+    language, calls = view.language, view.proposals
+    if len(calls) > MAX_TITLES:
+        what = say("calls_of", language, n=len(calls))
+    else:
+        what = ", ".join(_summarize(one, language) for one in calls)
+    outcome = " ".join(visible(view.outcome).split())
+    return DecidedLine(what=f"{CARD_MARKS[view.state]} {what}", outcome=outcome)
+
+
+def _summarize(line: ProposalLine, language: str) -> str:
+    title, known = visible(name_tool(line.tool, language)), _read_arguments(line.arguments)
+    values = (value for value in (known or {}).values() if isinstance(value, str) and value.strip())
+    named = next((str((known or {})[name]) for name in _BODIES if (known or {}).get(name)), "")
+    first = visible(" ".join((named or next(values, "")).split()))
+    if len(first) > MAX_SUMMARY:
+        first = f"{first[:HEAD_OF_SUMMARY]} … {first[-TAIL_OF_SUMMARY:]}"
+    return f"{title}: {first}" if first else title
+
+
+def _read_arguments(arguments: str) -> dict[str, object] | None:
+    """The arguments by name; None if they are no object, or name one twice, somewhere."""
     try:
-        if bare := _bare(arguments):
-            return visible(bare)
-        text = msgspec.json.format(arguments, indent=2)
+        found = json.loads(arguments or "{}", object_pairs_hook=_make_object)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return made
+
+
+def _list_texts(line: ProposalLine, known: dict[str, object] | None) -> Iterator[str]:
+    """All texts of the call as they will be given, none of them as JSON writes it."""
+    yield from (line.tool, line.reason, line.detail, line.arguments if known is None else "")
+    if known is None:
+        yield "".join(chr(int(one, 16)) for one in _ESCAPE.findall(line.arguments))
+    waiting: list[object] = [known]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case dict() as inside:
+                waiting += [*inside.keys(), *inside.values()]
+            case list() as inside:
+                waiting += inside
+
+
+def _take_body(known: dict[str, object]) -> tuple[str, dict[str, object]]:
+    """(the command or the code, what else there is)."""
+    for name in _BODIES:
+        body = known.get(name)
+        if isinstance(body, str) and body.strip():
+            return body, {other: value for other, value in known.items() if other != name}
+    return "", known
+
+
+def _list_facts(
+    known: dict[str, object], language: str
+) -> tuple[tuple[tuple[str, str], ...], bool]:
+    """(name and value of each argument that is given, whether a value was cut)."""
+    facts, cut = [], False
+    for name, value in known.items():
+        if value is None:
+            continue
+        label = say(ARGUMENT_NAMES[name], language) if name in ARGUMENT_NAMES else visible(name)
+        words = visible(_write_value(value))
+        short = _squeeze(words, language)
+        if len(short) > MAX_FACT:
+            left = len(short) - HEAD_OF_FACT - TAIL_OF_FACT
+            gap = _mark(say("left_characters", language, n=left))
+            short = f"{short[:HEAD_OF_FACT]}{gap}{short[-TAIL_OF_FACT:]}"
+        cut = cut or short != words
+        facts.append((_cut_name(label), short))
+    return tuple(facts), cut
+
+
+def _cut_name(label: str) -> str:
+    return label if len(label) <= MAX_FACT else f"{label[:HEAD_OF_FACT]}…{label[-TAIL_OF_FACT:]}"
+
+
+def _write_value(value: object) -> str:
+    """A text in one line, several texts in a row, all else as JSON."""
+    if isinstance(value, str) and value.strip():
+        return value.replace("\n", " ⏎ ").replace("\t", " ⇥ ")
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return ", ".join(json.dumps(one, ensure_ascii=False)[1:-1] for one in value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lay_out(line: ProposalLine) -> str:
+    """All arguments as readable JSON, to which only blanks are added; "" without any."""
+    try:
+        text = msgspec.json.format(line.arguments, indent=2)
     except (msgspec.DecodeError, RecursionError):
-        text = arguments.strip()
-    return "" if text == "{}" else visible(text)
+        text = line.arguments.strip()
+    return "" if text == "{}" else text
 
 
-def _bare(arguments: str) -> str:
-    """The command, or the code, if nothing of the call would be lost on people."""
-    named = [name for name in ("command", "code") if arguments.count(f'"{name}"') == 1]
-    known = msgspec.json.decode(arguments) if len(named) == 1 else None
-    if not isinstance(known, dict) or named[0] not in known:
-        return ""
-    shown = known.pop(named[0])
-    if len(known) > (MAX_BESIDE if "code" in named else 0):
-        return ""
-    twice = any(arguments.count(f'"{name}"') != 1 for name in known)
-    if not isinstance(shown, str) or not shown.strip() or twice:
-        return ""
-    plain = all((one.isprintable() or one == "\n") and ord(one) not in HIDDEN for one in shown)
-    if not plain or (shown != shown.strip() and "command" in named):
-        return ""
-    rest = msgspec.json.encode(known).decode() if known else ""
-    return f"{rest}\n{shown}".strip("\n")
+def _is_cut(preview: str) -> bool:
+    return "\n[… " in preview
+
+
+def _show(body: str, language: str) -> str:
+    """`body` with its signs as codes, whole or with its head and its tail."""
+    text = _squeeze(visible(body), language)
+    lines = [_cut_line(one, language) for one in text.split("\n")]
+    if len(lines) > MAX_LINES:
+        gap = _mark(say("left_lines", language, n=len(lines) - HEAD_LINES - TAIL_LINES))
+        lines = [*lines[:HEAD_LINES], gap, *lines[-TAIL_LINES:]]
+    text = "\n".join(lines)
+    if len(text) > MAX_CHARACTERS:
+        left = len(text) - HEAD_CHARACTERS - TAIL_CHARACTERS
+        gap = _mark(say("left_characters", language, n=left))
+        text = f"{text[:HEAD_CHARACTERS]}\n{gap}\n{text[-TAIL_CHARACTERS:]}"
+    return text
+
+
+def _cut_line(line: str, language: str) -> str:
+    if len(line) <= MAX_LINE:
+        return line
+    gap = _mark(say("left_characters", language, n=len(line) - HEAD_OF_LINE - TAIL_OF_LINE))
+    return f"{line[:HEAD_OF_LINE]}{gap}{line[-TAIL_OF_LINE:]}"
+
+
+def _squeeze(text: str, language: str) -> str:
+    """`text` with its long runs of blanks and of empty lines counted instead of shown."""
+    text = _BLANKS.sub(
+        lambda run: f" {_mark(say('left_blanks', language, n=len(run.group())))} ", text
+    )
+    return _EMPTY.sub(
+        lambda run: f"\n{_mark(say('left_empty', language, n=run.group().count(chr(10)) - 1))}\n",
+        text,
+    )
+
+
+def _mark(words: str) -> str:
+    """A word of ours within a call's: nobody else can write these signs (`adapters.signs`)."""
+    return f"⟨{words}⟩"

@@ -87,13 +87,15 @@ class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activit
 
 
 class ProposalLine(Struct, frozen=True, kw_only=True):
-    """One call that waits for approval, in full."""
+    """One call that waits for approval, in full. `preview`: what the tool says that it would do,
+    the change of a file for one; `detail` has it of an older version."""
 
     tool: str
     arguments: str
     reason: str
     risk: Literal["low", "medium", "high"]
     detail: str = ""
+    preview: str = ""
 
 
 class Button(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from adapters.calls import visible
+from adapters.signs import visible
 from adapters.text import RULE, split, utf16
 from gateway.command_texts import NamedCommand
 

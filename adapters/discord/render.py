@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from adapters.calls import describe_scope, format_arguments
+from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
 from adapters.discord.components import (
     Component,
     DiscordUpload,
@@ -131,19 +131,25 @@ def _small(note: str) -> str:
 
 
 def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
-    """In full, over several messages if need be; the last one has the buttons."""
+    """The question while it is open, over several messages if need be, and the last one has the
+    buttons; one line when it is decided."""
     language, many = view.language, len(view.proposals) > 1
+    if view.state != "open":
+        decided = fold_decided(view)
+        line = "\n".join(filter(is_visible, (_bold(decided.what), plain(decided.outcome))))
+        return messages(_split(line), accent=COLOURS[view.state])
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     asker = plain(say("asked_by", language, name=view.asker)) if view.asker else ""
-    rule = plain(describe_scope(view)) if view.state == "open" else ""
+    calls = [(line, describe_call(line, language)) for line in view.proposals]
+    above = "\n\n".join(filter(is_visible, (_call_in_full(call, language) for _, call in calls)))
     whole = [
         f"**{CARD_MARKS[view.state]} {asking}**" + (f"\n{asker}" if asker else ""),
-        *(_proposal(line, language) for line in view.proposals),
-        rule,
+        *(_proposal(line, call, language) for line, call in calls),
+        plain(describe_scope(view)),
         _bold(view.outcome),
     ]
-    shown = _split("\n\n".join(filter(is_visible, whole)))
-    last = _render_decision(view.buttons, language) if view.state == "open" else ()
+    shown = [*_split(above), *_split("\n\n".join(filter(is_visible, whole)))]
+    last = _render_decision(view.buttons, language)
     return messages(shown, last, accent=COLOURS[view.state])
 
 
@@ -155,20 +161,26 @@ def _render_decision(given: Sequence[Button], language: str) -> tuple[Component,
     return buttons((*given, *wordy))
 
 
-def _proposal(line: ProposalLine, language: str) -> str:
+def _call_in_full(call: CallDescription, language: str) -> str:
+    """All of a call that is too long for the card, which stands above it: Discord folds nothing."""
+    return f"{plain(say('whole_call', language))}\n{fence(call.whole)}" if call.whole else ""
+
+
+def _proposal(line: ProposalLine, call: CallDescription, language: str) -> str:
     pieces = (
-        f"{code(line.tool)}, {say(RISKS[line.risk], language)}",
+        f"**{plain(call.title)}**, {say(RISKS[line.risk], language)}",
         plain(line.reason),
-        fence(format_arguments(line.arguments)),
-        _detail(line.detail.strip()),
+        *(f"{plain(name)}: {code(value)}" for name, value in call.facts),
+        fence(call.body, "diff" if call.kind == "diff" else ""),
+        *(f"**⚠ {plain(warning)}**" for warning in call.warnings),
+        _detail(call.notes),
     )
     return "\n".join(filter(is_visible, pieces))
 
 
 def _detail(words: str) -> str:
-    """What has lines is a preview, shown as code; one line is a word on the call, which must not
-    look like something that will run."""
-    return fence(words) if "\n" in words or not is_visible(words) else f"> {plain(words)}"
+    """The policy's words on the call, which must not look like something that will run."""
+    return "\n".join(f"> {plain(one)}" for one in words.split("\n") if is_visible(one))
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[bytes, ...]:

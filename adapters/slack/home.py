@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from adapters.calls import visible
+from adapters.signs import visible
 from adapters.slack import parse
 from adapters.slack.blocks import Block, buttons, header, rich, run, section
 from adapters.slack.markup import clip

@@ -8,7 +8,7 @@ word joiner parts them.
 import re
 from collections.abc import Iterator
 
-from adapters.calls import visible
+from adapters.signs import visible
 from gateway.command_texts import NamedCommand
 
 SPECIAL = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")

@@ -10,7 +10,8 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import describe_scope, format_arguments, visible
+from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.signs import visible
 from adapters.slack.blocks import (
     TEXT,
     Block,
@@ -232,23 +233,32 @@ def _too_large(file: MediaFile, language: str) -> str:
 
 
 def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
-    """All of every call's arguments, in as many messages as it takes; buttons in the last."""
-    many, language, is_open = len(view.proposals) > 1, view.language, view.state == "open"
+    """The question while it is open, in as many messages as it takes, with the buttons in the last;
+    one line when it is decided."""
+    many, language = len(view.proposals) > 1, view.language
+    if view.state != "open":
+        decided = fold_decided(view)
+        folded = [rich([section([run(decided.what, "bold")])])]
+        folded += [rich([section([run(words)])]) for words in _slices(decided.outcome)]
+        return pack_blocks(folded, (), f"{decided.what} {decided.outcome}")
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
-    asker = f"\n{say('asked_by', language, name=bare(view.asker))}" if view.asker else ""
+    asker = f"\n{say('asked_by', language, name=visible(bare(view.asker)))}" if view.asker else ""
     rule = visible(describe_scope(view))
+    calls = [(line, describe_call(line, language)) for line in view.proposals]
+    above = [block for _, call in calls for block in _call_in_full(call, language)]
     blocks = [rich([section([run(title, "bold"), *([run(asker)] if asker else [])])])]
-    for line in view.proposals:
-        blocks += _proposal(line, language)
-    for words in _slices(rule if is_open else ""):
+    for line, call in calls:
+        blocks += _proposal(line, call, language)
+    for words in _slices(rule):
         blocks.append(rich([section([run(words)])]))
     for words in _slices(visible(view.outcome.strip())):
         blocks.append(rich([section([run(words, "bold")])]))
     given, writing = _with_reason(view.buttons, language)
-    last = buttons(given, writing, rule or asking, language) if is_open else ()
-    tools = ", ".join(line.tool for line in view.proposals)
-    return pack_blocks(blocks, last, f"{title} {tools} {view.outcome}")
+    last = buttons(given, writing, rule or asking, language)
+    tools = ", ".join(call.title for _, call in calls)
+    summary = f"{title} {tools} {view.outcome}"
+    return (*pack_blocks(above, (), summary), *pack_blocks(blocks, last, summary))
 
 
 def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:
@@ -260,17 +270,27 @@ def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], 
     return [*given, more], [more]
 
 
-def _proposal(line: ProposalLine, language: str) -> Iterator[Block]:
+def _call_in_full(call: CallDescription, language: str) -> Iterator[Block]:
+    """All of a call that is too long for the card, which stands above it."""
+    if call.whole:
+        yield rich([section([run(say("whole_call", language), "bold")])])
+    for words in _slices(call.whole):
+        yield rich([make_preformatted(words)])
+
+
+def _proposal(line: ProposalLine, call: CallDescription, language: str) -> Iterator[Block]:
     risk = say(RISKS[line.risk], language)
-    yield rich([section([run(visible(line.tool) or "?", "code"), run(f", {risk}")])])
+    yield rich([section([run(call.title or "?", "bold"), run(f", {risk}")])])
     for words in _slices(visible(line.reason.strip())):
         yield rich([section([run(words)])])
-    for words in _slices(format_arguments(line.arguments)):
+    for name, value in call.facts:
+        yield rich([section([run(f"{name}: "), run(value, "code")])])
+    for words in _slices(call.body):
         yield rich([make_preformatted(words)])
-    detail = visible(line.detail.strip())
-    drawn = make_preformatted if "\n" in detail else make_quote  # a preview has lines
-    for words in _slices(detail):
-        yield rich([drawn(words)])
+    for warning in call.warnings:
+        yield rich([section([run(f"⚠ {warning}", "bold")])])
+    for words in _slices(call.notes):
+        yield rich([make_quote(words)])
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes, ...]:

@@ -9,7 +9,8 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import describe_scope, format_arguments, visible
+from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.signs import visible
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
     Marked,
@@ -43,8 +44,6 @@ from gateway.views import (
 )
 
 EXPANDABLE = "expandable_blockquote"
-FOLDED, PREVIEW = 240, 1_000
-"""Arguments, and a preview, that are longer than this are shown folded."""
 
 
 def write_command(command: NamedCommand, bot: str = "") -> str:
@@ -66,7 +65,7 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
         case PlanView():
             return progress.plan(view, rich=rich)
         case ApprovalCard():
-            return messages(cut(_approval(view)), _keyboard(view.buttons, view.state))
+            return messages(_approval(view), _keyboard(view.buttons, view.state))
         case ChoiceCard():
             card = cut(_card(view.text, view.state, view.outcome))
             return messages(card, _keyboard(view.buttons, view.state))
@@ -102,42 +101,46 @@ def render_draft(text: str) -> dict[str, object]:
     return draft
 
 
-def _approval(view: ApprovalCard) -> Marked:
+def _approval(view: ApprovalCard) -> list[Marked]:
+    """The question while it is open, below all of what is too long for it, which is folded; one
+    line when it is decided."""
     many, language = len(view.proposals) > 1, view.language
+    if view.state != "open":
+        decided = fold_decided(view)
+        return cut(join_texts([style_text(decided.what, "bold"), Marked(decided.outcome)]))
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
-    asker = say("asked_by", language, name=view.asker) if view.asker else ""
-    rule = visible(describe_scope(view)) if view.state == "open" else ""
-    return join_texts(
+    asker = say("asked_by", language, name=visible(view.asker)) if view.asker else ""
+    calls = [(line, describe_call(line, language)) for line in view.proposals]
+    above = join_texts([_call_in_full(call, language) for _, call in calls], "\n\n")
+    card = join_texts(
         [
             join_texts([style_text(title, "bold"), Marked(asker)]),
-            *(_proposal(line, language) for line in view.proposals),
-            Marked(rule),
+            *(_proposal(line, call, language) for line, call in calls),
+            Marked(visible(describe_scope(view))),
             style_text(view.outcome, "bold"),
         ],
         "\n\n",
     )
+    return [*(cut(above) if above.text else ()), *cut(card)]
 
 
-def _proposal(line: ProposalLine, language: str) -> Marked:
+def _call_in_full(call: CallDescription, language: str) -> Marked:
+    words = f"{say('whole_call', language)}\n{call.whole}" if call.whole else ""
+    return style_text(words, EXPANDABLE)
+
+
+def _proposal(line: ProposalLine, call: CallDescription, language: str) -> Marked:
     return join_texts(
         [
-            style_text(visible(line.tool), "code") + f", {say(RISKS[line.risk], language)}",
+            style_text(call.title, "bold") + f", {say(RISKS[line.risk], language)}",
             Marked(visible(line.reason)),
-            _arguments(line.arguments),
-            _detail(visible(line.detail.strip())),
+            *(Marked(f"{name}: ") + style_text(value, "code") for name, value in call.facts),
+            style_text(call.body, "pre", "diff" if call.kind == "diff" else ""),
+            *(style_text(f"⚠ {warning}", "bold") for warning in call.warnings),
+            style_text(call.notes, EXPANDABLE),
         ]
     )
-
-
-def _detail(words: str) -> Marked:
-    """What has lines is a preview, shown as code; one line is a word on the call."""
-    return style_text(words, "pre" if "\n" in words and len(words) <= PREVIEW else EXPANDABLE)
-
-
-def _arguments(arguments: str) -> Marked:
-    text = format_arguments(arguments)
-    return style_text(text, EXPANDABLE if len(text) > FOLDED else "pre")
 
 
 def _card(text: str, state: CardState, outcome: str) -> Marked:

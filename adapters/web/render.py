@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.calls import format_arguments, visible
+from adapters.calls import CallDescription, DecidedLine, describe_call, fold_decided
+from adapters.signs import visible
 from gateway.command_texts import (
     MARKED,
     OPENS,
@@ -52,8 +53,8 @@ LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
 class RenderedView(Struct, frozen=True, kw_only=True):
-    """A shown view as the API gives it; `html` is its markdown, "" where it has none. `runs`:
-    what would run, as people read it, one text for each call of an approval."""
+    """A shown view as the API gives it; `html` is its markdown, "" where it has none. `calls`:
+    those of an approval as people read them. `decided`: its one line when it is decided."""
 
     rev: int
     turn: str
@@ -62,7 +63,8 @@ class RenderedView(Struct, frozen=True, kw_only=True):
     at: float
     view: View
     html: str
-    runs: tuple[str, ...] = ()
+    calls: tuple[CallDescription, ...] = ()
+    decided: DecidedLine | None = None
 
 
 def draw(shown: Shown) -> RenderedView:
@@ -75,14 +77,21 @@ def draw(shown: Shown) -> RenderedView:
         at=shown.at,
         view=_unhidden(write_in_view(shown.view)),
         html=_html(shown.view),
-        runs=_runs(shown.view),
+        calls=_describe_calls(shown.view),
+        decided=_fold(shown.view),
     )
 
 
-def _runs(view: View) -> tuple[str, ...]:
+def _describe_calls(view: View) -> tuple[CallDescription, ...]:
     if not isinstance(view, ApprovalCard):
         return ()
-    return tuple(format_arguments(one.arguments) for one in view.proposals)
+    return tuple(describe_call(one, view.language) for one in view.proposals)
+
+
+def _fold(view: View) -> DecidedLine | None:
+    if not isinstance(view, ApprovalCard) or view.state == "open":
+        return None
+    return fold_decided(view)
 
 
 def _unhidden(view: View) -> View:
@@ -90,10 +99,17 @@ def _unhidden(view: View) -> View:
     if not isinstance(view, ApprovalCard):
         return view
     proposals = tuple(
-        replace(one, tool=visible(one.tool), reason=visible(one.reason), detail=visible(one.detail))
+        replace(
+            one,
+            tool=visible(one.tool),
+            reason=visible(one.reason),
+            detail=visible(one.detail),
+            preview=visible(one.preview),
+        )
         for one in view.proposals
     )
-    return replace(view, proposals=proposals, rule=visible(view.rule), here=visible(view.here))
+    rule, here, asker = visible(view.rule), visible(view.here), visible(view.asker)
+    return replace(view, proposals=proposals, rule=rule, here=here, asker=asker)
 
 
 def _html(view: View) -> str:

@@ -324,6 +324,7 @@ class ViewFold:
                     reason=reasons.describe_reason(one, language),
                     risk=one.risk,
                     detail=reasons.describe_detail(one, language),
+                    preview=reasons.describe_preview(one, language),
                 )
                 for one in approval.proposals
             ),

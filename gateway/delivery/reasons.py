@@ -13,6 +13,8 @@ from agent_core.questions import Coverage, Lasting, Offer, Proposal, Risk, list_
 from gateway.delivery.phrasing import say_phrase
 from gateway.texts import Key, say
 
+MAX_BESIDE = 100
+"""Characters of a command that a card says again where it says what an answer covers."""
 RISKS: dict[Risk, Key] = {"low": "risk_low", "medium": "risk_medium", "high": "risk_high"}
 
 
@@ -22,21 +24,37 @@ def describe_reason(proposal: Proposal, language: str) -> str:
 
 
 def describe_detail(proposal: Proposal, language: str) -> str:
-    """What else is to be seen of a call: the policy's words, then the tool's."""
-    preview = proposal.preview
-    if not (proposal.notes or preview):
+    """What the policy says of a call besides; of an older version with the tool's words."""
+    if not (proposal.notes or proposal.preview):
         return proposal.detail
-    notes = " ".join(say_phrase(one, language) for one in proposal.notes)
-    shown = say_phrase(preview, language) if isinstance(preview, Phrase) else preview
-    return "\n".join(filter(None, (notes, shown)))
+    return " ".join(say_phrase(one, language) for one in proposal.notes)
+
+
+def describe_preview(proposal: Proposal, language: str) -> str:
+    """What the tool says that the call would do."""
+    preview = proposal.preview
+    return say_phrase(preview, language) if isinstance(preview, Phrase) else preview
 
 
 def describe_choice(proposals: Sequence[Proposal], choice: Lasting, language: str) -> str:
-    """What an answer that lasts covers for all these calls; "" if it is not offered."""
+    """What an answer that lasts covers for all these calls, beside them on one card; "" if it is
+    not offered."""
     if choice not in list_choices(proposals):
         return ""
     offers = (one for each in proposals for one in each.list_offers() if one.choice == choice)
-    return "\n".join(dict.fromkeys(describe_offer(one, language) for one in offers))
+    return "\n".join(dict.fromkeys(_describe_beside(one, language) for one in offers))
+
+
+def _describe_beside(offer: Offer, language: str) -> str:
+    """As `describe_offer`; a call that takes more than a few words stands on the card already."""
+    covers = offer.covers
+    if covers is None or not covers.words or _is_short(covers.words):
+        return describe_offer(offer, language)
+    return _describe_extent(say("covers_this", language), covers, language)
+
+
+def _is_short(words: str) -> bool:
+    return len(words) <= MAX_BESIDE and "\n" not in words
 
 
 def describe_offer(offer: Offer, language: str) -> str:
@@ -53,14 +71,19 @@ def describe_coverage(tool: str, covers: Coverage, language: str) -> str:
     if covers.risk is not None:
         risk = say(RISKS[covers.risk], language)
         return say("grant_risk", language, tool=tool, risk=risk)
-    call = _describe_call(tool, covers.words, language)
+    call = say("covers_call", language, call=_describe_call(tool, covers.words, language))
+    return _describe_extent(call, covers, language)
+
+
+def _describe_extent(call: str, covers: Coverage, language: str) -> str:
+    """`call` with what the rule holds to."""
     if covers.background:
         call = say("covers_behind", language, call=call)
     if covers.files:
         call = say("covers_files", language, call=call, files=", ".join(covers.files))
     elif covers.bound:
         call = say("covers_bound", language, call=call)
-    return say("covers_call", language, call=call)
+    return call
 
 
 def _describe_call(tool: str, words: str, language: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from adapters.calls import format_arguments
+from adapters.calls import describe_call
 from adapters.discord import render as rendering
 from adapters.discord.render import render
 from gateway.views import ApprovalCard, Media, PlanView, ProposalLine, ReplyView, ReportView, View
@@ -157,7 +157,9 @@ def test_an_approval_shows_all_arguments(name: str, arguments: list[str]) -> Non
     whole = "".join("".join(shown(ApprovalCard(question="1", asker="", proposals=lines))).split())
     whole = whole.replace("```", "")
     for one in encoded:
-        wanted = format_arguments(one).replace("\x00", "").replace("```", "``\\u0060")
+        line = ProposalLine(tool="t", arguments=one, reason="", risk="low")
+        called = describe_call(line, "")
+        wanted = (called.whole or called.body).replace("```", "``\\u0060")
         assert "".join(wanted.split()).replace("```", "") in whole
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 
 from adapters.slack.markup import harmless, readable
 from adapters.slack.render import render
@@ -103,13 +104,15 @@ def test_a_report_is_one_message_under_its_title() -> None:
 
 
 @pytest.mark.parametrize(
-    ("detail", "kind"), [("A word on it", "quote"), ("--- a\n+++ a\n+x", "preformatted")]
+    ("name", "words", "kind"),
+    [("detail", "A word on it", "quote"), ("preview", "--- a\n+++ a\n+x", "preformatted")],
 )
-def test_a_preview_is_code_and_a_word_is_not(detail: str, kind: str) -> None:
-    line = ProposalLine(tool="t", arguments="{}", reason="", risk="low", detail=detail)
+def test_a_change_is_code_and_a_word_is_not(name: str, words: str, kind: str) -> None:
+    line = ProposalLine(tool="write_file", arguments="{}", reason="", risk="low")
+    line = replace(line, **{name: words})
     (message,) = payloads(ApprovalCard(question="1", asker="", proposals=(line,)))
     (part,) = message["blocks"][-1]["elements"]
-    assert part["type"] == f"rich_text_{kind}" and part["elements"][0]["text"] == detail
+    assert part["type"] == f"rich_text_{kind}" and part["elements"][0]["text"] == words
 
 
 def test_a_plan_that_is_too_long_shows_where_it_is() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.calls import format_arguments
+from adapters.calls import describe_call
 from adapters.telegram import answers
 from adapters.telegram.render import render
 from gateway.views import ApprovalCard, PlanView, ProposalLine, ReplyView, ReportView, View
@@ -157,4 +157,5 @@ def test_an_approval_shows_all_arguments(name: str, arguments: list[str], rich: 
     view = ApprovalCard(question="1", asker="", proposals=lines)
     whole = "".join("".join(shown(view, rich)).split())
     for line in lines:
-        assert "".join(format_arguments(line.arguments).split()) in whole
+        called = describe_call(line, "")
+        assert "".join((called.whole or called.body).split()) in whole

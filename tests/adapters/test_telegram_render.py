@@ -148,7 +148,7 @@ def test_an_approval_shows_everything_and_its_buttons() -> None:
     (payload,) = shown(card('{"cmd":"rm -rf x"}'))
     assert payload["text"] == (
         "☐ May this run?\nRequested by Ann\n\nshell, high risk\nit deletes files\n"
-        '{\n  "cmd": "rm -rf x"\n}\ncwd /tmp\n\n“Always” covers: shell'
+        "cmd: rm -rf x\ncwd /tmp\n\n“Always” covers: shell"
     )
     assert payload["reply_markup"]["inline_keyboard"] == [
         [
@@ -160,24 +160,22 @@ def test_an_approval_shows_everything_and_its_buttons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("detail", "kind"),
+    ("name", "words", "kind"),
     [
-        ("Isolation: none.", "expandable_blockquote"),
-        ("--- a.txt\n+++ a.txt\n+x", "pre"),
-        ("+x\n" * 400 + "+y", "expandable_blockquote"),
+        ("detail", "Isolation: none.", "expandable_blockquote"),
+        ("preview", "--- a.txt\n+++ a.txt\n+x", "pre"),
     ],
 )
-def test_a_preview_is_code_and_a_word_on_a_call_is_not(detail: str, kind: str) -> None:
+def test_a_change_is_code_and_a_word_on_a_call_is_not(name: str, words: str, kind: str) -> None:
     view = card("{}")
-    (line,) = view.proposals
-    (payload,) = shown(replace(view, proposals=(replace(line, detail=detail),)))
-    assert (kind, detail) in entities(payload)
+    line = replace(view.proposals[0], tool="write_file", **{name: words})
+    (payload,) = shown(replace(view, proposals=(line,)))
+    assert (kind, words) in entities(payload)
 
 
 def test_a_decided_approval_has_no_buttons_and_its_outcome() -> None:
     (payload,) = shown(card("{}", state="denied", outcome="Denied by Ann, 12:01"))
-    assert payload["text"].startswith("✕ May this run?")
-    assert payload["text"].endswith("\n\nDenied by Ann, 12:01")
+    assert payload["text"] == "✕ shell\nDenied by Ann, 12:01"
     assert "reply_markup" not in payload
 
 
@@ -185,8 +183,9 @@ def test_long_arguments_are_folded_and_whole_with_the_buttons_last() -> None:
     argument = "".join(f"line {i}\\n" for i in range(1200))
     payloads = shown(card(f'{{"code": "{argument}"}}'))
     assert len(payloads) > 2
-    assert "".join(p["text"] for p in payloads).count("line ") == 1200
-    assert entities(payloads[1])[0][0] == "expandable_blockquote"
+    assert "".join(p["text"] for p in payloads[:-1]).count("line ") == 1200
+    assert all(entities(one)[0][0] == "expandable_blockquote" for one in payloads[:-1])
+    assert "line 0\n" in payloads[-1]["text"] and "line 1199" in payloads[-1]["text"]
     assert [("reply_markup" in p) for p in payloads] == [False] * (len(payloads) - 1) + [True]
 
 

@@ -190,7 +190,9 @@ def test_an_approval_shows_what_would_run_and_hides_nothing() -> None:
     )
     card = ApprovalCard(question="1", asker="Ann", proposals=lines, rule="\u2066")
     drawn = draw(Shown(rev=1, turn="t", name="n", position=1, at=0.0, view=card))
-    assert drawn.runs == ("ls -l", '{\n  "a": "\\u202e",\n  "n": 1.0\n}')
+    assert drawn.calls[0].body == "ls -l" and not drawn.calls[0].warnings
+    assert drawn.calls[1].facts == (("a", "\\u202e"), ("n", "1.0"))
+    assert drawn.decided is None
     assert isinstance(drawn.view, ApprovalCard)
     assert [one.arguments for one in drawn.view.proposals] == [one.arguments for one in lines]
     assert drawn.view.proposals[1].tool == "x\\u202ey"

@@ -195,20 +195,22 @@ async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
         assert pressed.token == "q:p:skip"
 
 
-async def test_long_arguments_fold_out_and_stay_so(tmp_path: Path) -> None:
+async def test_a_long_call_shows_head_and_tail_and_all_of_it_in_details(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         from msgspec.structs import replace
 
-        long = replace(approval().proposals[0], arguments="\n".join(f"line {n}" for n in range(40)))
+        command = "\\n".join(f"line {n}" for n in range(40))
+        long = replace(approval().proposals[0], arguments=f'{{"command": "{command}"}}')
         card = replace(approval(), proposals=(long,))
         room.server.desk.show(room.where, card, "ask")
-        await room.shows(".card .link", "Show all 40 lines")
-        assert "line 39" in (await room.texts(".card pre"))[0]
-        await room.page.click(".card .link")
-        await room.page.until("!document.querySelector('.card pre').matches('.clipped')")
+        await room.shows(".card", "18 more lines")
+        shown, _ = await room.texts(".card pre")
+        assert shown.startswith("line 0") and shown.endswith("line 39")
+        await room.page.click(".card .proposal summary")
         room.server.desk.show(room.where, replace(card, rule="only this"), "ask")
         await room.shows(".card", "only this")
-        assert await room.texts(".card .link") == ["Show less"]
+        await room.page.until("document.querySelector('.card .proposal details').open")
+        assert "line 20" in (await room.texts(".card pre"))[1]
 
 
 async def test_files_are_dropped_pasted_removed_and_refused(tmp_path: Path) -> None:

@@ -136,9 +136,10 @@ def test_a_preview_is_shown_as_it_will_be_written() -> None:
         call_id="c", tool="t", arguments="{}", digest="d", risk="low", reason="", detail=diff,
         line="shell", preview=diff,
     )  # fmt: skip
-    assert reasons.describe_detail(call, "de") == diff
+    assert reasons.describe_preview(call, "de") == diff and not reasons.describe_detail(call, "de")
     both = msgspec.structs.replace(call, notes=(phrase("isolated_not"),))
-    assert reasons.describe_detail(both, "de") == f"Abschottung: keine.\n{diff}"
+    assert reasons.describe_preview(both, "de") == diff
+    assert reasons.describe_detail(both, "de") == "Abschottung: keine."
 
 
 @pytest.mark.parametrize(
@@ -262,5 +263,5 @@ def test_what_the_browser_would_do_is_told_in_the_persons_language(name: str) ->
         call_id="1", tool="browser_use", arguments="{}", reason="", risk="medium", digest=DIGEST,
         detail=str(preview), line="network", preview=preview,
     )  # fmt: skip
-    assert reasons.describe_detail(touch, "en") == str(preview) != ""
-    assert reasons.describe_detail(touch, "de") == german
+    assert reasons.describe_preview(touch, "en") == str(preview) != ""
+    assert reasons.describe_preview(touch, "de") == german

@@ -6,7 +6,6 @@ import { enterSends, make, safe, say, size, toast } from "./dom.js";
 const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "?", pending: "☐", skipped: "–" };
 const CARDS = { open: "☐", approved: "☑", answered: "☑", denied: "✕", expired: "✕", cancelled: "✕" };
 const WORDED = ["failed", "denied", "stopped", "unknown"]; // states of a line that are said in words too
-const LONG = 10; // lines of arguments that are shown before they fold
 
 const scope = ({ rule, here }) => rule && rule === here ? say("both_cover", { rule })
   : [here && say("here_covers", { rule: here }), rule && say("always_covers", { rule })].filter(Boolean).join("\n");
@@ -19,17 +18,18 @@ const DRAW = {
     view.title && make("h2", {}, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   activity: (view, html) => make("div", { class: "activity" }, html && safe(html),
     view.lines.length && make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
-  approval: (view, html, runs) => card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
-    view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, runs[index])),
-    view.state === "open" && scope(view) && make("p", { class: "faint rule" }, scope(view)), ...buttons(view, true)),
+  approval: (view, html, { calls, decided }) => decided ? settled(view, calls, decided)
+    : card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
+      view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, calls[index])),
+      scope(view) && make("p", { class: "faint rule" }, scope(view)), ...buttons(view, true)),
   choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false)),
   form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? form(view) : null),
   plan,
   media: (view, html) => make("figure", { class: "media" }, ...view.files.map(file), html && make("figcaption", {}, safe(html))),
 };
 
-export function draw({ view, html, runs }) {
-  if (DRAW[view.kind]) return DRAW[view.kind](view, html, runs);
+export function draw({ view, html, calls, decided }) {
+  if (DRAW[view.kind]) return DRAW[view.kind](view, html, { calls, decided });
   return make("div", { class: "notice" }, say("too_old"));
 }
 
@@ -52,29 +52,32 @@ function fold(keep, label, content) {
   return make("details", { "data-keep": keep }, make("summary", {}, label), content);
 }
 
-function proposal(one, index, runs) {
+function proposal(one, index, call) {
   return make("div", { class: "proposal" },
-    make("p", { class: "what" }, make("b", {}, one.tool), make("span", { class: `risk ${one.risk}` }, say(`risk_${one.risk}`))),
-    one.reason && make("p", { class: "why" }, one.reason),
-    ...(runs ? clipped(runs, `arguments-${index}`) : []),
-    one.detail && fold(`detail-${index}`, say("details"), make("pre", { tabindex: "0" }, one.detail)));
+    make("p", { class: "what" }, make("b", {}, call.title), make("span", { class: `risk ${one.risk}` }, say(`risk_${one.risk}`))),
+    one.reason && make("p", { class: "why" }, one.reason), ...described(call),
+    call.notes && make("p", { class: "faint" }, call.notes),
+    call.whole && fold(`detail-${index}`, say("details"), make("pre", { tabindex: "0", dir: "ltr" }, call.whole)));
 }
 
-function clipped(text, keep) { // in full, though a long one is folded until asked for
-  const lines = text.split("\n").reduce((sum, one) => sum + Math.max(1, Math.ceil(one.length / 110)), 0);
-  const block = make("pre", { tabindex: "0", role: "group", "aria-label": say("arguments") }, text);
-  if (lines <= LONG) return [block];
-  const label = (open) => say(open ? "show_less" : "show_all", { n: lines });
-  const toggle = make("button", { type: "button", class: "link", "data-keep": keep, "aria-expanded": "false" }, label(false));
-  const set = (open) => {
-    block.classList.toggle("clipped", !open);
-    toggle.setAttribute("aria-expanded", String(open));
-    toggle.textContent = label(open);
-  };
-  toggle.addEventListener("click", () => set(block.classList.contains("clipped")));
-  toggle.unfold = set;
-  set(false);
-  return [block, toggle];
+function described(call) { // facts, then what would run or change, then what in it deceives
+  return [
+    call.facts.length && make("dl", { class: "facts" }, ...call.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, make("code", { dir: "ltr" }, value))])),
+    call.body && make("pre", { tabindex: "0", role: "group", "aria-label": say("arguments"), dir: "ltr", class: call.kind }, ...(call.kind === "diff" ? diffed(call.body) : [call.body])),
+    ...call.warnings.map((words) => make("p", { class: "deceit" }, `⚠ ${words}`)),
+  ];
+}
+
+function diffed(body) {
+  const kind = (line) => /^(---|\+\+\+|@@)/.test(line) ? "at" : line.startsWith("+") ? "added" : line.startsWith("-") ? "gone" : "";
+  return body.split("\n").map((line, at) => make("span", { class: kind(line) }, at ? `\n${line}` : line));
+}
+
+function settled(view, calls, { what, outcome }) { // one line; what it was about is folded
+  return make("section", { class: `card approval ${view.state}`, "aria-label": what },
+    make("details", { "data-keep": "decided" }, make("summary", {}, make("b", {}, what), " ", make("span", { class: "outcome" }, outcome)),
+      view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })),
+      ...view.proposals.map((one, index) => proposal(one, index, calls[index]))));
 }
 
 function code(node) { // a button that copies each block
@@ -160,7 +163,6 @@ export function replace(old, node, fallback) { // keep what was typed, what was 
   for (const one of marked(old)) {
     const twin = fresh.get(one.dataset.keep);
     if (twin && one.open) twin.open = true;
-    if (twin?.unfold && one.getAttribute("aria-expanded") === "true") twin.unfold(true);
     if (twin && one.value) twin.value = one.value;
   }
   const had = old.contains(document.activeElement);

@@ -272,7 +272,10 @@ class Web(Surface):
                     yield f"{about} ({word})" if word else about
                     yield indented(line["output"]) if line.get("output") else ""
             case "approval":
-                yield from self._approval(view, shown["runs"], is_open)
+                if decided := shown.get("decided"):
+                    yield decided["what"]
+                else:
+                    yield from self._approval(view, shown["calls"])
             case "plan":
                 yield from self._plan(view)
             case "media":
@@ -300,25 +303,26 @@ class Web(Surface):
             note = f" ({step['note']})" if step.get("note") else ""
             yield f"{MARKS[step['state']]} {n}. {step['text']}{note}"
 
-    def _approval(self, view: Json, runs: list[str], is_open: bool) -> Iterator[str]:
+    def _approval(self, view: Json, calls: list[Json]) -> Iterator[str]:
         many = len(view["proposals"])
         heading = text_of("ask_one" if many == 1 else "ask_many", self.language, n=many)
         yield f"{CARDS[view['state']]} {heading}"
         yield text_of("asked_by", self.language, name=view["asker"])
-        for one, run in zip(view["proposals"], runs, strict=True):
+        for one, call in zip(view["proposals"], calls, strict=True):
             risk = text_of(f"risk_{one['risk']}", self.language)  # type: ignore[arg-type]
-            yield f"{one['tool']}, {risk}"
+            yield f"{call['title']}, {risk}"
             yield one["reason"]
-            yield run
-            yield one.get("detail", "")
+            yield from (f"{name}: {value}" for name, value in call["facts"])
+            yield call["body"]
+            yield from (f"⚠ {warning}" for warning in call["warnings"])
+            yield call["notes"]
         rule, here = view.get("rule", ""), view.get("here", "")
-        if is_open and rule == here != "":
+        if rule == here != "":
             yield text_of("both_cover", self.language, rule=rule)
-        elif is_open:
+        else:
             yield text_of("here_covers", self.language, rule=here) if here else ""
             yield text_of("always_covers", self.language, rule=rule) if rule else ""
-        if is_open:
-            yield f"[{self._words['add_reason']}: ____]"
+        yield f"[{self._words['add_reason']}: ____]"
 
 
 def _numbered(items: str) -> str:

@@ -1,0 +1,201 @@
+"""Signs that hide, turn or imitate text, shown as codes and told by name. Pure.
+
+A sign is written as JSON writes it (`\\u202e`). Letters of people's languages stay: a sign of
+another alphabet is one that imitates only within a word of Latin letters, or where all of the word
+looks Latin and no other word of the text shows its alphabet.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from gateway.texts import say
+
+SignKind = Literal["hidden", "alike"]
+
+MAX_NAMED = 12
+"""Signs of one kind that are told by name; what is more is counted."""
+MAX_MARKS = 3
+"""Marks above or below one letter; more of them would cover the lines around it."""
+
+_FOREIGN = re.compile(r"[^\n\t -\[\]-~]")
+_WORD = re.compile(r"[^\W\d_]+")
+_TURNED = frozenset({"R", "AL"})
+_OPEN, _CLOSE = "\u27e8", "\u27e9"
+"""What stands around a count of what is left out: nobody else may write them."""
+_BLANK_LETTERS = frozenset(
+    map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164))
+) | frozenset(map(chr, (0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+"""Letters, marks and symbols in which nothing is seen."""
+_JOINERS = frozenset("\u200c\u200d")
+_EMOJI = "\ufe0f"
+_LATIN_LOOKS = frozenset(
+    "аеорсухіјѕԁһӏкмтвнгпԛԝьАВЕКМНОРСТУХІЈЅԌҮүԚԜ"
+    "ορνυικτχεωΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳϹ"
+    "օսոցհյքզԼՏՍԱ"
+    "ᎠᎡᎢᎥᎦᎩᎪᎫᎬᎳᎷᎻᎽᎾᏀᏃᏆᏎᏔᏚᏞᏟᏢᏦᏧᏒᏙ"
+)
+"""Letters of other alphabets that look like Latin ones: Cyrillic, Greek, Armenian, Cherokee."""
+_PUNCTUATION = frozenset("\u037e\u01c0\u01c3\u2024\u2044\u2215\u2223\u2236\u29f5\u29f8\ua789\ufe68")
+"""What looks like ; | ! . / : and the backslash."""
+
+
+class Sign(Struct, frozen=True):
+    """One sign and how it deceives."""
+
+    sign: str
+    kind: SignKind
+
+
+def visible(text: str) -> str:
+    """`text` with its signs shown as codes."""
+    found = dict(_find_signs(text))
+    if not found:
+        return text
+    pieces, at = [], 0
+    for place in found:
+        pieces += [text[at:place], write_code(text[place])]
+        at = place + 1
+    return "".join((*pieces, text[at:]))
+
+
+def write_code(sign: str) -> str:
+    """The sign as JSON writes it."""
+    units = sign.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def name_signs(text: str, language: str = "") -> tuple[str, ...]:
+    """What deceives in `text`, by name, a line for each kind; () if nothing does."""
+    found = Counter(Sign(text[place], kind) for place, kind in _find_signs(text))
+    hidden = [_name(one.sign, n) for one, n in found.items() if one.kind == "hidden"]
+    alike = [_name(one.sign, n) for one, n in found.items() if one.kind == "alike"]
+    turned = any(unicodedata.bidirectional(one) in _TURNED for one in _iterate_foreign(text))
+    return tuple(
+        filter(
+            None,
+            (
+                say("signs_hidden", language, signs=_list(hidden)) if hidden else "",
+                say("signs_alike", language, signs=_list(alike)) if alike else "",
+                say("signs_turned", language) if turned else "",
+            ),
+        )
+    )
+
+
+def _iterate_foreign(text: str) -> Iterator[str]:
+    return (found.group() for found in _FOREIGN.finditer(text))
+
+
+def _list(names: list[str]) -> str:
+    more = len(names) - MAX_NAMED
+    return ", ".join([*names[:MAX_NAMED], *([f"… (+{more})"] if more > 0 else [])])
+
+
+def _name(sign: str, count: int) -> str:
+    code = f"U+{ord(sign):04X}"
+    name = unicodedata.name(sign, "") or f"({unicodedata.category(sign)})"
+    return f"{code} {name}" + (f" ({count}x)" if count > 1 else "")
+
+
+def _find_signs(text: str) -> Iterator[tuple[int, SignKind]]:
+    """(place, kind) of each sign, in order."""
+    if text.isascii() and text.isprintable():
+        return
+    imitating = _find_imitations(text)
+    asian = _has_asian(text)
+    marks = 0
+    for found in _FOREIGN.finditer(text):
+        at, sign = found.start(), found.group()
+        marks = marks + 1 if unicodedata.combining(sign) else 0
+        if _hides(text, at, sign) or marks > MAX_MARKS:
+            yield at, "hidden"
+        elif at in imitating or _imitates(sign, asian=asian):
+            yield at, "alike"
+
+
+def _has_asian(text: str) -> bool:
+    return any("\u3040" <= one <= "\u9fff" or "\uac00" <= one <= "\ud7a3" for one in text)
+
+
+def _hides(text: str, at: int, sign: str) -> bool:
+    if sign in _JOINERS or sign == _EMOJI:
+        before = text[at - 1] if at else ""
+        return not _joins(before, sign, text[at + 1 : at + 2])
+    return _is_hidden(sign)
+
+
+def _joins(before: str, sign: str, after: str) -> bool:
+    """A joiner stands where a language, or a picture made of pictures, needs it."""
+    if sign == _EMOJI:
+        return bool(before) and unicodedata.category(before) == "So"
+    picture = before == _EMOJI or (bool(before) and unicodedata.category(before) in ("So", "Sk"))
+    if picture:
+        return sign == "\u200d" and bool(after) and unicodedata.category(after) == "So"
+    return bool(before and after) and _takes_joiners(before) and _takes_joiners(after)
+
+
+@lru_cache(4096)
+def _takes_joiners(sign: str) -> bool:
+    """A letter, or a mark, of a script that joins: Arabic to Khmer."""
+    return "\u0600" <= sign <= "\u17b3" and unicodedata.category(sign)[0] in "LM"
+
+
+@lru_cache(4096)
+def _is_hidden(sign: str) -> bool:
+    category = unicodedata.category(sign)
+    if category == "Zs":
+        return sign not in (" ", "\u3000")
+    return category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or sign in _BLANK_LETTERS
+
+
+@lru_cache(4096)
+def _plain_twin(sign: str) -> bool:
+    plain = unicodedata.normalize("NFKC", sign)
+    return len(plain) == 1 and plain.isascii() and plain != sign
+
+
+def _imitates(sign: str, *, asian: bool) -> bool:
+    if sign in _PUNCTUATION or sign in (_OPEN, _CLOSE):
+        return True
+    if "\uff01" <= sign <= "\uff5e":
+        return not asian
+    styled = "\u2100" <= sign <= "\u218f" or "\U0001d400" <= sign <= "\U0001d7ff"
+    return styled and _plain_twin(sign)
+
+
+def _find_imitations(text: str) -> frozenset[int]:
+    """Places of letters that look Latin and are not."""
+    if not any(sign in _LATIN_LOOKS for sign in _iterate_foreign(text)):
+        return frozenset()
+    words = [(one.start(), one.group(), _is_mixed(one.group())) for one in _WORD.finditer(text)]
+    native = {
+        _script(letter)
+        for _, word, mixed in words
+        for letter in word
+        if not (mixed or letter.isascii() or letter in _LATIN_LOOKS)
+    }
+    return frozenset(
+        start + at
+        for start, word, mixed in words
+        for at, letter in enumerate(word)
+        if letter in _LATIN_LOOKS and (mixed or _script(letter) not in native)
+    )
+
+
+def _is_mixed(word: str) -> bool:
+    return any(map(_is_latin, word)) and any(letter in _LATIN_LOOKS for letter in word)
+
+
+def _is_latin(letter: str) -> bool:
+    return letter.isascii() or _script(letter) == "LATIN"
+
+
+@lru_cache(4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "?").partition(" ")[0]
