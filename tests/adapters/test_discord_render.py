@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from adapters.discord.components import QUIET
 from adapters.discord.markdown import native
 from adapters.discord.render import render
-from gateway.views import ApprovalCard, PlanStep, PlanView
+from gateway.views import ApprovalCard, PlanStep, PlanView, ProposalLine
 from tests.fakes.discord_server import Json, text_of, walk
 from tests.fakes.web_server import approval
 
@@ -29,8 +29,11 @@ def test_a_word_on_a_call_does_not_look_like_what_will_run() -> None:
     assert text.endswith("```\nls\n```\n> Isolation: none. \\*All\\* is in reach.")
 
 
-def test_a_preview_is_code() -> None:
-    assert with_detail("--- a.txt\n+++ a.txt\n+x").endswith("```\n--- a.txt\n+++ a.txt\n+x\n```")
+def test_a_change_is_code() -> None:
+    diff = "--- a.txt\n+++ a.txt\n+x"
+    line = ProposalLine(tool="write_file", arguments="{}", reason="", risk="low", preview=diff)
+    card = ApprovalCard(question="1", asker="", proposals=(line,))
+    assert f"```diff\n{diff}\n```" in str(text_of(drawn(card)))
 
 
 def test_one_refusal_is_red() -> None:
