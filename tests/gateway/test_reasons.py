@@ -61,7 +61,7 @@ def verdicts() -> Iterator[Verdict]:
     for access in ("read", "write", "network", "person"):
         yield judge_call(made(access), Given(), DIGEST, asks)  # type: ignore[arg-type]  # from the tuple
     yield judge_call(made("read"), Given(), DIGEST, Situation(mode="ask", person="p", ask_all=True))
-    for path in ("../x", "a\u202eb", ".env", ".turnkeeper/x", "x" * 300):
+    for path in ("../x", "a\u202eb", ".env", ".git/config", ".turnkeeper/x", "x" * 300):
         yield judge_call(made("write"), Given(path=path), DIGEST, asks)
     for tool in (bare, shut):
         yield judge_call(tool, Given(command="ls", timeout=600), DIGEST, asks)
