@@ -2,7 +2,7 @@
 sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
 
 from gateway.access.access import Role
-from gateway.conversation.decisions import describe
+from gateway.conversation.decisions import summarize
 from gateway.conversation.host import Host
 from gateway.conversation.turns import OpenTurn
 from gateway.features.approvals.waiting import list_waiting
@@ -28,7 +28,7 @@ async def overview(host: Host, conversation: Conversation, sender: Sender) -> Ov
     asked = await list_waiting(host.services, person, (account_scope(conversation),), MOST)
     waits = [
         OverviewEntry(
-            text=describe(one.question, sender.language),
+            text=summarize(one.question, sender.language),
             conversation=one.conversation,
             buttons=one.buttons,
         )

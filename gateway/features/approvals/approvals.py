@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.questions import Answer, Approval
 from gateway.access.access import refusal
-from gateway.conversation.decisions import Decisions, describe, why_not
+from gateway.conversation.decisions import Decisions, summarize, why_not
 from gateway.feature import Call
 from gateway.features.approvals.relays import decide_there, list_relayed
 from gateway.features.approvals.waiting import OpenQuestion, list_waiting
@@ -19,11 +19,11 @@ async def approvals(call: Call) -> str:
     What takes a yes or no has the number that decides on it."""
     own, language = call.context.state.open_questions(), call.language
     elsewhere = await _list_elsewhere(call)
-    lines = [describe(one, language) for one in own if _takes_yes(one)]
-    lines += [describe(one, language) for _, one in await list_relayed(call.context)]
+    lines = [summarize(one, language) for one in own if _takes_yes(one)]
+    lines += [summarize(one, language) for _, one in await list_relayed(call.context)]
     lines += [one.describe(language) for one in elsewhere if _takes_yes(one.question)]
     numbered = [f"{n}. {line}" for n, line in enumerate(lines, 1)]
-    numbered += [f"– {describe(one, language)}" for one in own if not _takes_yes(one)]
+    numbered += [f"– {summarize(one, language)}" for one in own if not _takes_yes(one)]
     numbered += [f"– {one.describe(language)}" for one in elsewhere if not _takes_yes(one.question)]
     return "\n".join(numbered) or say("no_approvals", language)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gateway.access.access import refusal
 from gateway.approvers import Person
-from gateway.conversation.decisions import describe
+from gateway.conversation.decisions import summarize
 from gateway.conversation.services import Services
 from gateway.messages import read_conversation
 from gateway.ports import ListScope, Summary, person_scope
@@ -30,7 +30,7 @@ class OpenQuestion(NamedTuple):
         """In one line: the question, and where it was asked."""
         platform = read_conversation(self.conversation).platform.capitalize()
         where = f"{platform}, {self.title}" if self.title else platform
-        return f"{describe(self.question, language)} ({where})"
+        return f"{summarize(self.question, language)} ({where})"
 
 
 async def list_waiting(

@@ -228,7 +228,7 @@ async def test_the_board_decides_by_commands_over_a_restart(rig: Rig) -> None:
     await rig.crash()
     await rig.start(**ADMINS, **CHAT, GROUP_SCOPE="per_person")
     rig.telegram.say(BOARD, "/approvals", user=ADMIN)
-    await rig.shows("1. approval of write_file", BOARD)
+    await rig.shows("1. Write a file: ", BOARD)
     rig.telegram.say(BOARD, "/approve", user=FRIEND)
     await rig.shows(say("not_entitled", who="admins"), BOARD)
     rig.telegram.say(BOARD, "/deny 1 not now", user=SECOND)

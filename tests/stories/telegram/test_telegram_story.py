@@ -253,7 +253,7 @@ async def test_two_prompts_and_the_pressed_one_is_resolved(rig: Rig) -> None:
     assert [p.name for p in rig.workspace().glob("*.txt")] == ["beta.txt"]
     assert rig.cards() == [first]
     rig.telegram.say(PERSON, "/approvals")
-    await rig.shows("1. approval of write_file")
+    await rig.shows("1. Write a file: ")
     rig.press(first, "Approve once")
     await rig.shows("alpha is there")
     assert (rig.workspace() / "alpha.txt").exists()
