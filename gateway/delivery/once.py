@@ -38,14 +38,14 @@ class FirstSends:
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""
-        answers = row.answers if index == 0 else ""
+        answered = (row.answers,) if index == 0 and row.answers else ()
         if not self._adapter.abilities.recalls:
-            return await self._adapter.send(self._conversation, payload, answers)
+            return await self._adapter.send(self._conversation, payload, *answered)
         name = self._name(row, index)
         again = name in self._tried
         self._tried.add(name)
         adapter = cast(Recalling, self._adapter)
-        native = await adapter.send_as(name, self._conversation, payload, answers)
+        native = await adapter.send_as(name, self._conversation, payload, *answered)
         if again:
             await self._adapter.edit(self._conversation, native, payload)
         self._tried.discard(name)
