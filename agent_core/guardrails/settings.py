@@ -54,10 +54,9 @@ TIMEOUT = Setting(
 def _declare(scanner: str, default: Action | None, about: str) -> Setting[Action | None]:
     words: Choice[Action] = Choice(words=get_args(Action), mend=_MEND)
     shown = "as `GUARDRAILS_VIOLATION_ACTION`" if default is None else None
-    name = f"GUARDRAILS_{scanner}_ACTION"
-    if shown is not None:
-        return Setting(name, default, words, about, default_text=shown)
-    return Setting(name, default, words, about)
+    return Setting(
+        f"GUARDRAILS_{scanner}_ACTION", default, words, about, default_text=shown or f"`{default}`"
+    )
 
 
 INJECTION = _declare(
