@@ -196,7 +196,7 @@ async def test_axe_finds_nothing_serious(
         assert await faults(room, axe) == [], "with the palette"
         long = replace(approval().proposals[0], arguments="\n".join(map(str, range(40))))
         room.server.desk.show(room.where, replace(approval(), proposals=(long,)), "ask2")
-        await room.shows(".link", "Show all 40")
+        await room.shows(".card", "18 more lines")
         if size == PHONE:
             await room.page.click("#menu")
         assert await faults(room, axe) == [], "with the menu and a folded approval"

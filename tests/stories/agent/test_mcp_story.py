@@ -53,7 +53,7 @@ async def test_a_tool_is_found_asked_for_and_called(rig: Rig) -> None:
     await rig.start(MCP_SERVERS=stdio(rig))
     rig.telegram.say(PERSON, "publish it")
     card = await rig.card()
-    assert "notes__publish" in card["text"] and "call_tool" not in card["text"]
+    assert "publish of notes" in card["text"] and "call_tool" not in card["text"]
     assert "Hi" in card["text"] and effects(rig) == []
     rig.press(card, "Approve")
     await rig.shows("done")

@@ -91,7 +91,7 @@ async def test_the_loop_asks_before_it_hands_over(rig: Rig, site: WebPages) -> N
     rig.model.script(*[answer] * 20)
     rig.telegram.say(PERSON, "look it up")
     card = await rig.card()
-    assert "delegate_to_research" in card["text"] and not site.asked
+    assert "Research" in card["text"] and not site.asked
     rig.press(card, "Always")
     await rig.shows("The report says it all.")
     await rig.quiet()

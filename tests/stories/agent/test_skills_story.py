@@ -110,8 +110,8 @@ async def test_a_presentation_may_rest_on_a_research(rig: Rig) -> None:
         await rig.start(**web_of(site))
         rig.model.script(*[answers] * 20)
         rig.telegram.say(PERSON, "Bees with sources")
-        rig.press(await card_of(rig, "delegate_to_research"), "Approve once")
-        rig.press(await card_of(rig, "generate_slides"), "Approve once")
+        rig.press(await card_of(rig, "Research"), "Approve once")
+        rig.press(await card_of(rig, "Make slides"), "Approve once")
         await rig.shows("Here they are.")
         await rig.quiet()
     asked = [text for n in range(len(rig.model.requests)) for text in rig.seen(n)]

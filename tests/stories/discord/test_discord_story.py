@@ -129,7 +129,7 @@ async def test_an_approval_by_button_and_not_by_strangers(rig: DiscordRig) -> No
     await rig.start()
     task = (await rig.discord.say(CHANNEL, "@bot write it", PERSON))["id"]
     card = await rig.carded(task)
-    assert "write_file" in text_of(card) and "a.txt" in text_of(card)
+    assert "Write a file" in text_of(card) and "a.txt" in text_of(card)
     assert labels(card)[-1] == "Deny with reason"
     foreign = await rig.discord.press(card, "Approve once", STRANGER)
     assert "admin" in (await rig.discord.told(foreign)).lower()
