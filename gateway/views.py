@@ -6,7 +6,7 @@ is for: what a renderer adds in words (`gateway.texts`) is said in it. `doubt` s
 possibly sent twice, or after one that was lost; `show_doubt` puts it where people read it.
 """
 
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, TypeGuard, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -149,6 +149,10 @@ class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
     doubt: str = ""
 
 
+Card: TypeAlias = ApprovalCard | ChoiceCard | FormCard
+"""What somebody has to answer."""
+
+
 class PlanStep(Struct, frozen=True, kw_only=True):
     """One step of a plan. `note` is a word on how it went, `skip` the token of a button that would
     skip it, "" once it is over."""
@@ -235,6 +239,11 @@ View: TypeAlias = (
     | Notice
     | SaidView
 )
+
+
+def awaits_answer(view: View) -> TypeGuard[Card]:
+    """The view waits for somebody's press or words."""
+    return isinstance(view, Card) and view.state == "open"
 
 
 def show_doubt(view: View) -> View:

@@ -9,8 +9,12 @@ from agent_core.questions import Approval, Choice, Question
 from gateway.approvers import Approvers, Deciders
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
+from gateway.store.port import Store
 from gateway.store.rows import AuditRow, Changes, QuestionRow, QuestionStatus
+from gateway.views import Card, awaits_answer
 
+NEWEST = 20
+"""Views of a conversation that are looked at."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
 
@@ -104,3 +108,15 @@ def audit_records(
                 detail = f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
                 lines.append(state.audit(open_turn.row.sender, "asked", detail))
     return tuple(lines)
+
+
+async def list_open_questions(store: Store, conversation: str) -> list[tuple[Card, QuestionRow]]:
+    """What waits in a conversation, whoever holds it, with its cards, as `latest` orders them. Raises
+    StoreFailed."""
+    found = []
+    for shown in await store.latest(conversation, NEWEST):
+        card = shown.view
+        asked = await store.find(card.question) if awaits_answer(card) and card.question else None
+        if asked is not None and asked[0] == conversation:  # else shown there for another one
+            found.append((card, asked[1]))
+    return found

@@ -45,9 +45,7 @@ from gateway.store.rows import (
 )
 from gateway.texts import say
 from gateway.views import (
-    ApprovalCard,
-    ChoiceCard,
-    FormCard,
+    Card,
     Notice,
     ReplyView,
     ReportView,
@@ -214,8 +212,8 @@ class ConversationState:
         row = self.turns.get(turn)
         if row is None or self.conversation.private or not self.adapter.abilities.replies:
             return ""
-        card = isinstance(view, ApprovalCard | ChoiceCard | FormCard)
-        return row.message if card or not self.outbox.holds(turn) else ""
+        first = not self.outbox.holds(turn)
+        return row.message if first or isinstance(view, Card) else ""
 
     async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]

@@ -81,6 +81,7 @@ from gateway.views import (
     SaidView,
     ToolLine,
     View,
+    awaits_answer,
 )
 
 FoldEvent: TypeAlias = Callable[[AgentEvent, str], View]
@@ -396,7 +397,7 @@ class ViewFold:
         withdrawn = False
         for asked, name in self._cards.items():
             view = self.shapes[name].view
-            if isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open":
+            if awaits_answer(view):
                 withdrawn = True
                 changed = (*changed, *self._fold_answer(asked, Answer(choice="cancelled")))
         if record.partial:

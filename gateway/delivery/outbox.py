@@ -33,15 +33,14 @@ from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
 from gateway.views import (
-    ApprovalCard,
-    ChoiceCard,
-    FormCard,
+    Card,
     Media,
     Notice,
     ReplyView,
     ReportView,
     SaidView,
     View,
+    awaits_answer,
 )
 
 log = logging.getLogger("turnkeeper.outbox")
@@ -273,7 +272,7 @@ class Outbox:
     def _place(self, key: Key) -> tuple[bool, int]:
         """In order of position; but a card that was decided loses its buttons first."""
         row = self.rows[key]
-        card = isinstance(row.view, ApprovalCard | ChoiceCard | FormCard)
+        card = isinstance(row.view, Card)
         return not (card and row.natives), row.position
 
     async def _attempt(self, deliver: Callable[[Key], Awaitable[None]], key: Key) -> None:
@@ -419,7 +418,7 @@ class Outbox:
         """What people asked for or have to answer, not what tells how far the work is."""
         row = self.rows[key]
         answer = row.final and isinstance(row.view, ReplyView | ReportView | Media)
-        return (answer or _is_open(row.view)) and row.anew < MAX_ANEW
+        return (answer or awaits_answer(row.view)) and row.anew < MAX_ANEW
 
     async def _note_doubt(self, key: Key, index: int, mark: str) -> bool:
         """Count a copy that may stand in the chat; False if there may be no further one."""
@@ -570,8 +569,3 @@ class Outbox:
                 await self._wake.wait()
         except TimeoutError:
             return
-
-
-def _is_open(view: View) -> bool:
-    """The view waits for somebody's press or words."""
-    return isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open"

@@ -41,7 +41,7 @@ from gateway.ports import Accept
 from gateway.store.port import Store
 from gateway.store.rows import AcquiredConversation, Changes, ConversationSettings, Lease
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Abilities, ApprovalCard, ChoiceCard, FormCard, View, show_doubt
+from gateway.views import Abilities, Card, View, show_doubt
 from gateway.wiring.features import load_features
 from tests.fakes.waiting import PATIENCE
 
@@ -472,9 +472,8 @@ class Life:
                 shown[line["id"]] = _view(json.dumps(line["view"]).encode())
         return shown
 
-    def cards(self, where: Conversation = ROOM) -> list[ApprovalCard | ChoiceCard | FormCard]:
-        cards = (ApprovalCard, ChoiceCard, FormCard)
-        return [v for v in self.screen(where).values() if isinstance(v, cards)]
+    def cards(self, where: Conversation = ROOM) -> list[Card]:
+        return [v for v in self.screen(where).values() if isinstance(v, Card)]
 
     async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         """Wait until `condition` holds; looked at when the ledger grows or a session ends."""

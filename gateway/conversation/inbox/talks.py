@@ -4,13 +4,13 @@ command was given."""
 from collections.abc import Mapping
 from typing import Protocol
 
+from gateway.conversation.question_rows import list_open_questions
 from gateway.messages import CommandGiven, Conversation, read_conversation
 from gateway.ports import Summary, channel_scope, person_scope
 from gateway.store.port import Store
-from gateway.views import ApprovalCard, ChoiceCard, FormCard
 
-NEWEST, CARDS = 20, 20
-"""Conversations that are looked at, and views of each."""
+NEWEST = 20
+"""Conversations that are looked at."""
 
 
 class RunsFor(Protocol):
@@ -44,10 +44,5 @@ def _is_in(address: str, where: Conversation) -> bool:
 
 
 async def _waits_for(store: Store, summary: Summary, key: str) -> bool:
-    for shown in await store.latest(summary.conversation, CARDS):
-        view = shown.view
-        if isinstance(view, ApprovalCard | ChoiceCard | FormCard) and view.state == "open":
-            asked = await store.find(view.question)
-            if asked is not None and asked[1].asker == key:
-                return True
-    return False
+    asked = await list_open_questions(store, summary.conversation)
+    return any(question.asker == key for _, question in asked)

@@ -6,14 +6,15 @@ from typing import NamedTuple
 from gateway.access.access import refusal
 from gateway.approvers import Person
 from gateway.conversation.decisions import summarize
+from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
 from gateway.messages import read_conversation
 from gateway.ports import ListScope, Summary, person_scope
 from gateway.store.rows import QuestionRow
-from gateway.views import ApprovalCard, Button, ChoiceCard, FormCard
+from gateway.views import Button, FormCard
 
-RECENT, NEWEST, MOST = 100, 20, 20
-"""Conversations of a list that are looked at, newest views of each, and questions in all."""
+RECENT, MOST = 100, 20
+"""Conversations of a list that are looked at, and questions in all."""
 
 
 class OpenQuestion(NamedTuple):
@@ -53,15 +54,8 @@ async def list_waiting(
 
 async def _list_there(services: Services, summary: Summary, person: Person) -> list[OpenQuestion]:
     where, found = read_conversation(summary.conversation), []
-    for shown in await services.store.latest(where.id, NEWEST):
-        view = shown.view
-        if not isinstance(view, ApprovalCard | ChoiceCard | FormCard) or view.state != "open":
-            continue
-        asked = await services.store.find(view.question) if view.question else None
-        if asked is None or asked[0] != where.id:  # shown here for another conversation
-            continue
-        if refusal(asked[1], where.id, where, person) is not None:
-            continue
-        buttons = () if isinstance(view, FormCard) else view.buttons
-        found.append(OpenQuestion(where.id, summary.title, asked[1], buttons))
+    for card, question in await list_open_questions(services.store, where.id):
+        if refusal(question, where.id, where, person) is None:
+            buttons = () if isinstance(card, FormCard) else card.buttons
+            found.append(OpenQuestion(where.id, summary.title, question, buttons))
     return found

@@ -43,7 +43,7 @@ from gateway.messages import (
 )
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writer import Writer, _resolve
-from gateway.views import ApprovalCard, ChoiceCard, FormCard, ReplyView, View
+from gateway.views import Card, ChoiceCard, ReplyView, View
 from gateway.wiring.features import load_features
 from tests.fakes.world import LedgerAdapter, ScriptedAgent, _view
 
@@ -372,9 +372,8 @@ class Simulation:
         finally:
             db.close()
 
-    def cards(self) -> list[tuple[str, ApprovalCard | ChoiceCard | FormCard]]:
-        kinds = (ApprovalCard, ChoiceCard, FormCard)
-        return [(where, view) for where, view in self.screen.values() if isinstance(view, kinds)]
+    def cards(self) -> list[tuple[str, Card]]:
+        return [(where, view) for where, view in self.screen.values() if isinstance(view, Card)]
 
 
 class Machine(RuleBasedStateMachine):
@@ -759,7 +758,7 @@ class Machine(RuleBasedStateMachine):
             now = world.screen[native][1]
             if isinstance(now, ReplyView):
                 copies.setdefault((where, now.text), []).append(now)
-            elif isinstance(now, ApprovalCard | ChoiceCard | FormCard):
+            elif isinstance(now, Card):
                 copies.setdefault((where, now.question), []).append(now)
             del first
         spare = 0
