@@ -51,7 +51,7 @@ class ReplyRedactor:
         reply = redact_reply(reply, self._words)
         if self._guard is None:
             return reply
-        reply = await self._guard.check_reply(self._guard.read_reply(reply))
+        reply = await self._guard.check_reply(reply)
         if reply.flagged and reply.finish == "refused":
             self._on_delta(Restarted())
         return reply

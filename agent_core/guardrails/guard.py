@@ -151,8 +151,11 @@ class Guard:
         """What lets an answer pass by sentences."""
         return AnswerGate(self.settings, show)
 
-    def read_reply(self, reply: ModelReply) -> ModelReply:
+    async def check_reply(self, reply: ModelReply) -> ModelReply:
         """`reply` as people may read it. One that is blocked has neither words nor calls."""
+        return await self._ask_models(self._scan_reply(reply))
+
+    def _scan_reply(self, reply: ModelReply) -> ModelReply:
         found: ScannerName | None = None
         parts: list[Part] = []
         for part in reply.parts:
@@ -174,7 +177,7 @@ class Guard:
             return replace(reply, parts=tuple(parts), flagged=found)
         return reply if tuple(parts) == reply.parts else replace(reply, parts=tuple(parts))
 
-    async def check_reply(self, reply: ModelReply) -> ModelReply:
+    async def _ask_models(self, reply: ModelReply) -> ModelReply:
         """`reply`, which the rules let through, as the models that are installed see it. Those
         that fail or are late change nothing."""
         models = self._models

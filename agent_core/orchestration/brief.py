@@ -119,6 +119,11 @@ class Hands(Struct, frozen=True, kw_only=True):
     hosts: Callable[[], frozenset[str]] = frozenset
     """Hosts that are open to every command, as of now."""
 
+    @property
+    def answer_guard(self) -> Guard | None:
+        """What scans answers; None: nothing does."""
+        return self.guard if self.guard is not None and self.guard.scans_answers else None
+
 
 class TurnResult(Struct, frozen=True, kw_only=True):
     """What a turn ends with: the answer, and what it adds to the transcript. `seen`: what the

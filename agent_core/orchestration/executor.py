@@ -31,7 +31,7 @@ from agent_core.orchestration.cut_answers import (
     drop_cut_call,
     is_whole,
 )
-from agent_core.orchestration.fitting import ask_within, make_summary_request, make_window
+from agent_core.orchestration.fitting import ask_within, make_window
 from agent_core.orchestration.guarding import warn_of_answer
 from agent_core.orchestration.plan import Plan, title
 from agent_core.orchestration.side_calls import strip_calls
@@ -112,7 +112,7 @@ async def _ask(
             return await scope.model(partial(make_reply, direct), apart=True)
         return await think(part, brief, hands, seen)
 
-    return await ask_within(scope, window, thread, make_summary_request(brief, hands), ask)
+    return await ask_within(scope, brief, hands, window, thread, ask)
 
 
 def _give_up(scope: Scope, error: AgentError, new: list[Message]) -> LoopResult:
@@ -158,8 +158,7 @@ async def write_answer(
 
     for n in range(MAX_CONTINUED + 1):
         part = scope.child(f"more-{n}") if n else scope
-        asking = make_summary_request(brief, hands)
-        reply = await ask_within(part, window, (*history, *new), asking, ask)
+        reply = await ask_within(part, brief, hands, window, (*history, *new), ask)
         if not any(isinstance(one, Text) for one in reply.parts) and reply.finish != "refused":
             break  # calls alone, which may not be made
         new.append(strip_calls(reply))
@@ -189,7 +188,7 @@ async def think(
     prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
     async def call(on_delta: OnDelta) -> ModelReply:
-        guard = hands.guard if hands.guard is not None and hands.guard.scans_answers else None
+        guard = hands.answer_guard
         if hands.hides is None and guard is None:
             reply = await hands.complete(brief.model, request, on_delta)
         else:

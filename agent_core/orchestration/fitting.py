@@ -31,15 +31,16 @@ def make_summary_request(brief: Brief, hands: Hands) -> SummaryRequest:
 
 async def ask_within(
     scope: Scope,
+    brief: Brief,
+    hands: Hands,
     window: Window,
     thread: tuple[Message, ...],
-    asking: SummaryRequest,
     ask: Ask[T],
 ) -> T:
     """What `ask` gives for what the model sees of `thread`, which is compressed where it is too
     long, also where the model says so. Raises what `ask` raises, an overflow only where nothing
     more can be left out."""
-    part, tries = scope, 0
+    part, tries, asking = scope, 0, make_summary_request(brief, hands)
     while True:
         seen = await window.fit(part, thread, asking)
         try:

@@ -11,7 +11,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.fitting import ask_within, make_summary_request
+from agent_core.orchestration.fitting import ask_within
 from agent_core.orchestration.plan import (
     Plan,
     Step,
@@ -129,8 +129,7 @@ async def _ask(
         return await ask_json(part, hands, request, read, brief.limit)
 
     try:
-        asking = make_summary_request(brief, hands)
-        plan, said = await ask_within(scope, window, thread, asking, consult)
+        plan, said = await ask_within(scope, brief, hands, window, thread, consult)
     except (ModelFailed, TimedOut, BudgetExceeded):
         return Drafted(plan=None)
     return Drafted(plan=plan, messages=(ask, *said))

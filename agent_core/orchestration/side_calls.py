@@ -71,9 +71,8 @@ async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> M
     reply = await hands.complete(request.model, request, lambda delta: None)
     if hands.hides is not None:
         reply = redact_reply(reply, hands.hides().with_shapes())
-    if hands.guard is None or not hands.guard.scans_answers:
-        return reply
-    return await hands.guard.check_reply(hands.guard.read_reply(reply))
+    guard = hands.answer_guard
+    return reply if guard is None else await guard.check_reply(reply)
 
 
 def silent(hands: Hands) -> Hands:

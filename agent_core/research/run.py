@@ -14,7 +14,7 @@ from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.fitting import ask_within, make_summary_request, make_window
+from agent_core.orchestration.fitting import ask_within, make_window
 from agent_core.orchestration.plan import title
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.research import prompts
@@ -238,9 +238,9 @@ class Research:
             return await ask_json(part, self._hands, request, use, limit)
 
         said_before = (*self._history, *thread)
-        asking = make_summary_request(self._brief, self._hands)
+        part = self._scope.child(name)
         made, said = await ask_within(
-            self._scope.child(name), self.window, said_before, asking, consult
+            part, self._brief, self._hands, self.window, said_before, consult
         )
         self._thread = (*thread, *said)
         return made

@@ -111,12 +111,14 @@ def audit_records(
 
 
 async def list_open_questions(store: Store, conversation: str) -> list[tuple[Card, QuestionRow]]:
-    """What waits in a conversation, whoever holds it, with its cards, as `latest` orders them. Raises
+    """What waits in a conversation, whoever holds it, with its cards, the oldest first. Raises
     StoreFailed."""
-    found = []
+    found: list[tuple[Card, QuestionRow]] = []
     for shown in await store.latest(conversation, NEWEST):
         card = shown.view
-        asked = await store.find(card.question) if awaits_answer(card) and card.question else None
+        if not awaits_answer(card) or not card.question:
+            continue
+        asked = await store.find(card.question)
         if asked is not None and asked[0] == conversation:  # else shown there for another one
             found.append((card, asked[1]))
     return found
