@@ -4,7 +4,7 @@ import { at, post } from "./api.js";
 import { $, keep, kept, newKey, say, toast } from "./dom.js";
 import { close, connected, earlier, load, onStanding, open, toEnd } from "./talk.js";
 import { begin, give, restore, send } from "./compose.js";
-import { list, menu, menuOpen } from "./side.js";
+import { menu, menuOpen, refresh } from "./side.js";
 
 const named = (hash) => /^#c=([\w-]{1,64})$/.exec(hash)?.[1];
 
@@ -15,12 +15,12 @@ function follow() {
   keep("last", id);
   open(id);
   restore();
-  list();
+  refresh();
   menu(false);
   if (!matchMedia("(pointer: coarse)").matches) $("text").focus({ preventScroll: true }); // no keyboard springs up on a phone
 }
 
-onStanding((changed) => { if (changed) list(); });
+onStanding((changed) => { if (changed) refresh(); });
 $("stop").addEventListener("click", () => post("/stop", {}).catch((error) => toast(error.message)));
 $("earlier").addEventListener("click", earlier);
 $("down").addEventListener("click", () => { toEnd(); $("text").focus({ preventScroll: true }); });

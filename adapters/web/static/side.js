@@ -16,8 +16,9 @@ for (const end of ["pointerup", "pointercancel"]) {
   }));
 }
 
+export const refresh = () => { list(); waits(); };
+
 export async function list() {
-  waits();
   const mine = ++asked, words = $("search").value.trim();
   const found = await call("/conversations" + (words ? "?q=" + encodeURIComponent(words) : "")).catch(() => null);
   if (!found || mine !== asked) return; // a newer search is under way
@@ -90,6 +91,6 @@ $("list").addEventListener("keydown", (event) => {
   (all[all.indexOf(document.activeElement) + step] ?? (step < 0 ? $("search") : null))?.focus();
 });
 setInterval(() => { // what goes on in the others
-  if (!document.hidden) list();
+  if (!document.hidden) refresh();
   else if ("Notification" in window && Notification.permission === "granted") waits();
 }, AGAIN);
