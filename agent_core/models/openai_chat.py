@@ -80,7 +80,7 @@ class ChatClient:
             )
             if tried:
                 request.headers[TRIED] = str(tried)
-            pause = min(8.0, 0.5 * 2**tried) * (1 - ambient.pick(250) / 1000)
+            wanted: float | None = None
             try:
                 response = await self._http.send(request, stream=True)
                 if response.is_success:
@@ -93,8 +93,7 @@ class ChatClient:
                 wanted = read_pause(response)
                 if tried == retries or not _is_passing(response) or (wanted or 0) > MAX_PAUSE:
                     raise self._read_error(response)
-                pause = wanted or pause
-            await ambient.wait(pause)
+            await ambient.wait(wanted or _pick_pause(tried))
         raise AssertionError("every last try returns or raises")
 
     def _read_error(self, response: httpx2.Response) -> Exception:
@@ -110,6 +109,11 @@ class ChatClient:
     async def close(self) -> None:
         """Close the connections."""
         await self._sdk.close()
+
+
+def _pick_pause(tried: int) -> float:
+    """Seconds before another try where the server wishes for none, never the same twice."""
+    return min(8.0, 0.5 * 2.0**tried) * (1 - ambient.pick(250) / 1000)
 
 
 def _is_passing(response: httpx2.Response) -> bool:
