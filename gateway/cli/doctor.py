@@ -63,16 +63,13 @@ async def _probe_platforms(settings: Settings) -> list[ProbeResult]:
     async with aiohttp.ClientSession(trust_env=True) as session:
         platforms = Platforms(session)
         found: list[ProbeResult] = []
-        if settings.telegram is not None:
-            found += await platforms.probe_telegram(settings.telegram)
-        if settings.discord is not None:
-            found += await platforms.probe_discord(settings.discord)
-        if settings.slack is not None:
-            found += await platforms.probe_slack(settings.slack)
         bots = {"telegram": settings.telegram, "discord": settings.discord, "slack": settings.slack}
-        refused = {one.about for one in found if one.mark == "wrong"}
         for name, bot in bots.items():
-            if bot is not None and name not in refused:
+            if bot is None:
+                continue
+            token = await platforms.probe_bot(bot)
+            found += token
+            if not has_fault(token):
                 listed = settings.people[name]
                 ids = listed.allowed | listed.admins | listed.viewers
                 found += await platforms.probe_people(bot, ids)

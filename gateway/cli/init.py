@@ -17,7 +17,7 @@ from agent_core.models.provider_settings import KEYS, MODELS, URLS
 from agent_core.settings import ModelSettings
 from gateway.access.people import LISTS
 from gateway.accounts import discord, slack, telegram
-from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
+from gateway.cli.probes import Bot, Platforms, ProbeResult, has_fault, probe_models
 from gateway.declaration import Env, SettingsError
 
 Ask: TypeAlias = Callable[[str, bool], str]
@@ -40,6 +40,11 @@ PLATFORMS: dict[str, tuple[tuple[str, str], ...]] = {
         (slack.TOKEN.name, "Bot token, xoxb-… (OAuth & Permissions)"),
         (slack.APP_TOKEN.name, "App token, xapp-… (Basic Information)"),
     ),
+}
+READERS: dict[str, Callable[[Env], Bot | None]] = {
+    "telegram": telegram.read_telegram,
+    "discord": discord.read_discord,
+    "slack": slack.read_slack,
 }
 IDS = {
     "telegram": "numbers; @userinfobot tells yours",
@@ -143,13 +148,9 @@ def _make_platform(platform: str) -> AskPart:
 
 
 async def _probe_platform(platforms: Platforms, env: Env, platform: str) -> list[ProbeResult]:
-    found = [ProbeResult("wrong", platform, "a token is needed")]
-    if platform == "telegram" and (bot := telegram.read_telegram(env)) is not None:
-        found = await platforms.probe_telegram(bot)
-    elif platform == "discord" and (client := discord.read_discord(env)) is not None:
-        found = await platforms.probe_discord(client)
-    elif platform == "slack" and (app := slack.read_slack(env)) is not None:
-        found = await platforms.probe_slack(app)
+    bot, found = READERS[platform](env), [ProbeResult("wrong", platform, "a token is needed")]
+    if bot is not None:
+        found = await platforms.probe_bot(bot)
     return [*found, *platforms.check_clock()]
 
 
@@ -162,12 +163,7 @@ async def _ask_people(platform: str, env: Env, ask: Ask, say: Say) -> dict[str, 
         if known := list(filter(None, ids)):
             chosen[setting.name] = ",".join(known)
     people = ",".join(chosen.values()).split(",") if chosen else []
-    readers = {
-        "telegram": telegram.read_telegram,
-        "discord": discord.read_discord,
-        "slack": slack.read_slack,
-    }
-    bot = readers[platform](env)
+    bot = READERS[platform](env)
     if bot is not None and people:
         async with aiohttp.ClientSession(trust_env=True) as session:
             for one in await Platforms(session).probe_people(bot, people):

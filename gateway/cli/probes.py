@@ -23,6 +23,7 @@ from gateway.accounts.telegram import Telegram
 from gateway.declaration import SettingsError
 
 Json: TypeAlias = dict[str, object]
+Bot: TypeAlias = Telegram | Discord | Slack
 LIMIT = 15.0
 """Seconds for one call to a platform."""
 MODEL_LIMIT = 60.0
@@ -128,6 +129,16 @@ class Platforms:
             ProbeResult("wrong", "clock", f"{abs(off):.0f} s {how}: jobs would run at wrong times")
         ]
 
+    async def probe_bot(self, bot: Bot) -> list[ProbeResult]:
+        """Whether a bot's tokens are taken."""
+        match bot:
+            case Telegram():
+                return await self.probe_telegram(bot)
+            case Discord():
+                return await self.probe_discord(bot)
+            case Slack():
+                return await self.probe_slack(bot)
+
     async def probe_telegram(self, bot: Telegram) -> list[ProbeResult]:
         """The token, and the webhook."""
         me = await self._ask("GET", f"{bot.api_base_url}/bot{bot.token}/getMe")
@@ -172,9 +183,7 @@ class Platforms:
                 found.append(_describe_refusal("slack", opened, slack.APP_TOKEN.name, where))
         return found
 
-    async def probe_people(
-        self, bot: Telegram | Discord | Slack, ids: Iterable[str]
-    ) -> list[ProbeResult]:
+    async def probe_people(self, bot: Bot, ids: Iterable[str]) -> list[ProbeResult]:
         """Who is behind the ids that may use a bot."""
         people = sorted(one for one in ids if one != "*" and not one.startswith("@"))
         return [await self._find_person(bot, one) for one in people[:MAX_PEOPLE]]
