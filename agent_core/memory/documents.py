@@ -52,6 +52,13 @@ class EntryEdit(Struct, frozen=True, kw_only=True):
     at: int | None
     text: str
 
+    def apply(self, entries: tuple[str, ...]) -> tuple[str, ...]:
+        """The document's entries afterwards."""
+        new = (self.text,) if self.text else ()
+        if self.at is None:
+            return (*entries, *new)
+        return (*entries[: self.at], *new, *entries[self.at + 1 :])
+
 
 def edit(entries: tuple[str, ...], change: Change, limit: int) -> EntryEdit | None:
     """What `change` means for a document of `entries` that may have `limit` characters, None if
@@ -65,12 +72,12 @@ def edit(entries: tuple[str, ...], change: Change, limit: int) -> EntryEdit | No
         if text in entries:
             return None
     at = None if change.action == "add" else find_entry(entries, change)
-    after = (*entries, text) if at is None else (*entries[:at], text, *entries[at + 1 :])
-    size = len(write_document(after))
+    wanted = EntryEdit(at=at, text=text)
+    size = len(write_document(wanted.apply(entries)))
     if size > limit and size > len(write_document(entries)):
         file, known = FILES[change.target], write_document(entries)
         raise ToolFailed(FULL.format(file=file, size=size, limit=limit, text=known))
-    return EntryEdit(at=at, text=text)
+    return wanted
 
 
 def find_entry(entries: tuple[str, ...], change: Change) -> int:

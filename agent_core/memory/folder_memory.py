@@ -57,9 +57,8 @@ class FolderMemory:
                 return ChangeOutcome(text=str(error))
             if wanted is None:
                 return ChangeOutcome(text="That is remembered already.")
-            new, at = (wanted.text,) if wanted.text else (), wanted.at
-            entry = wanted.text or (entries[at] if at is not None else "")
-            after = (*entries, *new) if at is None else (*entries[:at], *new, *entries[at + 1 :])
+            entry = wanted.text or (entries[wanted.at] if wanted.at is not None else "")
+            after = wanted.apply(entries)
             self._put(FILES[change.target], write_document(after) if after else "")
             self._put(KEYS, "\n".join((*keys, key)[-MAX_KEYS:]))
         verb = "Removed from" if change.action == "remove" else "Stored in"

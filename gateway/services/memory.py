@@ -46,6 +46,11 @@ class Sheet(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The entries of one document."""
         return self.memory if target == "memory" else self.user
 
+    def edit(self, target: Target, wanted: EntryEdit) -> "Sheet":
+        """With one document edited; `wanted.at` counts its own entries."""
+        after = wanted.apply(self.of(target))
+        return replace(self, memory=after) if target == "memory" else replace(self, user=after)
+
 
 _decode = json.Decoder(Sheet).decode
 _Sheets = dict[str, tuple[bytes, Sheet]]
@@ -141,7 +146,8 @@ class ConversationMemory:
             own = next(iter(sheets))
             place, n, before = (own, None, "") if wanted.at is None else lines[wanted.at]
             body, sheet = sheets[place]
-            if await self._put(place, body, _edit_sheet(sheet, change.target, n, wanted), key):
+            wanted = EntryEdit(at=n, text=wanted.text)
+            if await self._put(place, body, sheet.edit(change.target, wanted), key):
                 return _make_outcome(change, wanted.text or before)
 
     async def clear(self, key: str) -> None:
@@ -176,13 +182,6 @@ class ConversationMemory:
         """Write `sheet` if the document still is `body`."""
         new = replace(sheet, done=(*sheet.done, key)[-MAX_KEYS:])
         return await self._memories.directory.put(place, json.encode(new), body)
-
-
-def _edit_sheet(sheet: Sheet, target: Target, n: int | None, wanted: EntryEdit) -> Sheet:
-    entries = sheet.of(target)
-    new = (wanted.text,) if wanted.text else ()
-    after = (*entries, *new) if n is None else (*entries[:n], *new, *entries[n + 1 :])
-    return replace(sheet, memory=after) if target == "memory" else replace(sheet, user=after)
 
 
 def _make_outcome(change: Change, entry: str) -> ChangeOutcome:
