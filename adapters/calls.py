@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from adapters.signs import name_signs, visible
 from gateway.texts import say
+from gateway.texts.call_lines import read_arguments, summarize_call
+from gateway.texts.signs import name_signs, visible
 from gateway.texts.tool_names import name_tool
 from gateway.texts.tools import ARGUMENT_NAMES
 from gateway.views import CARD_MARKS, ApprovalCard, ProposalLine
@@ -27,7 +28,6 @@ MAX_LINE, HEAD_OF_LINE, TAIL_OF_LINE = 400, 240, 120
 MAX_FACT, HEAD_OF_FACT, TAIL_OF_FACT = 200, 120, 60
 MAX_FACTS = 16
 """Arguments beside a body that are told as facts; with more, all are shown as JSON."""
-MAX_SUMMARY, HEAD_OF_SUMMARY, TAIL_OF_SUMMARY = 100, 60, 35
 MAX_TITLES = 3
 """Calls that a decided card names; what is more is counted."""
 
@@ -62,7 +62,7 @@ class CallDescription(Struct, frozen=True, kw_only=True):
 def describe_call(line: ProposalLine, language: str) -> CallDescription:
     """The call for people. Pure, and about linear in the length of its arguments."""
     title = visible(name_tool(line.tool, language))
-    known = _read_arguments(line.arguments)
+    known = read_arguments(line.arguments)
     notes, preview = line.detail.strip(), line.preview.strip("\n")
     if line.tool not in _EDITS and preview:
         notes, preview = "\n".join(filter(None, (notes, preview))), ""
@@ -110,35 +110,9 @@ def fold_decided(view: ApprovalCard) -> DecidedLine:
     if len(calls) > MAX_TITLES:
         what = say("calls_of", language, n=len(calls))
     else:
-        what = ", ".join(_summarize(one, language) for one in calls)
+        what = ", ".join(summarize_call(one.tool, one.arguments, language) for one in calls)
     outcome = " ".join(visible(view.outcome).split())
     return DecidedLine(what=f"{CARD_MARKS[view.state]} {what}", outcome=outcome)
-
-
-def _summarize(line: ProposalLine, language: str) -> str:
-    title, known = visible(name_tool(line.tool, language)), _read_arguments(line.arguments)
-    values = (value for value in (known or {}).values() if isinstance(value, str) and value.strip())
-    named = next((str((known or {})[name]) for name in _BODIES if (known or {}).get(name)), "")
-    first = visible(" ".join((named or next(values, "")).split()))
-    if len(first) > MAX_SUMMARY:
-        first = f"{first[:HEAD_OF_SUMMARY]} … {first[-TAIL_OF_SUMMARY:]}"
-    return f"{title}: {first}" if first else title
-
-
-def _read_arguments(arguments: str) -> dict[str, object] | None:
-    """The arguments by name; None if they are no object, or name one twice, somewhere."""
-    try:
-        found = json.loads(arguments or "{}", object_pairs_hook=_make_object)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a name stands there twice")
-    return made
 
 
 def _list_texts(line: ProposalLine, known: dict[str, object] | None) -> Iterator[str]:
@@ -246,5 +220,5 @@ def _squeeze(text: str, language: str) -> str:
 
 
 def _mark(words: str) -> str:
-    """A word of ours within a call's: nobody else can write these signs (`adapters.signs`)."""
+    """A word of ours within a call's: nobody else can write these signs (`gateway.texts.signs`)."""
     return f"⟨{words}⟩"

@@ -9,9 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from adapters.signs import visible
 from adapters.text import RULE, split, utf16
 from gateway.command_texts import NamedCommand
+from gateway.texts.signs import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -58,7 +58,7 @@ def native(text: str) -> str:
 
 def one_line(text: str, most: int) -> str:
     """Words for a single line: no blocks, at most `most` characters of them."""
-    line = " ".join(native(text).split())
+    line = visible(" ".join(native(text).split()))
     line = line if len(line) <= most else f"{line[: most - 1]}…"
     return line if "```" not in line and line.count("`") % 2 == 0 else plain(line)
 

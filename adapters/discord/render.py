@@ -30,6 +30,7 @@ from adapters.text import split, utf16
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
 from gateway.texts import say
+from gateway.texts.signs import visible
 from gateway.views import (
     CARD_MARKS,
     Activity,
@@ -53,6 +54,8 @@ from gateway.views import (
 MAX_MESSAGES = 5
 BEGINNING = 2
 """An answer of more than MAX_MESSAGES comes as this many and a file."""
+MAX_NOTE = 1_500
+"""Characters of the note below an answer."""
 MAX_FILE = 10 << 20
 """What a bot may upload where nobody pays for more."""
 MAX_FILES = 10
@@ -91,7 +94,7 @@ def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes
             return _media(view)
         case ReportView():
             title = " ".join(view.title.split())
-            heading = f"### {plain(title[:500])}\n" if title else ""
+            heading = f"### {plain(visible(title)[:500])}\n" if title else ""
             return _answer(heading + view.text, view.note, "report.md", view.language)
         case Notice():
             mark = "✕ " if view.tone == "error" else ""
@@ -124,7 +127,7 @@ def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...
 
 
 def _small(note: str) -> str:
-    return f"-# {plain(' '.join(note.split()))}"
+    return f"-# {plain(visible(' '.join(note.split()))[:MAX_NOTE])}"
 
 
 # ---- cards ---------------------------------------------------------------------------------

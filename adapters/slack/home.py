@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from adapters.signs import visible
 from adapters.slack import parse
 from adapters.slack.blocks import Block, buttons, header, rich, run, section
 from adapters.slack.markup import clip
@@ -20,6 +19,7 @@ from gateway.errors import DeliveryError, RateLimited, StoreFailed
 from gateway.messages import Conversation, Sender
 from gateway.ports import Look, Overview, OverviewEntry
 from gateway.texts import Key, say
+from gateway.texts.signs import visible
 from gateway.views import Button
 
 log = logging.getLogger("adapters.slack")

@@ -8,8 +8,8 @@ word joiner parts them.
 import re
 from collections.abc import Iterator
 
-from adapters.signs import visible
 from gateway.command_texts import NamedCommand
+from gateway.texts.signs import visible
 
 SPECIAL = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
 CODE = re.compile(

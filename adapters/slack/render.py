@@ -11,7 +11,6 @@ from typing import assert_never
 import msgspec
 
 from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
-from adapters.signs import visible
 from adapters.slack.blocks import (
     TEXT,
     Block,
@@ -42,6 +41,7 @@ from adapters.text import split
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
 from gateway.texts import say
+from gateway.texts.signs import visible
 from gateway.views import (
     CARD_MARKS,
     Activity,

@@ -10,7 +10,6 @@ from typing import assert_never
 import msgspec
 
 from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
-from adapters.signs import visible
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
     Marked,
@@ -24,6 +23,7 @@ from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
 from adapters.words import RISKS
 from gateway.command_texts import NamedCommand, write_in_view
 from gateway.texts import say
+from gateway.texts.signs import visible
 from gateway.views import (
     CARD_MARKS,
     Activity,

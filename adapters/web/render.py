@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.calls import CallDescription, DecidedLine, describe_call, fold_decided
-from adapters.signs import visible
 from gateway.command_texts import (
     MARKED,
     OPENS,
@@ -24,6 +23,7 @@ from gateway.command_texts import (
     write_line,
 )
 from gateway.ports import Shown
+from gateway.texts.signs import visible
 from gateway.views import (
     Activity,
     ApprovalCard,

@@ -7,7 +7,6 @@ private word.
 import logging
 from collections.abc import Iterable
 
-import msgspec
 from msgspec.structs import replace
 
 from agent_core import ambient
@@ -19,7 +18,6 @@ from agent_core.questions import (
     Decision,
     Input,
     PlanReview,
-    Proposal,
     list_choices,
 )
 from gateway.access.access import refusal
@@ -45,7 +43,7 @@ from gateway.store.rows import (
     Vote,
 )
 from gateway.texts import Key, say
-from gateway.texts.tool_names import name_tool
+from gateway.texts.call_lines import summarize_call
 from gateway.views import Notice
 
 log = logging.getLogger("turnkeeper.decisions")
@@ -54,11 +52,10 @@ _WIDTH: tuple[Choice, ...] = ("once", "conversation", "always")
 """From the narrowest yes to the widest."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
-MAX_DESCRIBED, MAX_WORDS, HEAD, TAIL = 200, 120, 80, 35
-"""Characters of a question in one line, and of what a call is about: all of it, or its two ends."""
+MAX_DESCRIBED = 200
+"""Characters of a question in one line."""
 MAX_CALLS = 3
-SAYS_MOST = ("command", "code", "url", "path", "title")
-"""Arguments that tell best what a call is about."""
+"""Calls that a line names."""
 
 
 class Decisions:
@@ -302,21 +299,10 @@ def summarize(question: QuestionRow, language: str = "") -> str:
     """A question in one line for a list: what it is about, in the words that people use."""
     match question.question:
         case Approval(proposals=proposals):
-            return "; ".join(_summarize_call(item, language) for item in proposals[:MAX_CALLS])
+            first = proposals[:MAX_CALLS]
+            return "; ".join(summarize_call(one.tool, one.arguments, language) for one in first)
         case Decision(text=text) | Input(text=text) | PlanReview(text=text):
             return _clip(" ".join(text.split()))
-
-
-def _summarize_call(call: Proposal, language: str) -> str:
-    try:
-        known = msgspec.json.decode(call.arguments or "{}", type=dict[str, object])
-    except msgspec.DecodeError:
-        known = {}
-    named = [known[name] for name in SAYS_MOST if known.get(name)]
-    words = next((one for one in (*named, *known.values()) if isinstance(one, str) and one), "")
-    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in " ".join(words.split()))
-    shown = plain if len(plain) <= MAX_WORDS else f"{plain[:HEAD]} … {plain[-TAIL:]}"
-    return f"{name_tool(call.tool, language)}: {shown}" if shown else name_tool(call.tool, language)
 
 
 def _clip(text: str) -> str:

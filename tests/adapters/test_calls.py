@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from adapters.calls import MAX_CHARACTERS, MAX_LINES, describe_call, fold_decided
 from adapters.discord import render as discord
-from adapters.signs import visible
 from adapters.slack import render as slack
 from adapters.telegram import render as telegram
 from adapters.web import render as web
 from gateway.ports import Shown
+from gateway.texts.signs import visible
 from gateway.views import ApprovalCard, Button, ProposalLine
 from tests.fakes.card_reader import read_words
 

@@ -1,0 +1,38 @@
+"""A tool's call in one line, for lists and decided cards. Pure."""
+
+import json
+
+from gateway.texts.signs import visible
+from gateway.texts.tool_names import name_tool
+
+MAX_SUMMARY, HEAD, TAIL = 100, 60, 35
+"""Characters of what a call is about: all of them, or its head and its tail."""
+_SAYS_MOST = ("command", "code", "url", "path", "title")
+"""Arguments that tell what a call is about; where there is none, its first text does."""
+
+
+def summarize_call(tool: str, arguments: str, language: str = "") -> str:
+    """The tool by people's name and what it is to work on; no sign in it hides or turns text."""
+    title, known = visible(name_tool(tool, language)), read_arguments(arguments) or {}
+    texts = (known[name] for name in (*_SAYS_MOST, *known) if name in known)
+    words = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    shown = visible(" ".join(words.split()))
+    if len(shown) > MAX_SUMMARY:
+        shown = f"{shown[:HEAD]} … {shown[-TAIL:]}"
+    return f"{title}: {shown}" if shown else title
+
+
+def read_arguments(arguments: str) -> dict[str, object] | None:
+    """The arguments by name; None if they are no object, or name one twice, somewhere."""
+    try:
+        found = json.loads(arguments or "{}", object_pairs_hook=_make_object)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return made
