@@ -9,6 +9,7 @@ from adapters.discord.markdown import LIMIT, code, fence, is_visible, one_line, 
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
 from gateway.texts import say
+from gateway.texts.signs import visible
 from gateway.views import (
     ENDED,
     LINE_MARKS,
@@ -84,7 +85,7 @@ def _wordy(given: Sequence[Button]) -> list[str]:
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> str:
     summary = code(_clip(_line_of(line.summary), SUMMARY, language))
-    pieces = [f"-# {LINE_MARKS[line.state]} {plain(line.tool[:SUMMARY])}", summary]
+    pieces = [f"-# {LINE_MARKS[line.state]} {plain(_line_of(line.tool)[:SUMMARY])}", summary]
     if key := LINE_WORDS.get(line.state):
         pieces.append(f"({say(key, language)})")
     output = fence(_clip(line.output.strip(), OUTPUT, language)) if shown else ""
@@ -111,7 +112,8 @@ def _clip(words: str, most: int, language: str) -> str:
 
 
 def _line_of(words: str) -> str:
-    return " ".join(words.split())
+    """`words` in a line as they are shown, so that they can be cut: a sign as code is longer."""
+    return visible(" ".join(words.split()))
 
 
 def _earlier(count: int, language: str) -> str:
