@@ -22,6 +22,14 @@ Accept: TypeAlias = Callable[[Sequence[Inbound]], Awaitable[None]]
 Only then may a platform get its acknowledgement. Redeliveries are welcome: they are dropped."""
 
 
+NoteAudit: TypeAlias = Callable[[str, str, str], Awaitable[None]]
+"""Adds a line to the audit that belongs to no conversation: who, what, and the detail."""
+
+
+async def note_nowhere(who: str, what: str, detail: str) -> None:
+    """Where no audit is kept."""
+
+
 class Adapter(Protocol):
     """Our connection to one account on one platform.
 

@@ -136,6 +136,16 @@ REPLICA_ID = Setting(
     "living process for each: a second one is refused",
     default_text="made once",
 )
+AUDIT_KEY = Setting(
+    "AUDIT_KEY",
+    "",
+    SharedSecret(),
+    "signs the lines of the audit, at least 16 characters; replicas on several machines need the "
+    "same. Lines that were signed with an older one are checked with the keys of `audit.key` in "
+    "the data folder, a line each",
+    secret="all",
+    default_text="made once, in `audit.key`",
+)
 TURNS_AT_ONCE = Setting(
     "TURNS_AT_ONCE",
     100,
@@ -212,6 +222,7 @@ TABLES = merge_tables(
                 REDIS_URL,
                 REDIS_WITHOUT_LOG,
                 REPLICA_ID,
+                AUDIT_KEY,
             ),
             *(TURNS_AT_ONCE, PLUGINS, LOG_LEVEL, LOG_FORMAT),
         )
@@ -256,6 +267,7 @@ class Settings:
     sandbox: Sandbox
     docker_host: str
     replica: str
+    audit_key: str = field(repr=False)
     turns_at_once: int
     plugins: tuple[str, ...]
     question_expires: float
@@ -334,6 +346,7 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
         sandbox=SANDBOX.read(env),
         docker_host=DOCKER_HOST.read(env),
         replica=REPLICA_ID.read(env),
+        audit_key=AUDIT_KEY.read(env),
         turns_at_once=TURNS_AT_ONCE.read(env),
         plugins=tuple(dict.fromkeys(PLUGINS.read(env))),
         question_expires=QUESTION_EXPIRES.read(env),

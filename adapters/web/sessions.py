@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from gateway import clock
 from gateway.errors import StoreFailed
+from gateway.ports import NoteAudit, note_nowhere
 
 SESSIONS, LINKS = "sessions:web:", "link:"
 """How the names of documents begin: a person's sessions, and until when a used link is noted."""
@@ -59,14 +60,16 @@ _encode = msgspec.json.Encoder().encode
 class SessionBook:
     """The sessions that are open, and the links that were used."""
 
-    def __init__(self, documents: SignInDocuments) -> None:
+    def __init__(self, documents: SignInDocuments, note: NoteAudit = note_nowhere) -> None:
         self._documents = documents
+        self._note = note
 
     async def begin(self, person: str, device: str, seconds: int) -> WebSession:
         """A new session that lasts so long."""
         now = int(clock.now())
         new = WebSession(id=clock.secret_id(), device=device, began=now, expires=now + seconds)
         await self._change(person, lambda known: (*known[1 - MAX_SESSIONS :], new))
+        await self._note(f"web:{person}", "signed_in", device)
         return new
 
     async def find(self, person: str) -> tuple[WebSession, ...]:
@@ -83,6 +86,7 @@ class SessionBook:
         if not await self.is_open(person, session):
             return False
         await self._change(person, lambda known: tuple(one for one in known if one.id != session))
+        await self._note(f"web:{person}", "session_ended", "")
         return True
 
     async def claim_link(self, nonce: str, until: int) -> bool:

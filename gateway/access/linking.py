@@ -10,6 +10,7 @@ from agent_core import ambient
 from gateway.access.access import Accounts, Identity
 from gateway.access.codes import Codes, get
 from gateway.messages import Sender
+from gateway.ports import NoteAudit, note_nowhere
 from gateway.store.port import Directory
 from gateway.texts import say
 
@@ -23,8 +24,9 @@ MAX_ACCOUNTS = 8
 class DirectoryLinking:
     """services.Linking over the directory."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, note: NoteAudit = note_nowhere) -> None:
         self._directory = directory
+        self._note = note
         self._codes = Codes(directory, "link", LASTS)
 
     async def code_for(self, sender: Sender) -> str:
@@ -48,6 +50,7 @@ class DirectoryLinking:
         if not keys:
             return say("link_full", language, n=MAX_ACCOUNTS)
         log.info("linked", extra={"account": by, "with": taken.key})
+        await self._note(by, "linked", taken.key)
         return say("linked", language, accounts=", ".join(key for key in keys if key != by))
 
     async def leave(self, sender: Sender) -> str:
@@ -58,6 +61,7 @@ class DirectoryLinking:
         await self._without(person, sender.key)
         await self._directory.put(f"identity:{sender.key}", None)
         log.info("parted", extra={"account": sender.key})
+        await self._note(sender.key, "parted", person)
         return say("parted", sender.language)
 
     async def _join(self, first: str, second: str, fresh: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from gateway.access.access import LetIn, Role
 from gateway.access.codes import HOUR, Codes, PairingCode
 from gateway.access.standing import drop_all
 from gateway.messages import Conversation, GatewaySaid, Sender, read_conversation
-from gateway.ports import Accept
+from gateway.ports import Accept, NoteAudit, note_nowhere
 from gateway.roles import read_role
 from gateway.store.port import Directory
 from gateway.texts import say
@@ -52,10 +52,17 @@ class DirectoryPairing:
     """services.Pairing over the directory. `lists` are told at once; `accept` brings the news to
     who was let in."""
 
-    def __init__(self, directory: Directory, lists: Lists, accept: Accept) -> None:
+    def __init__(
+        self,
+        directory: Directory,
+        lists: Lists,
+        accept: Accept,
+        note: NoteAudit = note_nowhere,
+    ) -> None:
         self._directory = directory
         self._lists = lists
         self._accept = accept
+        self._note = note
         self._codes = Codes(directory, "", HOUR)
 
     async def code_for(self, sender: Sender, where: Conversation | None = None) -> str:
@@ -83,13 +90,14 @@ class DirectoryPairing:
         await self._directory.put(f"person:{code.key}", msgspec.json.encode(person))
         self._lists.pair(code.key, role)
         log.info("paired", extra={"person": code.key, "role": role, "by": by})
+        await self._note(by, "paired", f"{code.key} {role}")
         if code.where:
             text = say("welcome_admin" if role == "admin" else "welcome", code.language)
             where, event = read_conversation(code.where), f"paired:{code.code}"
             await self._accept([GatewaySaid(conversation=where, event=event, text=text)])
 
-    async def put_out(self, key: str, language: str) -> str:
-        """End what pairing gave the account `key`; what to tell who did it."""
+    async def put_out(self, key: str, by: str, language: str) -> str:
+        """End what pairing gave the account `key`; what to tell the person `by` who did it."""
         platform, _, name = key.partition(":")
         known = await self._directory.get(f"person:{key}") is not None
         if known:
@@ -97,6 +105,7 @@ class DirectoryPairing:
             await self._directory.put(f"person:{key}", None)
             await drop_all(self._directory, key)
             log.info("put_out", extra={"person": key})
+            await self._note(by, "put_out", key)
         self._lists.forget(key)
         if self._lists.is_listed(Sender(platform=platform, id=name)):
             return say("unpair_listed", language, person=key)

@@ -16,6 +16,7 @@ from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.http import listen
+from gateway.ops.stored_contents import make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
@@ -170,7 +171,9 @@ async def _store(settings: Settings, say: Say) -> int:
             store = await open_store(settings)
             await store.put(PROBE, b"1")
             await store.put(PROBE, None)
-            report = await StoreUpkeep(settings, store).report_retention()
+            report = await StoreUpkeep(
+                settings, store, make_trail(settings, store)
+            ).report_retention()
             await store.close()
     except (SettingsError, StoreFailed) as error:
         say(f"wrong    {kind}: {error}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from gateway.cli import jobs, policy
+from gateway.cli import audit, jobs, policy
 from gateway.declaration import SettingsError
 from gateway.ops.process import collect_seldom, forbid_inspection
 from gateway.settings import VERSION, Settings
@@ -79,8 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     turn = commands.add_parser("turn", help="a turn's journal")
     turn.add_argument("action", choices=("show",))
     turn.add_argument("id")
-    audit = commands.add_parser("audit", help="who decided what, as JSON lines")
-    audit.add_argument("lines", nargs="?", default="1000", help="how many of the newest")
+    audit.add(commands)
     jobs.add(commands)
     policy.add(commands)
     secret = commands.add_parser("secret", help="secrets that commands may use in a conversation")
@@ -140,29 +139,10 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
     """Ask the running gateway, else the store under the folder's lock."""
     from gateway.ops import control
 
-    match words.command:
-        case "pair":
-            question = control.Question(command="pair", words=(words.code,))
-        case "link":
-            question = control.Question(command="link", words=(words.name,))
-        case "unpair":
-            question = control.Question(command="unpair", words=(words.person,))
-        case "dead" if words.action in ("resubmit", "drop"):
-            question = control.Question(command=words.action, words=(words.id,))
-        case "turn":
-            question = control.Question(command="turn", words=(words.id,))
-        case "jobs":
-            question = control.Question(command="jobs", words=jobs.parse_request(words))
-        case "person":
-            if not words.yes and not _confirm(words.person):
-                return FAILED
-            question = control.Question(command="erase", words=(words.person,))
-        case "backup":
-            question = control.Question(command="backup", words=(str(Path(words.file).resolve()),))
-        case "audit":
-            question = control.Question(command="audit", words=(words.lines,))
-        case name:
-            question = control.Question(command=name)
+    if words.command == "person" and not words.yes and not _confirm(words.person):
+        return FAILED
+    command, given = _parse_question(words)
+    question = control.Question(command=command, words=given)
     answer = control.ask(settings.home, question, _show_progress)
     if answer is None:
         from gateway.cli.offline import answer_offline
@@ -171,6 +151,31 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
     text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may hold escapes
     print(text, file=sys.stdout if answer.ok else sys.stderr)
     return OK if answer.ok else FAILED
+
+
+def _parse_question(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
+    """The command of the control socket, and its words."""
+    match words.command:
+        case "pair":
+            return "pair", (words.code,)
+        case "link":
+            return "link", (words.name,)
+        case "unpair":
+            return "unpair", (words.person,)
+        case "dead" if words.action in ("resubmit", "drop"):
+            return words.action, (words.id,)
+        case "turn":
+            return "turn", (words.id,)
+        case "jobs":
+            return "jobs", jobs.parse_request(words)
+        case "person":
+            return "erase", (words.person,)
+        case "backup":
+            return "backup", (str(Path(words.file).resolve()),)
+        case "audit":
+            return audit.parse_request(words)
+        case name:
+            return name, ()
 
 
 def _confirm(person: str) -> bool:

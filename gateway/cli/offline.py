@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from gateway.errors import StoreFailed
 from gateway.ops import control, lock
+from gateway.ops.stored_contents import make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.settings import Settings
 from gateway.wiring import assembly
@@ -22,10 +23,13 @@ async def answer_offline(
         except StoreFailed as error:
             return control.ControlAnswer(text=str(error), ok=False)
         try:
-            pairing = assembly.make_pairing_alone(settings, store)
+            trail = make_trail(settings, store)
+            pairing = assembly.make_pairing_alone(settings, store, trail.note)
             console = console_alone(settings, store) if question.command == "jobs" else None
-            upkeep = StoreUpkeep(settings, store)
-            asked = control.Operations(store=store, pairing=pairing, jobs=console, upkeep=upkeep)
+            upkeep = StoreUpkeep(settings, store, trail)
+            asked = control.Operations(
+                store=store, pairing=pairing, jobs=console, upkeep=upkeep, trail=trail
+            )
             return await asked.answer(question, show_progress)
         finally:
             await store.close()

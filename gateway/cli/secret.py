@@ -2,10 +2,13 @@
 it, or from standard input."""
 
 import argparse
+import asyncio
 import getpass
 import sys
 
+from gateway.cli.offline import answer_offline
 from gateway.messages import read_conversation
+from gateway.ops import control
 from gateway.ops.lock import make_private
 from gateway.services.vault import UnfitSecret, Vault
 from gateway.settings import Settings
@@ -27,6 +30,8 @@ def keep(settings: Settings, words: argparse.Namespace) -> int:
         return MISUSED
     if words.action == "remove":
         gone = vault.drop(words.conversation, words.name)
+        if gone:
+            _note(settings, "secret_removed", f"{words.name} {words.conversation}")
         print("It is forgotten." if gone else "There is no such secret.")
         return OK if gone else FAILED
     make_private(settings.home)
@@ -37,8 +42,19 @@ def keep(settings: Settings, words: argparse.Namespace) -> int:
     except UnfitSecret as error:
         print(error, file=sys.stderr)
         return MISUSED
+    _note(settings, "secret_set", f"{words.name} {words.conversation}")
     print(f"{words.name} may be used in {words.conversation} from now on.")
     return OK
+
+
+def _note(settings: Settings, what: str, detail: str) -> None:
+    """Put it in the audit; the secret is kept all the same where that cannot be."""
+    question = control.Question(command="note", words=(what, detail))
+    answer = control.ask(settings.home, question)
+    if answer is None:
+        answer = asyncio.run(answer_offline(settings, question, lambda text: None))
+    if not answer.ok:
+        print(f"The audit has no line of it: {answer.text}", file=sys.stderr)
 
 
 def _is_address(text: str) -> bool:

@@ -4,8 +4,15 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from agent_core.journal import Answered, QuestionAsked, Record, Stopped
-from agent_core.questions import Approval, Choice, Question
+from agent_core.journal import (
+    Answered,
+    QuestionAsked,
+    Record,
+    Stopped,
+    ToolFinished,
+    ToolStarted,
+)
+from agent_core.questions import Approval, Choice, Proposal, Question
 from gateway.approvers import Approvers, Deciders
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
@@ -15,6 +22,8 @@ from gateway.views import Card, awaits_answer
 
 NEWEST = 20
 """Views of a conversation that are looked at."""
+MAX_RUN = 500
+"""Characters of the audit's line about a call that ran; that of what was asked has all."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
 
@@ -106,8 +115,34 @@ def audit_records(
         elif isinstance(record, QuestionAsked) and isinstance(record.question, Approval):
             for proposal in record.question.proposals:
                 detail = f"{open_turn.id} {proposal.tool} {proposal.digest} {proposal.arguments}"
-                lines.append(state.audit(open_turn.row.sender, "asked", detail))
+                lines.append(
+                    state.audit(open_turn.row.sender, "asked", detail + _tell_lent(proposal))
+                )
+        elif isinstance(record, ToolFinished) and record.outcome != "denied":
+            detail = _describe_run(open_turn, record)
+            lines.append(state.audit(open_turn.row.sender, "ran", detail, MAX_RUN))
+        elif isinstance(record, Stopped):
+            lines.append(state.audit(record.by, "stopped", f"{open_turn.id} {record.reason}"))
     return tuple(lines)
+
+
+def _tell_lent(proposal: Proposal) -> str:
+    names = (note.fields.get("names", "") for note in proposal.notes if note.key == "why_lent")
+    return "".join(f" [lent: {name}]" for name in names)
+
+
+def _describe_run(open_turn: OpenTurn, record: ToolFinished) -> str:
+    """The call, how it ended, and whether somebody was asked."""
+    asked, given = False, ""
+    for one in reversed(open_turn.journal.records):
+        if isinstance(one, ToolStarted) and one.call.id == record.call_id:
+            given = f" {one.call.arguments}"
+        elif isinstance(one, QuestionAsked) and isinstance(one.question, Approval):
+            asked = any(call.call_id == record.call_id for call in one.question.proposals)
+        if asked:
+            break
+    how = "approved" if asked else "unasked"
+    return f"{open_turn.id} {record.name} {record.digest} {record.outcome} {how}{given}"
 
 
 async def list_open_questions(store: Store, conversation: str) -> list[tuple[Card, QuestionRow]]:

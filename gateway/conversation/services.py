@@ -18,11 +18,13 @@ from gateway.delivery.pace import Pace, Paces, SendGate
 from gateway.jobs_port import JobPorts
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
+from gateway.services.audit_trail import AuditTrail
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.retention import Retention
 from gateway.services.vault import Vault
+from gateway.store.audit_chain import AuditSigner
 from gateway.store.port import Store
 
 
@@ -43,8 +45,8 @@ class Pairing(Protocol):
     async def enter(self, code: str, by: str, language: str) -> str:
         """Let in who was shown `code`; what to tell the person `by` who entered it."""
 
-    async def put_out(self, key: str, language: str) -> str:
-        """End what pairing gave the account `key`; what to tell who did it."""
+    async def put_out(self, key: str, by: str, language: str) -> str:
+        """End what pairing gave the account `key`; what to tell the person `by` who did it."""
 
 
 class Linking(Protocol):
@@ -112,10 +114,14 @@ class Services:
     access: Access
     spawn: Spawn
     owner: str
+    signer: AuditSigner
+    """Signs the lines of the audit."""
     feed: Feed = field(default_factory=Feed)
     ttl: float = 30.0
     question_expires: float = 7 * 86_400.0
     question_reminder: float = 0.0
+    trail: AuditTrail | None = None
+    """Takes lines of the audit that belong to no conversation."""
     version: str = ""
     most_waiting: int = 50
     most_parked: int = 20

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
+from agent_core.guardrails.redaction import NOTHING
 from gateway.access.standing import drop_unheeded
 from gateway.conversation.services import Services
 from gateway.conversation.tenure import Tenure
@@ -102,6 +103,8 @@ class ConversationState:
         """Earlier views that the first commit of the next turn changes."""
         self._on_undeliverable = on_undeliverable
         self._staged: tuple[TranscriptRow, ...] = ()
+        self._audited = opened.row.audited
+        self._noted: tuple[AuditRow, ...] = ()
 
     @property
     def releasing(self) -> bool:
@@ -149,7 +152,7 @@ class ConversationState:
             named = {(view.turn, view.name) for view in changes.views}
             more = tuple(row for row in dirty if (row.turn, row.name) not in named)
             changes = replace(changes, views=(*changes.views, *more))
-        changes = self._take_staged(changes)
+        changes = self._sign_audit(self._take_staged(changes))
         future = self.last_commit = self.services.store.submit(self.lease, changes)
         future.add_done_callback(partial(self._on_submitted, changes))
         if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
@@ -308,6 +311,22 @@ class ConversationState:
         staged, self._staged = self._staged, ()
         return replace(changes, transcript=staged, row=self.row)
 
+    def note_audit(self, who: str, what: str, detail: str) -> None:
+        """Add a line to the audit with the commit that is queued next."""
+        self._noted = (*self._noted, self.audit(who, what, detail))
+
+    def _sign_audit(self, changes: Changes) -> Changes:
+        """The lines of the audit as they follow the last ones, with the row that notes where they
+        end. Called in the order of the commits."""
+        lines, row = (*self._noted, *changes.audit), changes.row
+        self._noted = ()
+        if lines:
+            lines, self._audited = self.services.signer.link(self._audited, lines)
+            row = row or self.row
+        if row is not None:
+            row = replace(row, audited=self._audited)
+        return replace(changes, audit=lines, row=row)
+
     def acknowledge(
         self, seq: int, press: str = "", word: str = "", audit: AuditRow | None = None
     ) -> None:
@@ -332,9 +351,12 @@ class ConversationState:
         """The questions that wait for an answer, the oldest first."""
         return [question for question in self.questions.values() if question.status == "open"]
 
-    def audit(self, who: str, what: str, detail: str) -> AuditRow:
-        """A line for the audit, as of now."""
-        return AuditRow(at=ambient.now(), who=who, what=what, detail=detail)
+    def audit(self, who: str, what: str, detail: str, most: int | None = None) -> AuditRow:
+        """A line for the audit, as of now; what looks like a secret is hidden in it. `most`:
+        characters of its detail."""
+        where, vault = self.conversation.id, self.services.vault
+        detail = (vault.words() if vault is not None else NOTHING).with_shapes().hide(detail)
+        return AuditRow(at=ambient.now(), who=who, what=what, detail=detail[:most], where=where)
 
     # ---- what the outbox asks of its holder ----------------------------------------------
 
@@ -410,7 +432,7 @@ class ConversationState:
     def release(self, changes: Changes) -> "asyncio.Future[bool]":
         """Let go of the conversation with these changes; False if something came in."""
         dirty = self.outbox.take_dirty()
-        changes = replace(changes, views=(*changes.views, *dirty))
+        changes = self._sign_audit(replace(changes, views=(*changes.views, *dirty)))
         future = self.services.store.release(self.lease, self.seen, changes)
         future.add_done_callback(partial(self._on_submitted, changes))
         return future

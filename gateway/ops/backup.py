@@ -24,7 +24,7 @@ from gateway.settings import VERSION
 FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE = "turnkeeper.db"
-FILES = ("secrets.json", "jobs.toml", "replica_id", "discord.json", "turnkeeper.toml")
+FILES = ("secrets.json", "jobs.toml", "replica_id", "audit.key", "discord.json", "turnkeeper.toml")
 FOLDERS = ("workspaces", "uploads", "outputs")
 UNFINISHED = "restore-unfinished"
 """In the data folder while what was there is replaced: no store is opened then."""

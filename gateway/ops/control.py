@@ -24,7 +24,9 @@ from gateway.command_texts import NamedCommand, write_commands
 from gateway.conversation.services import Pairing
 from gateway.errors import StoreFailed
 from gateway.features.jobs.operator.console import Console
+from gateway.ops.audit_report import AuditQuery, describe_report, list_lines
 from gateway.ops.backup import BackupError
+from gateway.services.audit_trail import AuditTrail
 from gateway.store.port import Store
 from gateway.store.rows import JOBS, Letter
 from gateway.texts import say
@@ -36,7 +38,6 @@ MAX_LINE = 1 << 16
 MAX_PATH = 100
 """Bytes; a socket's address holds little more."""
 LISTED = 50
-MAX_AUDIT = 1_000_000
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
 LONG_PATIENCE = 600.0
@@ -103,12 +104,14 @@ class Operations:
     jobs: Console | None = None
     live: Live | None = None
     upkeep: Upkeep | None = None
+    trail: AuditTrail | None = None
 
     async def answer(self, question: Question, tell: Tell = lambda text: None) -> ControlAnswer:
         """Carry out a command; `tell` hears how far a long one is."""
         long: dict[str, Callable[[tuple[str, ...], Tell], Awaitable[ControlAnswer]]] = {
             "backup": self._backup,
             "erase": self._erase,
+            "verify": self._verify,
         }
         commands: dict[str, Callable[[tuple[str, ...]], Awaitable[ControlAnswer]]] = {
             "status": self._status,
@@ -120,6 +123,7 @@ class Operations:
             "drop": self._drop,
             "turn": self._turn,
             "audit": self._audit,
+            "note": self._note,
             "jobs": self._jobs,
             "stop": self._stop,
             "restore": self._restore,
@@ -150,7 +154,7 @@ class Operations:
     async def _unpair(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.pairing is None or not words or ":" not in words[0]:
             return ControlAnswer(text=write_commands(say("unpair_usage"), _write_command), ok=False)
-        text = await self.pairing.put_out(words[0], "")
+        text = await self.pairing.put_out(words[0], MACHINE, "")
         return ControlAnswer(text=text, ok=text == say("unpaired", person=words[0]))
 
     async def _link(self, words: tuple[str, ...]) -> ControlAnswer:
@@ -192,14 +196,27 @@ class Operations:
         return ControlAnswer(text="\n".join(lines))
 
     async def _audit(self, words: tuple[str, ...]) -> ControlAnswer:
-        """The newest lines as JSON, one a line, the oldest first."""
-        count = words[0] if words else ""
-        if not count.isdecimal() or not 0 < int(count) <= MAX_AUDIT:
-            return ControlAnswer(text=f"Write how many lines, 1 to {MAX_AUDIT}.", ok=False)
-        rows = await self.store.audit(int(count))
-        return ControlAnswer(
-            text="\n".join(msgspec.json.encode(row).decode() for row in reversed(rows))
-        )
+        if self.trail is None or not words:
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
+        try:
+            query = msgspec.json.decode(words[0], type=AuditQuery)
+            return ControlAnswer(text=await list_lines(self.trail, query))
+        except ValueError as error:
+            return ControlAnswer(text=str(error), ok=False)
+
+    async def _verify(self, words: tuple[str, ...], tell: Tell) -> ControlAnswer:
+        if self.trail is None:
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
+        tell("looking through the audit")
+        report = await self.trail.verify()
+        return ControlAnswer(text=describe_report(report), ok=not report.flaws)
+
+    async def _note(self, words: tuple[str, ...]) -> ControlAnswer:
+        """A line of the audit about what was done at this machine."""
+        if self.trail is None or len(words) != 2:
+            return ControlAnswer(text=NOT_RUNNING, ok=False)
+        await self.trail.note(MACHINE, words[0], words[1])
+        return ControlAnswer(text="")
 
     async def _jobs(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.jobs is None:

@@ -12,12 +12,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core import ambient
 from agent_core.journal import Noted
 from agent_core.journal import encode as encode_record
 from agent_core.messages import text_of
+from gateway.access.pairing import MACHINE
 from gateway.messages import Inbound, read_conversation, sender_of
 from gateway.ports import person_scope
+from gateway.services.audit_trail import AuditTrail
 from gateway.store.port import Store
 from gateway.store.removal.port import Position, Removal
 from gateway.store.removal.stored import Contents, Stored
@@ -98,12 +99,14 @@ class Erasure:
         contents: Contents,
         closed: Closed,
         finish: Callable[[str], Awaitable[None]],
+        trail: AuditTrail,
     ) -> None:
         self._store = store
         self._removal = removal
         self._contents = contents
         self._closed = closed
         self._finish = finish
+        self._trail = trail
 
     async def erase(self, accounts: frozenset[str], tell: Tell) -> Erased:
         """Erase the person with these accounts, but for jobs and files."""
@@ -115,14 +118,38 @@ class Erasure:
             removed, lambda body: _blank_message(body, accounts, phrases)
         )
         done.rows += await self._contents.edit_audit(
-            lambda body: _blank_line(body, accounts, phrases, removed)
+            lambda body: self._blank_line(body, accounts, phrases, removed)
         )
         await self._drop_documents(accounts, done)
         detail = f"{done.conversations} conversations, {done.rows} rows, {done.documents} documents"
-        line = AuditRow(at=ambient.now(), who="machine", what="erased", detail=detail)
-        await self._contents.note(line.at, _encode(line))
+        await self._trail.note(MACHINE, "erased", detail)
         log.info("erased", extra={"conversations": done.conversations, "rows": done.rows})
         return done
+
+    def _blank_line(
+        self,
+        body: bytes,
+        accounts: frozenset[str],
+        phrases: frozenset[bytes],
+        removed: frozenset[str],
+    ) -> bytes:
+        """What happened stays; the words and the person go."""
+        line = _read(body, AuditRow)
+        if line is None:
+            return body
+        theirs, gone = line.who in accounts, line.where in removed
+        said = any(phrase in body for phrase in phrases)
+        named = any(name in line.detail for name in (*removed, *accounts))
+        if not (theirs or gone or said or named):
+            return body
+        return _encode(
+            self._trail.signer.erase(
+                line,
+                who=ERASED if theirs else line.who,
+                where=ERASED if gone else line.where,
+                detail=ERASED,
+            )
+        )
 
     # ---- conversations -------------------------------------------------------------------
 
@@ -321,14 +348,3 @@ def _blank_message(body: bytes, accounts: frozenset[str], phrases: frozenset[byt
     if _sender_key(body) in accounts:
         return b"{}"
     return _cut(body, sorted(phrases, key=len, reverse=True))
-
-
-def _blank_line(
-    body: bytes, accounts: frozenset[str], phrases: frozenset[bytes], removed: frozenset[str]
-) -> bytes:
-    """What happened stays; the words go."""
-    line = msgspec.json.decode(body, type=AuditRow)
-    said = any(phrase in body for phrase in phrases)
-    if line.who in accounts or said or any(name in line.detail for name in removed):
-        return _encode(replace(line, detail=ERASED))
-    return body

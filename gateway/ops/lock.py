@@ -4,13 +4,15 @@ it; the kernel lets go of it when the process ends, however it ends."""
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from agent_core import ambient
 from gateway.settings import HOME
 
-OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", "lock")
+AUDIT_KEYS = "audit.key"
+OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", AUDIT_KEYS, "lock")
 OWN_FOLDERS = ("outputs", "uploads", "workspaces", "mcp", "browser")
 """What the gateway keeps in its folder: messages, secrets, files of people."""
 
@@ -89,3 +91,19 @@ def replica_id(home: Path, make: Callable[[], str]) -> str:
         known = make()
         path.write_text(known)
     return known
+
+
+def read_audit_keys(home: Path, given: Sequence[str]) -> tuple[str, ...]:
+    """`given`, or the keys of the file in the data folder, a line each, which is made where there
+    is none. Blocks."""
+    path = home / AUDIT_KEYS
+    stored = tuple(path.read_text("ascii").split()) if path.exists() else ()
+    if given:
+        return (*given, *(key for key in stored if key not in given))
+    if not stored:
+        stored = (ambient.secret_id() + ambient.secret_id(),)
+        new = path.with_name(f"{AUDIT_KEYS}.new")
+        new.touch(mode=0o600)
+        new.write_text(f"{stored[0]}\n", "ascii")
+        new.replace(path)
+    return stored

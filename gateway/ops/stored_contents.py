@@ -1,8 +1,12 @@
 """Retention put together: the store's own way to remove, the jobs that keep a conversation."""
 
+from agent_core import ambient
+from gateway.ops import lock
+from gateway.services.audit_trail import AuditTrail
 from gateway.services.retention import Retention
 from gateway.services.workspaces import WORKSPACES, Workspaces
 from gateway.settings import Settings
+from gateway.store.audit_chain import AuditSigner
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
 from gateway.store.removal.periods import CREATED
@@ -37,7 +41,16 @@ def make_contents(store: Store) -> Contents:
     return RedisContents(store)
 
 
-async def make_retention(settings: Settings, store: Store) -> Retention:
+def make_trail(settings: Settings, store: Store) -> AuditTrail:
+    """The audit of `store`, with this folder's key and name. Blocks."""
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    given = [settings.audit_key] if settings.audit_key else []
+    signer = AuditSigner(lock.read_audit_keys(settings.home, given))
+    owner = settings.replica or lock.replica_id(settings.home, ambient.new_id)
+    return AuditTrail(signer, make_contents(store), store, owner)
+
+
+async def make_retention(settings: Settings, store: Store, trail: AuditTrail) -> Retention:
     """What drops conversations of `store` when they are past their period."""
     jobs = make_jobs(store)
 
@@ -46,4 +59,5 @@ async def make_retention(settings: Settings, store: Store) -> Retention:
 
     created = await store.get(CREATED) is not None
     periods = settings.retention.in_force(created=created)
-    return Retention(make_removal(store), periods, keeps, Workspaces(settings.home / WORKSPACES))
+    workspaces = Workspaces(settings.home / WORKSPACES)
+    return Retention(make_removal(store), periods, keeps, workspaces, trail)

@@ -16,6 +16,7 @@ from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
 from gateway.ops.erasure import Erased, Erasure
 from gateway.ops.stored_contents import make_contents, make_removal, make_retention
+from gateway.services.audit_trail import AuditTrail
 from gateway.services.vault import Vault
 from gateway.services.workspaces import WORKSPACES, Workspaces
 from gateway.settings import Settings
@@ -32,16 +33,19 @@ background: copy {file} on its machine when `redis-cli lastsave` has changed \
 class StoreUpkeep:
     """gateway.ops.control.Upkeep. `host`: of the gateway that runs, None without one."""
 
-    def __init__(self, settings: Settings, store: Store, host: Host | None = None) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, trail: AuditTrail, host: Host | None = None
+    ) -> None:
         self._settings = settings
         self._store = store
+        self._trail = trail
         self._host = host
 
     async def report_retention(self) -> str:
         """What would be dropped now, and whether it is."""
         settings = self._settings.retention
         created = await self._store.get(CREATED) is not None
-        retention = await make_retention(self._settings, self._store)
+        retention = await make_retention(self._settings, self._store, self._trail)
         retention.periods = settings.periods
         count = await retention.count(ambient.now())
         days = settings.periods.conversations
@@ -81,11 +85,12 @@ class StoreUpkeep:
 
         async def finish(conversation: str) -> None:
             await asyncio.to_thread(workspaces.remove, conversation)
+            await self._trail.close(conversation)
             while await removal.remove_piece(conversation):
                 pass
 
         closed = self._host.keep_closed if self._host is not None else _keep_closed
-        erasure = Erasure(store, removal, make_contents(store), closed, finish)
+        erasure = Erasure(store, removal, make_contents(store), closed, finish, self._trail)
         done = await erasure.erase(accounts, tell)
         await asyncio.to_thread(self._remove_files, accounts, done)
         tell("overwriting what is left in the files")

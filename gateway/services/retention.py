@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from agent_core import ambient
+from gateway.services.audit_trail import AuditTrail
 from gateway.services.workspaces import Workspaces
 from gateway.store.port import Directory
 from gateway.store.removal.periods import BEFORE, DAY, Periods
@@ -42,12 +43,18 @@ class Retention:
     job lives there."""
 
     def __init__(
-        self, removal: Removal, periods: Periods, keeps: Keeps, workspaces: Workspaces
+        self,
+        removal: Removal,
+        periods: Periods,
+        keeps: Keeps,
+        workspaces: Workspaces,
+        trail: AuditTrail,
     ) -> None:
         self.periods = periods
         self._removal = removal
         self._keeps = keeps
         self._workspaces = workspaces
+        self._trail = trail
         self._after = Position()
         self._rested = -REST
 
@@ -57,7 +64,8 @@ class Retention:
         for name in await self._removal.find_marked():
             await self.finish(name)
         period = self.periods.audit
-        while period is not None and await self._removal.drop_audit(now - period):
+        mark = self._trail.mark_dropped
+        while period is not None and await self._removal.drop_audit(now - period, mark):
             if ambient.monotonic() > until:
                 return 0
         return await self._sweep_conversations(now, until)
@@ -87,6 +95,7 @@ class Retention:
     async def finish(self, conversation: str) -> None:
         """Take away what a marked conversation has, piece by piece."""
         await asyncio.to_thread(self._workspaces.set_aside, conversation)
+        await self._trail.close(conversation)
         while await self._removal.remove_piece(conversation):
             pass
 

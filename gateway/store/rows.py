@@ -265,6 +265,17 @@ class HistoryPart(Struct, frozen=True, kw_only=True):
     shows: Spans
 
 
+class ChainEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A sealed note about a chain of audit lines (gateway.store.audit_chain): `n` and `mac` are
+    the number and the signature of a line, `key` names what the seal was made with."""
+
+    chain: str = ""
+    n: int = 0
+    mac: str = ""
+    key: str = ""
+    seal: str = ""
+
+
 class ConversationRow(Struct, frozen=True, kw_only=True):
     """A conversation's own state. `shows`: the part of the transcript that is sent to the model,
     `end`: how many rows there are; `settings` are chosen in the chat; `position` and `rev` are
@@ -289,6 +300,8 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     spent: Spent = Spent()
     found: tuple[HistoryPart, ...] = ()
     """What the last /resume found here, in the order it was listed."""
+    audited: ChainEnd | None = None
+    """Where its chain of audit lines ends."""
 
     @property
     def is_counted(self) -> bool:
@@ -339,13 +352,30 @@ class AcquiredConversation(Struct, frozen=True, kw_only=True):
     """Rows that this version cannot read, as letters that are not stored yet."""
 
 
-class AuditRow(Struct, frozen=True, kw_only=True):
-    """One line of the append-only audit."""
+class ErasedWords(Struct, frozen=True, kw_only=True):
+    """What is left of a line's who, where and detail when a person is erased: their digests, and
+    the seal of who erased them."""
+
+    digests: tuple[str, str, str]
+    key: str
+    seal: str
+
+
+class AuditRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of the append-only audit. `where`: the conversation, "" for what belongs to none.
+    Its place in a chain is "" and 0 in lines from before there were chains."""
 
     at: float
     who: str
     what: str
     detail: str
+    where: str = ""
+    chain: str = ""
+    n: int = 0
+    salt: str = ""
+    key: str = ""
+    mac: str = ""
+    erased: ErasedWords | None = None
 
 
 class Changes(Struct, frozen=True, kw_only=True):

@@ -38,9 +38,10 @@ from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
-from gateway.ops.stored_contents import make_retention
+from gateway.ops.stored_contents import make_retention, make_trail
 from gateway.ops.upkeep import StoreUpkeep
-from gateway.ports import Accept, Adapter, Hooked, JobDesk, WebhookReceiver
+from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, WebhookReceiver
+from gateway.services.audit_trail import AuditTrail
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
 from gateway.services.operator_instructions import OperatorInstructions
@@ -158,12 +159,15 @@ class Parts:
             stop=stop,
             restore=restore,
         )
+        trail = self.services.trail
+        assert trail is not None
         return control.Operations(
             store=self.services.store,
             pairing=self.services.pairing,
             jobs=self.agent.jobs.console,
             live=live,
-            upkeep=StoreUpkeep(self.settings, self.services.store, self.host),
+            upkeep=StoreUpkeep(self.settings, self.services.store, trail, self.host),
+            trail=trail,
         )
 
     def _state(self, health: Health) -> str:
@@ -194,6 +198,7 @@ async def assemble(
     ears = Ears(*listener) if listener is not None else None
     if ears is not None:
         stack.push_async_callback(ears.close)
+    trail = make_trail(settings, store)
     supplies = Supplies(
         settings=settings,
         models=models,
@@ -204,7 +209,8 @@ async def assemble(
         feature_env=_select_env(features, settings),
         owner=owner,
         ears=ears,
-        retention=await make_retention(settings, store),
+        retention=await make_retention(settings, store, trail),
+        trail=trail,
     )
     host = Host(partial(_build_services, supplies), features)
     agent = host.services.agent
@@ -230,6 +236,7 @@ class Supplies(Struct, frozen=True, kw_only=True):
     owner: str
     ears: Ears | None
     retention: Retention
+    trail: AuditTrail
 
 
 def _select_env(features: Features, settings: Settings) -> Env:
@@ -254,12 +261,14 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         alarm=ports.alarm,
         deliver=ports.deliver,
         owner=supplies.owner,
+        signer=supplies.trail.signer,
+        trail=supplies.trail,
         question_expires=settings.question_expires,
         question_reminder=settings.question_reminder,
         version=VERSION,
         slots=Slots(settings.turns_at_once),
-        pairing=DirectoryPairing(store, lists, ports.deliver),
-        linking=DirectoryLinking(store),
+        pairing=DirectoryPairing(store, lists, ports.deliver, supplies.trail.note),
+        linking=DirectoryLinking(store, supplies.trail.note),
         hearing=supplies.ears,
         ledger=agent.ledger,
         vault=agent.vault,
@@ -306,13 +315,13 @@ def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
     return agent
 
 
-def make_pairing_alone(settings: Settings, store: Store) -> DirectoryPairing:
+def make_pairing_alone(settings: Settings, store: Store, note: NoteAudit) -> DirectoryPairing:
     """Pairing while no gateway runs: its news wait in the store."""
 
     async def accept(inbounds: Sequence[Inbound]) -> None:
         await store.accept(inbounds)
 
-    return DirectoryPairing(store, access(settings, store), accept)
+    return DirectoryPairing(store, access(settings, store), accept, note)
 
 
 def access(settings: Settings, directory: Directory) -> Access:

@@ -15,9 +15,12 @@ import pytest
 
 import gateway.store.sqlite as sqlite
 from agent_core import ambient
+from gateway.services.audit_trail import AuditTrail
+from gateway.store.audit_chain import AuditSigner
 from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.store.removal.port import Position
 from gateway.store.removal.sqlite_removal import SqliteRemoval
+from gateway.store.removal.sqlite_stored import SqliteContents
 from gateway.store.rows import Changes
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.budgets_contract import BudgetsContract
@@ -120,7 +123,11 @@ async def remove(path: Path) -> None:
     assert await removal.find_marked() == (found.conversation,)
     while await removal.remove_piece(found.conversation):
         continue
-    await removal.drop_audit(0.0)
+    trail = AuditTrail(AuditSigner(("key",)), SqliteContents(store), store, "me")
+    await trail.note("machine", "done", "")
+    await trail.close(found.conversation)
+    assert not (await trail.verify()).flaws
+    await removal.drop_audit(float("inf"), trail.mark_dropped)
     await store.close()
 
 

@@ -14,15 +14,17 @@ from redis.asyncio import Redis
 from gateway.declaration import SettingsError
 from gateway.messages import Conversation
 from gateway.ops.backup import unpack_backup
-from gateway.ops.stored_contents import make_removal
+from gateway.ops.stored_contents import make_contents, make_removal, make_trail
 from gateway.ops.upkeep import StoreUpkeep
+from gateway.services.audit_trail import AuditTrail
 from gateway.services.retention import Retention
 from gateway.services.workspaces import Workspaces
 from gateway.settings import Settings
+from gateway.store.audit_chain import AuditSigner
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.removal.periods import BEFORE, CREATED, Periods, RetentionSettings
-from gateway.store.removal.port import Position, Removal
+from gateway.store.removal.port import Mark, Position, Removal
 from gateway.store.rows import AuditRow, Changes, ConversationRow
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.conftest import RedisWorld, SqliteWorld
@@ -41,9 +43,12 @@ from tests.contracts.store_values import (
     view,
 )
 
+SIGNER = AuditSigner(("a key of the tests",))
 PERIODS = Periods(conversations=90 * DAY, audit=365 * DAY)
 ROWS = 230
 """Of each kind in the long conversation: more than a piece takes."""
+COUNTERS = ("tk:seq", "sqlite_sequence", ":once:")
+"""What stays, and what Redis itself drops after some minutes."""
 LIVING = ("parked", "waits", "asked", "held", "young", "job")
 
 
@@ -107,6 +112,8 @@ async def live(store: Store, name: str, rows: int = 2) -> None:
     asked = (
         replace(question(f"{name}-q{n}", START, "answered"), turn=turns[0].id) for n in range(rows)
     )
+    line = AuditRow(at=START, who=SENDER.key, what="allowed", detail=name, where=own.id)
+    lines, end = SIGNER.link(None, (line, replace(line, at=START + 1)))
     rest = Changes(
         turns=turns,
         records=tuple(record(n, turns[0].id) for n in range(rows)),
@@ -114,8 +121,8 @@ async def live(store: Store, name: str, rows: int = 2) -> None:
         questions=tuple(asked),
         transcript=tuple(spoken(n) for n in range(rows)),
         letters=(gone,),
-        row=ConversationRow(end=rows, title=name),
-        audit=(AuditRow(at=START, who=SENDER.key, what="allowed", detail=name),),
+        row=ConversationRow(end=rows, title=name, audited=end),
+        audit=lines,
     )  # fmt: skip
     assert await store.release(opened.lease, kept.seq, rest)
 
@@ -142,7 +149,8 @@ def retained(world: RetentionWorld, tmp_path: Path, removal: Removal | None = No
         return frozenset({where("job").id})
 
     found = removal or make_removal(world.store)
-    return Retention(found, PERIODS, keeps, Workspaces(tmp_path / "workspaces"))
+    trail = AuditTrail(SIGNER, make_contents(world.store), world.store, "me")
+    return Retention(found, PERIODS, keeps, Workspaces(tmp_path / "workspaces"), trail)
 
 
 async def until_done(world: RetentionWorld, retention: Retention) -> None:
@@ -166,7 +174,8 @@ async def test_nothing_is_left_of_what_is_past_its_time_and_all_of_what_lives(
     assert await retention.count(world.clock.time) == 6, "but for the young one and the job's"
     assert await retention.sweep(world.clock.time) == 2
     after = await dump(world)
-    assert after <= before
+    notes = {line for line in after - before if "audit-end:" in line or ":once:" in line}
+    assert after - notes <= before and notes
     for line in before - after:
         assert not [name for name in LIVING if f"{name}-" in line or where(name).id in line]
     assert not [line for line in after if is_left(line) and "allowed" not in line]
@@ -184,7 +193,7 @@ async def test_a_message_after_the_last_period_leaves_no_row(
     await world.age(400)
     await until_done(world, retained(world, tmp_path))
     left = {line for line in await dump(world) if line.split()[0] not in empty}
-    assert not {line for line in left if "tk:seq" not in line and "sqlite_sequence" not in line}
+    assert not {line for line in left if not any(name in line for name in COUNTERS)}
 
 
 def is_left(line: str) -> bool:
@@ -221,8 +230,8 @@ class CutOff:
     async def find_marked(self) -> tuple[str, ...]:
         return await self._removal.find_marked()
 
-    async def drop_audit(self, before: float) -> bool:
-        return await self._removal.drop_audit(before)
+    async def drop_audit(self, before: float, mark: Mark) -> bool:
+        return await self._removal.drop_audit(before, mark)
 
 
 async def test_it_may_end_after_each_piece(world: RetentionWorld, tmp_path: Path) -> None:
@@ -242,7 +251,7 @@ async def test_it_may_end_after_each_piece(world: RetentionWorld, tmp_path: Path
         break
     assert cuts > 3
     left = {line for line in await dump(world) if line.split()[0] not in kinds}
-    assert not {line for line in left if "tk:seq" not in line and "sqlite_sequence" not in line}
+    assert not {line for line in left if not any(name in line for name in COUNTERS)}
 
 
 async def test_nobody_takes_a_conversation_that_is_being_removed(
@@ -313,13 +322,19 @@ async def test_doctor_counts_what_would_go(world: RetentionWorld, tmp_path: Path
     await live(world.store, "young")
     await world.age(100)
     await world.store.accept([replace(said("y", "young"), conversation=where("young"))])
-    new = await StoreUpkeep(settings, world.store).report_retention()
+    new = await StoreUpkeep(
+        settings, world.store, make_trail(settings, world.store)
+    ).report_retention()
     assert new == "conversations go after 90 days; 1 are older now."
     await world.store.put(CREATED, None)
-    old = await StoreUpkeep(settings, world.store).report_retention()
+    old = await StoreUpkeep(
+        settings, world.store, make_trail(settings, world.store)
+    ).report_retention()
     assert "no conversation goes" in old and "up to 1 would go" in old
     given = {"TURNKEEPER_HOME": str(tmp_path), "RETENTION_AUDIT_DAYS": "never"}
-    chosen = await StoreUpkeep(Settings.read(given, tmp_path), world.store).report_retention()
+    chosen = await StoreUpkeep(
+        Settings.read(given, tmp_path), world.store, make_trail(settings, world.store)
+    ).report_retention()
     assert chosen == new
 
 
@@ -331,7 +346,9 @@ async def test_a_backup_says_where_the_store_is_if_it_is_not_in_it(
         settings = dataclasses.replace(settings, home=tmp_path / "home")
         (tmp_path / "home").mkdir()
         await (await SqliteStore.open(tmp_path / "home" / "turnkeeper.db")).close()
-    said = await StoreUpkeep(settings, world.store).back_up(tmp_path / "b", lambda text: None)
+    said = await StoreUpkeep(settings, world.store, make_trail(settings, world.store)).back_up(
+        tmp_path / "b", lambda text: None
+    )
     manifest = unpack_backup(tmp_path / "b", tmp_path / "to", lambda text: None)
     shared = isinstance(world, RedisWorld)
     assert manifest.store == ("redis" if shared else "sqlite")

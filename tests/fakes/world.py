@@ -38,6 +38,7 @@ from gateway.messages import (
     Sender,
 )
 from gateway.ports import Accept
+from gateway.store.audit_chain import AuditSigner
 from gateway.store.port import Store
 from gateway.store.rows import AcquiredConversation, Changes, ConversationSettings, Lease
 from gateway.store.sqlite import SqliteStore
@@ -45,6 +46,7 @@ from gateway.views import Abilities, Card, View, show_doubt
 from gateway.wiring.features import load_features
 from tests.fakes.waiting import PATIENCE
 
+SIGNER = AuditSigner(("a key of the tests",))
 ANN = Sender(platform="test", id="ann", name="Ann")
 BOB = Sender(platform="test", id="bob", name="Bob")
 ROOM = Conversation(platform="test", account="a", channel="room", private=True)
@@ -398,8 +400,8 @@ class Life:
             lambda ports: Services(
                 store=self.store, adapters={"test": self.adapter}, agent=self.agent,
                 access=Access({"test": people}, {}), spawn=ports.spawn, alarm=ports.alarm,
-                deliver=ports.deliver, owner=self.owner, ttl=self.ttl, cancel_patience=0.5,
-                give_up_after=self.give_up_after,
+                deliver=ports.deliver, owner=self.owner, signer=SIGNER, ttl=self.ttl,
+                cancel_patience=0.5, give_up_after=self.give_up_after,
             ), load_features(),
         )  # fmt: skip
         self.services = self.host.services

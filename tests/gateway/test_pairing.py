@@ -177,16 +177,18 @@ async def test_put_out_and_let_in_again_with_a_new_code(store: SqliteStore) -> N
     door = Door(store, admins=frozenset({"9"}))
     code = await door.pairing.code_for(EVE)
     await door.enter(code)
-    assert await door.pairing.put_out(EVE.key, "") == say("unpaired", person=EVE.key)
+    assert await door.pairing.put_out(EVE.key, "machine", "") == say("unpaired", person=EVE.key)
     assert (door.access.role(EVE), await people(store)) == (None, {})
     assert await door.enter(code) == WRONG, "the old code is over for who used it too"
     newer = await door.pairing.code_for(EVE)
     assert newer != code
     assert await door.enter(newer) == say("paired", name="Eve")
-    assert await door.pairing.put_out("telegram:8", "") == say(
+    assert await door.pairing.put_out("telegram:8", "machine", "") == say(
         "unpair_unknown", person="telegram:8"
     )
-    assert await door.pairing.put_out("telegram:9", "") == say("unpair_listed", person="telegram:9")
+    assert await door.pairing.put_out("telegram:9", "machine", "") == say(
+        "unpair_listed", person="telegram:9"
+    )
 
 
 async def test_what_one_process_writes_holds_in_all(store: SqliteStore, clock: Hand) -> None:
@@ -196,7 +198,7 @@ async def test_what_one_process_writes_holds_in_all(store: SqliteStore, clock: H
     assert await other.learn(EVE) is None
     await door.enter(await door.pairing.code_for(EVE))
     assert await other.learn(EVE) == "user"
-    await door.pairing.put_out(EVE.key, "")
+    await door.pairing.put_out(EVE.key, "machine", "")
     assert await other.learn(EVE) == "user", "believed for a moment"
     clock.passed += CACHE_SECONDS
     assert await other.learn(EVE) is None

@@ -89,11 +89,17 @@ async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     await world.telegram.wait_text(PERSON, "written", START)
     assert list((world.folder / ".turnkeeper" / "workspaces").glob("*/a.txt"))
     assert world.telegram.violations == []
-    code, said = await world.command("audit")
-    asked, answered = map(json.loads, said.splitlines())
+    code, said = await world.command("audit", "--json", "--who", f"telegram:{PERSON}")
+    asked, answered, ran = map(json.loads, said.splitlines())
     assert code == 0 and asked["what"] == "asked" and "write_file" in asked["detail"]
     assert answered["who"] == f"telegram:{PERSON}" and answered["what"] == "answered"
+    assert ran["what"] == "ran" and "write_file" in ran["detail"] and "approved" in ran["detail"]
+    code, said = await world.command("audit", "--what", "answered", "--since", "1h")
+    assert code == 0 and len(said.splitlines()) == 2, "a head and a line"
+    code, said = await world.command("audit", "verify")
+    assert code == 0 and "hold" in said, said
     assert (await world.command("audit", "none"))[0] == 1
+    assert (await world.command("audit", "--since", "yesterday"))[0] == 1
 
 
 @pytest.mark.pick("a story in a process", 3)

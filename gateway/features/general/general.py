@@ -73,6 +73,8 @@ async def _mode(call: Call) -> str:
     elif word:
         return say("mode_usage", call.language)
     context.state.configure(settings)
+    if word:
+        context.state.note_audit(call.command.sender.key, "mode", word)
     words: tuple[str, ...]
     match word:
         case "ask" | "auto":
@@ -216,7 +218,8 @@ async def _unpair(call: Call) -> str:
     if not call.words or pairing is None:
         return say("unpair_usage", call.language)
     platform, word = call.command.sender.platform, call.words[0]
-    return await pairing.put_out(word if ":" in word else f"{platform}:{word}", call.language)
+    person = word if ":" in word else f"{platform}:{word}"
+    return await pairing.put_out(person, call.command.sender.key, call.language)
 
 
 async def _link(call: Call) -> str:
@@ -240,6 +243,7 @@ async def _model(call: Call) -> str:
             return problem
         settings = replace(settings, model=call.words[0])
         context.state.configure(settings)
+        context.state.note_audit(call.command.sender.key, "model", call.words[0])
     name = context.services.agent.model_name(settings)
     if call.words or call.role != "admin":
         return name

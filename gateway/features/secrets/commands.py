@@ -18,6 +18,8 @@ async def secret(call: Call) -> str:
         if not mine:
             return say("not_allowed", call.language)
         gone = vault.drop(address, words[1])
+        if gone:
+            context.state.note_audit(call.command.sender.key, "secret_removed", words[1])
         return TEXTS.say(
             "secret_gone" if gone else "secret_unknown", call.language, name=words[1][:64]
         )

@@ -1,6 +1,10 @@
 """What is asked of a store to take a conversation out of it, whole and in pieces."""
 
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+Mark: TypeAlias = Callable[[Sequence[bytes]], Awaitable[None]]
+"""Keeps what has to be known of lines of the audit that are about to go."""
 
 
 class Position(NamedTuple):
@@ -29,5 +33,6 @@ class Removal(Protocol):
     async def find_marked(self) -> tuple[str, ...]:
         """Conversations whose removal was begun and is not done."""
 
-    async def drop_audit(self, before: float) -> bool:
-        """Take some lines of the audit that are older away; whether there may be more."""
+    async def drop_audit(self, before: float, mark: Mark) -> bool:
+        """Take some lines of the audit that are older away, once `mark` was given them; whether
+        there may be more."""

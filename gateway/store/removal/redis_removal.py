@@ -23,7 +23,7 @@ from gateway.store.redis_lease import (
 from gateway.store.redis_lists import KNOWN, list_key
 from gateway.store.redis_scripts import MOVE, run
 from gateway.store.redis_wire import Command
-from gateway.store.removal.port import Position
+from gateway.store.removal.port import Mark, Position
 
 MARKED = "tk:leaving"
 """Marked conversations, or such as were about to be, by when."""
@@ -184,11 +184,12 @@ class RedisRemoval:
         (names,) = await self._store.call(("ZRANGE", MARKED, 0, ROWS - 1))
         return tuple(name.decode() for name in cast("list[bytes]", names))
 
-    async def drop_audit(self, before: float) -> bool:
+    async def drop_audit(self, before: float, mark: Mark) -> bool:
         span = (AUDIT, "-inf", f"({before}", "BYSCORE", "LIMIT", 0, ROWS)
         (reply,) = await self._store.call(("ZRANGE", *span))
         old = cast("list[bytes]", reply)
         if old:
+            await mark([member.split(b" ", 2)[2] for member in old])
             await self._store.call(("ZREM", AUDIT, *old))
         return len(old) == ROWS
 

@@ -3,14 +3,13 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
-from agent_core import ambient
 from gateway.store.redis import RedisStore
 from gateway.store.redis_lease import AUDIT, key
 from gateway.store.redis_lists import KNOWN
 from gateway.store.redis_wire import Command
 from gateway.store.removal.stored import Edit, Stored, StoredKind
 
-ROWS = 100
+ROWS, PAGE = 100, 1_000
 GONE = b"{}"
 _HASHES: dict[StoredKind, str] = {
     "turn": ":turns",
@@ -102,8 +101,54 @@ class RedisContents:
             if commands:
                 await self._store.call(*commands)
 
-    async def note(self, at: float, body: bytes) -> None:
-        await self._store.call(("ZADD", AUDIT, at, f"- {ambient.new_id()} ".encode() + body))
+    async def read_audit(self) -> AsyncIterator[list[bytes]]:
+        start = 0
+        while True:
+            (reply,) = await self._store.call(("ZRANGE", AUDIT, start, start + PAGE - 1))
+            members = cast("list[bytes]", reply)
+            if not members:
+                break
+            start += len(members)
+            yield [member.split(b" ", 2)[2] for member in members]
+        async for conversation in self._names():
+            if late := await self._read_late(conversation):
+                yield late
+
+    async def _read_late(self, conversation: str) -> list[bytes]:
+        """Lines of a conversation that are not in the list of all yet."""
+        (reply,) = await self._store.call(("HGETALL", f"{key(conversation)}:audit"))
+        flat, late = cast("list[bytes]", reply), []
+        for name, stored in zip(flat[::2], flat[1::2], strict=True):
+            body = stored.partition(b" ")[2]
+            member = b" ".join((conversation.encode(), name, body))
+            (listed,) = await self._store.call(("ZSCORE", AUDIT, member))
+            if listed is None:
+                late.append(body)
+        return late
+
+    async def read_rows(self) -> AsyncIterator[tuple[str, bytes]]:
+        async for conversation in self._names():
+            if (body := await self.read_row(conversation)) is not None:
+                yield conversation, body
+
+    async def _names(self) -> AsyncIterator[str]:
+        start = 0
+        while True:
+            (reply,) = await self._store.call(("ZRANGE", KNOWN, start, start + PAGE - 1))
+            names = cast("list[bytes]", reply)
+            if not names:
+                return
+            start += len(names)
+            for name in names:
+                yield name.decode()
+
+    async def read_row(self, conversation: str) -> bytes | None:
+        (body,) = await self._store.call(("HGET", key(conversation), "row"))
+        return body if isinstance(body, bytes) else None
+
+    async def note(self, at: float, name: str, body: bytes, key: str, document: bytes) -> None:
+        await self._store.put(key, document)
+        await self._store.call(("ZADD", AUDIT, at, f"- {name} ".encode() + body))
 
     async def wipe(self, *, whole: bool) -> None:
         """Its log is written anew, without what was written over."""

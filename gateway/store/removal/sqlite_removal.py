@@ -1,11 +1,13 @@
 """Takes conversations out of the embedded store: a transaction of a few milliseconds a piece."""
 
 import sqlite3
+from collections.abc import Sequence
 
 from agent_core import ambient
 from gateway.messages import read_conversation
 from gateway.store import sqlite_lists
-from gateway.store.removal.port import Position
+from gateway.store.reading import as_bytes
+from gateway.store.removal.port import Mark, Position
 from gateway.store.sqlite import SqliteStore
 
 ROWS, SECONDS = 100, 0.004
@@ -86,8 +88,14 @@ class SqliteRemoval:
         rows = await self._store.read(lambda c: c.execute(sql, (ROWS,)).fetchall())
         return tuple(name for (name,) in rows)
 
-    async def drop_audit(self, before: float) -> bool:
-        return await self._store.write(lambda c: _drop_audit(c, before))
+    async def drop_audit(self, before: float, mark: Mark) -> bool:
+        sql = "SELECT n, at, body FROM audit WHERE n > 0 ORDER BY n LIMIT ?"
+        rows = await self._store.read(lambda c: c.execute(sql, (ROWS,)).fetchall())
+        old = [(n, as_bytes(body)) for n, at, body in rows if at < before]
+        if old:
+            await mark([body for _, body in old])
+            await self._store.write(lambda c: _drop_lines(c, [n for n, _ in old]))
+        return len(old) == ROWS
 
 
 def _remove_piece(c: sqlite3.Connection, conversation: str) -> bool:
@@ -149,10 +157,6 @@ def _finish(c: sqlite3.Connection, conversation: str, bound: int) -> None:
     c.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
 
 
-def _drop_audit(c: sqlite3.Connection, before: float) -> bool:
-    sql = "SELECT n, at FROM audit WHERE n > 0 ORDER BY n LIMIT ?"
-    rows = c.execute(sql, (ROWS,)).fetchall()
-    old = [n for n, at in rows if at < before]
-    for n in old:
+def _drop_lines(c: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    for n in numbers:
         c.execute("DELETE FROM audit WHERE n = ?", (n,))
-    return len(old) == ROWS

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any
 
+from gateway.store.reading import as_bytes
 from gateway.store.removal.stored import Edit, Stored, StoredKind
 from gateway.store.sqlite import SqliteStore
 
-ROWS = 100
+ROWS, PAGE = 100, 1_000
 GONE = b"{}"
 _SELECTS: tuple[tuple[StoredKind, str], ...] = (
     ("conversation", "SELECT id, id, body FROM conversations WHERE id = ?1 AND id > ?2 LIMIT ?3"),
@@ -104,9 +105,35 @@ class SqliteContents:
             count += len(changed)
         return count
 
-    async def note(self, at: float, body: bytes) -> None:
-        sql = "INSERT INTO audit(at, body) VALUES(?, ?)"
-        await self._store.write(lambda c: c.execute(sql, (at, body)) and None)
+    async def read_audit(self) -> AsyncIterator[list[bytes]]:
+        sql = "SELECT n, body FROM audit WHERE n > ? ORDER BY n LIMIT ?"
+        after = -1
+        while found := await self._select_lines(sql, after, PAGE):
+            after = found[-1][0]
+            yield [as_bytes(body) for _, body in found]
+
+    async def read_rows(self) -> AsyncIterator[tuple[str, bytes]]:
+        sql = "SELECT id, body FROM conversations WHERE id > ? ORDER BY id LIMIT ?"
+        after = ""
+        while found := await self._store.read(partial(_fetch, sql, (after, PAGE))):
+            after = found[-1][0]
+            for name, body in found:
+                if body is not None:
+                    yield name, as_bytes(body)
+
+    async def read_row(self, conversation: str) -> bytes | None:
+        sql = "SELECT body FROM conversations WHERE id = ?"
+        found = await self._store.read(partial(_fetch, sql, (conversation,)))
+        return as_bytes(found[0][0]) if found and found[0][0] is not None else None
+
+    async def note(self, at: float, name: str, body: bytes, key: str, document: bytes) -> None:
+        def write(c: sqlite3.Connection) -> None:
+            known = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
+            if known is None or known[0] != document:  # else the line is there as well
+                c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (at, body))
+                c.execute("INSERT OR REPLACE INTO directory VALUES(?, ?)", (key, document))
+
+        await self._store.write(write)
 
     async def wipe(self, *, whole: bool) -> None:
         await asyncio.to_thread(self._store.compact, whole=whole)

@@ -18,7 +18,24 @@ class Stored(NamedTuple):
     body: bytes
 
 
-class Contents(Protocol):
+class AuditLines(Protocol):
+    """The audit as it is stored, the oldest line first, and the rows that say where it ends."""
+
+    def read_audit(self) -> AsyncIterator[list[bytes]]:
+        """All lines, in pieces; those of a commit that is not settled yet come at the end."""
+
+    def read_rows(self) -> AsyncIterator[tuple[str, bytes]]:
+        """All conversations with their own rows."""
+
+    async def read_row(self, conversation: str) -> bytes | None:
+        """A conversation's own row."""
+
+    async def note(self, at: float, name: str, body: bytes, key: str, document: bytes) -> None:
+        """Add a line that belongs to no conversation, and put the directory's document `key`, which
+        tells of it. A second time changes nothing."""
+
+
+class Contents(AuditLines, Protocol):
     """The rows of conversations as they are stored. Writes are in pieces; who calls holds the
     conversation's lease."""
 
@@ -34,9 +51,6 @@ class Contents(Protocol):
 
     async def edit_audit(self, edit: Edit) -> int:
         """Change lines of the audit; how many were changed."""
-
-    async def note(self, at: float, body: bytes) -> None:
-        """Add a line to the audit."""
 
     async def wipe(self, *, whole: bool) -> None:
         """Leave nothing of what was written over in files. `whole`: nobody else works on it."""

@@ -8,6 +8,7 @@ import pytest
 from gateway.cli.main import main
 from gateway.command_texts import drop_marks
 from gateway.ops import control
+from gateway.ports import note_nowhere
 from gateway.settings import Settings
 from gateway.texts import say
 from gateway.wiring import assembly
@@ -212,7 +213,7 @@ async def test_pairing_while_no_gateway_runs_and_in_another_process(rig: Rig) ->
     await rig.quiet()
     settings = Settings.read(rig.env(), rig.folder)
     store = await assembly.open_store(settings)
-    pairing = assembly.make_pairing_alone(settings, store)
+    pairing = assembly.make_pairing_alone(settings, store, note_nowhere)
     operations = control.Operations(store=store, pairing=pairing)
     asked = control.Question(command="pair", words=(code,))
     assert (await operations.answer(asked)).text == say("paired", name=f"U{STRANGER}")

@@ -46,7 +46,7 @@ from gateway.store.writer import Writer, _resolve
 from gateway.texts import say
 from gateway.views import Card, ChoiceCard, ReplyView, View
 from gateway.wiring.features import load_features
-from tests.fakes.world import LedgerAdapter, ScriptedAgent, _view
+from tests.fakes.world import SIGNER, LedgerAdapter, ScriptedAgent, _view
 
 PEOPLE = [Sender(platform="test", id=name, name=name.title()) for name in ("ann", "bob")]
 ROOT = Sender(platform="test", id="root", name="Root")
@@ -277,6 +277,7 @@ class Gateway:
                 store=self.store, adapters={"test": Platform(self.world, self)},
                 agent=Agent(self.world, self), access=Access({"test": people}, {}),
                 spawn=ports.spawn, alarm=ports.alarm, deliver=ports.deliver, owner=self.owner,
+                signer=SIGNER,
                 ttl=TTL, question_expires=EXPIRES,
             ), load_features(),
         )  # fmt: skip

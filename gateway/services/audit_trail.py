@@ -1,0 +1,142 @@
+"""The audit beside the conversations' own commits: lines that belong to none of them, where chains
+begin and end, and the look at all of it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from agent_core import ambient
+from gateway.store.audit_chain import AuditSigner, ChainCheck, ChainReport, decode_lines
+from gateway.store.port import Directory
+from gateway.store.removal.stored import AuditLines
+from gateway.store.rows import AuditRow, ChainEnd, ConversationRow
+
+BEGIN, END, MACHINE = "audit-begin:", "audit-end:", "audit-machine:"
+"""How the names of documents begin that say where chains begin and end."""
+
+_encode = msgspec.json.Encoder().encode
+_decode_end = msgspec.json.Decoder(ChainEnd).decode
+
+
+class _Last(Struct, frozen=True, kw_only=True):
+    """Where a replica's own chain ends, with its last line: a crash between the two loses none."""
+
+    end: ChainEnd
+    line: AuditRow
+
+
+_decode_last = msgspec.json.Decoder(_Last).decode
+
+
+class AuditTrail:
+    """`owner`: this replica, whose own chain holds what belongs to no conversation."""
+
+    def __init__(
+        self, signer: AuditSigner, lines: AuditLines, directory: Directory, owner: str
+    ) -> None:
+        self.signer = signer
+        self._lines = lines
+        self._directory = directory
+        self._name = MACHINE + owner
+        self._end: ChainEnd | None = None
+        self._known = False
+        self._turn = asyncio.Lock()
+
+    async def note(self, who: str, what: str, detail: str) -> None:
+        """Add a line that belongs to no conversation. Raises StoreFailed."""
+        async with self._turn:
+            if not self._known:
+                await self._recall()
+            line = AuditRow(at=ambient.now(), who=who, what=what, detail=detail)
+            (line,), end = self.signer.link(self._end, (line,))
+            self._known = False  # until it stands
+            await self._put(_Last(end=end, line=line))
+            self._end, self._known = end, True
+
+    async def _recall(self) -> None:
+        """Where the chain ends; its last line is put there again, in case that was cut off."""
+        body = await self._directory.get(self._name)
+        last = _decode_last(body) if body is not None else None
+        if last is not None:
+            await self._put(last)
+        self._end, self._known = (last.end if last is not None else None), True
+
+    async def _put(self, last: _Last) -> None:
+        name = f"{last.line.chain}.{last.line.n}"
+        await self._lines.note(last.line.at, name, _encode(last.line), self._name, _encode(last))
+
+    async def mark_dropped(self, bodies: Sequence[bytes]) -> None:
+        """Lines are about to be dropped: their chains begin behind them. Raises StoreFailed."""
+        newest: dict[str, AuditRow] = {}
+        for line in decode_lines(bodies):
+            if line.chain and line.n > (newest[line.chain].n if line.chain in newest else 0):
+                newest[line.chain] = line
+        for chain, line in newest.items():
+            begin = await self._read_end(BEGIN + chain)
+            if begin is not None and begin.n >= line.n:
+                continue
+            end = await self._read_end(END + chain)
+            if end is not None and end.n <= line.n:  # all of it is gone
+                await self._directory.put(BEGIN + chain, None)
+                await self._directory.put(END + chain, None)
+                continue
+            begin = self.signer.seal("begin", chain, line.n, line.mac)
+            await self._directory.put(BEGIN + chain, _encode(begin))
+
+    async def close(self, conversation: str) -> None:
+        """A conversation is about to be removed: keep where its chain ends. Raises StoreFailed."""
+        body = await self._lines.read_row(conversation)
+        end = _read_audited(body) if body is not None else None
+        if end is None:
+            return
+        begin = await self._read_end(BEGIN + end.chain)
+        if begin is not None and begin.n >= end.n:
+            await self._directory.put(BEGIN + end.chain, None)
+        else:
+            await self._directory.put(END + end.chain, _encode(end))
+
+    async def _read_end(self, name: str) -> ChainEnd | None:
+        body = await self._directory.get(name)
+        return _decode_end(body) if body is not None else None
+
+    async def verify(self) -> ChainReport:
+        """Look through all lines. Raises StoreFailed. Work that goes on meanwhile may look like a
+        flaw: what is found once is looked at again."""
+        report = await self._verify_once()
+        return report if not report.flaws else await self._verify_once()
+
+    async def _verify_once(self) -> ChainReport:
+        found = [_decode_end(body) for body in await self._read_documents(BEGIN)]
+        begins = {begin.chain: begin for begin in found}
+        ends = await self._read_ends()
+        check = ChainCheck(self.signer, begins)
+        await self.read(check.add)
+        return check.finish(ends)
+
+    async def _read_ends(self) -> list[tuple[str, ChainEnd]]:
+        found = []
+        async for conversation, body in self._lines.read_rows():
+            if (end := _read_audited(body)) is not None:
+                found.append((conversation, end))
+        found += [("", _decode_end(body)) for body in await self._read_documents(END)]
+        found += [("", _decode_last(body).end) for body in await self._read_documents(MACHINE)]
+        return found
+
+    async def _read_documents(self, prefix: str) -> list[bytes]:
+        bodies = [await self._directory.get(name) for name in await self._directory.keys(prefix)]
+        return [body for body in bodies if body is not None]
+
+    async def read(self, take: Callable[[AuditRow], None]) -> None:
+        """Give all lines to `take`, the oldest first. Raises StoreFailed."""
+        async for bodies in self._lines.read_audit():
+            for line in decode_lines(bodies):
+                take(line)
+
+
+def _read_audited(body: bytes) -> ChainEnd | None:
+    try:
+        return msgspec.json.decode(body, type=ConversationRow).audited
+    except (msgspec.MsgspecError, ValueError):
+        return None  # set aside by who opens it
