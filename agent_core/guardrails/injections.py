@@ -16,7 +16,6 @@ InputScanner = Literal["injection", "jailbreak"]
 MOST = 200_000
 """Characters that are looked at: more is scanned by nobody's model either."""
 _GAP = r"[^.!?\n]{0,40}?"
-_PLAIN = re.compile(r"[\x00-\x7f]*\Z")
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-"
     "\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e007f]"

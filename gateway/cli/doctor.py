@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import aiohttp
 
+from agent_core.guardrails.models import list_missing, load_models
+from agent_core.guardrails.settings import GuardrailSettings
 from agent_core.sandboxes.detect import MissingTier, find_tier
 from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
 from agent_core.sandboxes.pool import SandboxPool
@@ -47,7 +49,10 @@ async def _examine(settings: Settings, say: Say) -> int:
     bad += has_fault(found)
     bad += _check_rules(settings, say)
     bad += _check_instructions(settings, say)
+    bad += _check_guardrails(settings, say)
     bad += await _store(settings, say)
+    if settings.redis_url and not settings.audit_key:
+        say("note     audit: replicas on other machines need the same AUDIT_KEY, and none is set.")
     bad += await _sandbox(settings, say)
     for name, nearest in find_odd_names(settings.env, settings.known).items():
         say(f"note     {name} is set and is no setting; did you mean {nearest}?")
@@ -118,6 +123,23 @@ def _check_instructions(settings: Settings, say: Say) -> int:
     except SettingsError as error:
         say(f"wrong    instructions: {error}")
         return 1
+    return 0
+
+
+def _check_guardrails(settings: Settings, say: Say) -> int:
+    """What scans, and which scanners with models of their own are left out."""
+    try:
+        guardrails = GuardrailSettings.read(settings.env)
+        load_models(guardrails)
+    except SettingsError as error:
+        say(f"wrong    guardrails: {error}")
+        return 1
+    if not (guardrails.input or guardrails.output or guardrails.tool):
+        say("note     guardrails: switched off.")
+        return 0
+    missing = ", ".join(list_missing())
+    more = f"; not installed, so left out: {missing}" if missing else ""
+    say(f"ok       guardrails: rules{more}")
     return 0
 
 
