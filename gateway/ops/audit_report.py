@@ -86,8 +86,8 @@ def read_since(text: str) -> float:
 def describe_report(report: ChainReport) -> str:
     """What a look at the chains found, flaws first."""
     lines = [_describe(flaw) for flaw in report.flaws]
-    count = f"{report.lines} lines in {report.chains} chains"
-    lines.append(f"{count}: {len(report.flaws)} flaws." if lines else f"{count} hold.")
+    count = f"Looked at {report.lines} lines in {report.chains} chains"
+    lines.append(f"{count}; flaws: {len(report.flaws)}." if lines else f"{count}: all hold.")
     if report.erased:
         lines.append(f"{report.erased} of them had a person's words, which were erased.")
     if report.unsigned:
