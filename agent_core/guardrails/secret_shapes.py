@@ -78,6 +78,18 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bhvs\.[\w-]{20,}|\bdapi[0-9a-f]{32}\b"
         r"|\bkey-[0-9a-f]{32}\b",
     ),
+    (("SK", "-us"), r"\bSK[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
+    (
+        ("AccountKey=", "secret_", ".atlasv1.", "sl."),
+        r"(?<=AccountKey=)[\w+/]{40,}={0,2}|\bsecret_[A-Za-z0-9]{40,}"
+        r"|\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}|\bsl\.[\w-]{100,}",
+    ),
+    (
+        ("sq0atp-", "sq0csp-", "dp.", "NRAK-", "sbp_", "fm2_", "pul-", "pscale_", "sntryu_"),
+        r"\bsq0(?:atp|csp)-[\w-]{20,}|\bdp\.(?:pt|st|ct|sa)\.[\w.-]{32,}|\bNRAK-[A-Z0-9]{24,}"
+        r"|\bsbp_[0-9a-f]{36,}|\bfm2_[\w+/=-]{40,}|\bpul-[0-9a-f]{36,}"
+        r"|\bpscale_\w{2,6}_[\w-]{30,}|\bsntryu_[0-9a-f]{40,}",
+    ),
     (("M", "N", "O"), r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}"),
     (
         ("hooks.slack.com/", "/webhooks/", ".webhook.office.com/"),
