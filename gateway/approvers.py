@@ -2,7 +2,7 @@
 
 `APPROVERS` is clauses parted by `;`, each `<risk>=<who>,<who>…`, where a number and a colon in
 front ask for that many people: `default=asker,role:admin; high=2:role:admin;
-escalate=30m:role:user`."""
+escalate=30m:slack:@S0OPS`."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -19,15 +19,18 @@ RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 _COUNT = re.compile(r"(\d+):(.+)")
 _TIME = re.compile(r"(\d+)([smhd]):(.+)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_ID = re.compile(r"\w[\w.@-]*", re.ASCII)
+_ID = re.compile(r"@?\w[\w.@-]*", re.ASCII)
+GROUPED = ("discord", "slack")
+"""Platforms that say in which roles or user groups a person is."""
 
 
 class Person(Struct, frozen=True, kw_only=True):
     """Somebody who decides, as of now. `accounts`: the keys of the own accounts, linked ones
-    too."""
+    too; `groups`: `slack:@S0OPS` for each role or user group of the account that acts."""
 
     role: Role | None
     accounts: frozenset[str]
+    groups: frozenset[str] = frozenset()
 
 
 class Deciders(Struct, frozen=True, kw_only=True):
@@ -60,7 +63,9 @@ def _matches(word: str, person: Person, *, own: bool) -> bool:
         return own and (not rest or at_least(person.role, read_role(rest)))
     if own:
         return False
-    return at_least(person.role, read_role(rest)) if kind == "role" else word in person.accounts
+    if kind == "role":
+        return at_least(person.role, read_role(rest))
+    return word in person.accounts or word in person.groups
 
 
 class Approvers(Struct, frozen=True, kw_only=True):
@@ -110,7 +115,7 @@ def _rule(text: str, platforms: tuple[str, ...]) -> Deciders:
     counted = _COUNT.fullmatch(text)
     needed = int(counted[1]) if counted else 1
     who = _words(counted[2] if counted else text, platforms)
-    single = all(word.partition(":")[0] not in ("role", "asker") for word in who)
+    single = not any(word.startswith(("role:", "asker")) or _is_group(word) for word in who)
     if needed < 1 or (single and needed > len(set(who))):
         raise ValueError(f"{needed} people cannot be found among {', '.join(who)}.")
     return Deciders(who=who, needed=needed)
@@ -141,6 +146,14 @@ def _check(word: str, platforms: tuple[str, ...]) -> None:
         raise ValueError(f"{kind!r} in {word!r} is no platform; use {', '.join(platforms)}.")
     elif kind != "asker" and not _ID.fullmatch(rest if colon else kind):
         raise ValueError(f"{word!r} is not asker, role:admin, role:user or an id.")
+    elif colon and _is_group(word) and kind not in GROUPED:
+        groups = " and ".join(GROUPED)
+        raise ValueError(f"{kind} has no groups for {word!r}; {groups} have, or write ids.")
+
+
+def _is_group(word: str) -> bool:
+    """The word names a role or user group: `@333`, `slack:@S0OPS`."""
+    return word.rpartition(":")[2].startswith("@")
 
 
 def name_approvers(words: Iterable[str], say: Callable[[str], str]) -> str:

@@ -152,9 +152,10 @@ class Access:
         return role == "admin" or owner in await self.accounts(sender.key)
 
     async def person(self, sender: Sender) -> Person:
-        """Who the sender is, with the role of this account."""
+        """Who the sender is, with the role and the groups of this account."""
         role = await self.learn(sender)
-        return Person(role=role, accounts=await self.accounts(sender.key))
+        groups = frozenset(f"{sender.platform}:@{group}" for group in sender.groups)
+        return Person(role=role, accounts=await self.accounts(sender.key), groups=groups)
 
     # ---- groups --------------------------------------------------------------------------
 

@@ -36,8 +36,10 @@ def rules(text: str) -> Approvers:
     return read_approvers(text, PLATFORMS)
 
 
-def person(role: Role | None, *accounts: str) -> Person:
-    return Person(role=role, accounts=frozenset(accounts))
+def person(role: Role | None, *keys: str) -> Person:
+    """`keys`: of accounts, and of groups (`slack:@S0OPS`)."""
+    groups = frozenset(key for key in keys if "@" in key)
+    return Person(role=role, accounts=frozenset(keys) - groups, groups=groups)
 
 
 # ---- roles ---------------------------------------------------------------------------------
@@ -144,6 +146,12 @@ def test_what_is_no_address(address: str) -> None:
         ("slack:2", person("user", BOB), False),
         ("slack:2", person("user", BOB, "slack:2"), True),
         ("2", person("viewer", BOB), False),
+        ("slack:@S0OPS", person("user", "slack:2", "slack:@S0OPS"), True),
+        ("slack:@S0OPS", person("user", "slack:2", "slack:@S0DEV"), False),
+        ("slack:@S0OPS", person("user", "discord:2", "discord:@S0OPS"), False),
+        ("slack:@S0OPS", person("viewer", "slack:2", "slack:@S0OPS"), False),
+        ("slack:@S0OPS", person("admin", ANN, "slack:@S0OPS"), False),
+        ("2:slack:@S0OPS", person("user", "slack:2", "slack:@S0OPS"), True),
         ("low=role:admin", person("user", ANN), True),
         ("high=role:admin", person("user", ANN), False),
         ("medium=asker; high=2", person("user", ANN), False),
@@ -163,6 +171,7 @@ def test_more_people_decide_after_a_time() -> None:
     assert not rule.entitle(person("user", BOB), ANN, 1799.0)
     assert rule.entitle(person("user", BOB), ANN, 1800.0)
     assert not rule.entitle(person("user", ANN), ANN, 1800.0)
+    assert rules("2:@5").of([], "discord").who == ("discord:@5",)
     assert rules("escalate=1d:role:user").of([], "slack").who == ("asker", "role:admin")
 
 
@@ -178,6 +187,8 @@ def test_more_people_decide_after_a_time() -> None:
         ("APPROVERS", "high=0:role:admin", "0 people"),
         ("APPROVERS", "myspace:5", "'myspace' in 'myspace:5' is no platform"),
         ("APPROVERS", "@", "is not asker"),
+        ("APPROVERS", "slack:@", "is not asker"),
+        ("APPROVERS", "telegram:@5", "telegram has no groups for 'telegram:@5'; discord and slack"),
         ("APPROVERS", "telegram:", "is not asker"),
         ("APPROVERS", "escalate=role:admin", "write escalate=30m"),
         ("APPROVERS", "escalate=0m:role:admin", "write escalate=30m"),

@@ -296,6 +296,22 @@ async def test_roles_of_a_server_say_who_may_what(rig: DiscordRig) -> None:
     assert set(rig.discord.titles) == {task}
 
 
+async def test_a_role_decides_and_who_has_it_at_the_press_counts(rig: DiscordRig) -> None:
+    rig.model.script(write("a.txt"), Say("written"))
+    rig.discord.roles = {PERSON: ["333"]}
+    await rig.start(APPROVERS="discord:@333")
+    task = (await rig.discord.say(CHANNEL, "@bot write it", PERSON))["id"]
+    card = await rig.carded(task)
+    for person in (PERSON, FRIEND):
+        refused = await rig.discord.press(card, "Approve once", person)
+        assert "discord:@333" in await rig.discord.told(refused), "not asker, without the role"
+    rig.discord.roles[FRIEND] = ["1", "333"]
+    await rig.discord.press(card, "Approve once", FRIEND)
+    await rig.discord.shows(task, "written")
+    await rig.quiet()
+    assert f"by U{FRIEND}" in text_of(card)
+
+
 # ---- going on ------------------------------------------------------------------------------
 
 

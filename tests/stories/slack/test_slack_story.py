@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.fakes.slack_server import (
     elements,
@@ -290,6 +291,27 @@ async def test_a_user_group_is_let_in(rig: SlackRig) -> None:
     await rig.shows("Show this code to an admin", "D0MAX")
     await rig.quiet()
     assert len(rig.model.requests) == 1
+
+
+async def test_a_user_group_decides_and_its_members_at_the_press_count(rig: SlackRig) -> None:
+    rig.slack.groups = {"S0OPS": ["U0ANN"]}
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start(APPROVERS="slack:@S0OPS")
+    rig.slack.mention(DEV, "write it")
+    card = await rig.asks(DEV)
+    rig.slack.press(card, "Approve once")
+    await rig.slack.wait(lambda: rig.slack.ephemeral)
+    rig.slack.press(card, "Approve once", "U0BOB")
+    await rig.slack.wait(lambda: len(rig.slack.ephemeral) == 2)
+    who = say("not_entitled", who="slack:@S0OPS")
+    assert [word["text"] for word in rig.slack.ephemeral] == [who, who], "not asker, not a member"
+    await rig.crash()
+    rig.slack.groups = {"S0OPS": ["U0BOB"]}
+    await rig.start()
+    rig.slack.press(card, "Approve once", "U0BOB")
+    await rig.shows("written", DEV)
+    await rig.quiet()
+    assert "by Bob" in shown(card)
 
 
 async def test_without_the_scope_for_user_groups_nobody_is_kept_out(rig: SlackRig) -> None:
