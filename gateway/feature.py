@@ -257,7 +257,7 @@ class FiredTurns(Struct, frozen=True, kw_only=True):
 
     fold: Callable[[TurnRow, EventFolds], ViewFold]
     code: Callable[[TurnMaker, OpenTurn, Hands], TurnCode]
-    give_up_report: Callable[[Services, str], None]
+    give_up_report: Callable[[Context, OutboxRow, str], None]
 
 
 class EventHandler(Struct, frozen=True, kw_only=True):

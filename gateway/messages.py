@@ -289,6 +289,26 @@ class JobReported(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_
     text: str
     note: str = ""
     language: str = ""
+    job: str = ""
+    slot: str = ""
+
+
+class ChatLost(Struct, frozen=True, kw_only=True, tag_field="kind", tag="chat_lost"):
+    """The platform let the agent know that it may write in `conversation` no longer: it was put
+    out, or the chat is gone. Without a thread all threads are meant, without a channel all of the
+    workspace."""
+
+    conversation: Conversation
+    event: str
+
+    def covers(self, where: Conversation) -> bool:
+        """It is about `where` too."""
+        lost = self.conversation
+        pairs = ((lost.channel, where.channel), (lost.thread, where.thread))
+        same = (lost.platform, lost.account, lost.workspace)
+        return same == (where.platform, where.account, where.workspace) and all(
+            not gone or gone == there for gone, there in pairs
+        )
 
 
 class WebhookCalled(Struct, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
@@ -315,6 +335,7 @@ Inbound: TypeAlias = (
     | JobFired
     | JobFailed
     | JobReported
+    | ChatLost
     | WebhookCalled
 )
 
@@ -324,7 +345,7 @@ def sender_of(inbound: Inbound) -> Sender | None:
     match inbound:
         case QuestionExpired() | QuestionDue() | QuestionBrought() | GatewaySaid():
             return None
-        case JobFired() | JobFailed() | JobReported() | WebhookCalled():
+        case JobFired() | JobFailed() | JobReported() | ChatLost() | WebhookCalled():
             return None
         case _:
             return inbound.sender

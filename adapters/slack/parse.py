@@ -14,6 +14,7 @@ from adapters.slack.markup import MENTION, mentions, readable
 from gateway.messages import (
     Attachment,
     ButtonPressed,
+    ChatLost,
     CommandGiven,
     Conversation,
     FormSubmitted,
@@ -32,6 +33,11 @@ Json = Mapping[str, object]
 COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:\s+(.*))?\Z", re.DOTALL)
 ID = re.compile(r"[A-Z0-9]{2,24}")
 STAMP = re.compile(r"\d{1,12}\.\d{1,6}")
+LOST = (
+    "member_left_channel", "channel_left", "group_left", "channel_archive", "group_archive",
+    "channel_deleted", "group_deleted",
+)  # fmt: skip
+"""Events after which the app cannot write in their channel."""
 SAID = ("", "file_share", "thread_broadcast", "me_message")
 """Subtypes of messages that people write."""
 WRITES = "w"
@@ -95,6 +101,8 @@ def _event(payload: Json, me: SlackBot) -> Inbound | None:
     event, name = _map(payload.get("event")), string(payload.get("event_id"))
     if event.get("type") == "agent_session_stopped" and name:
         return _parse_stop(event, me, name)
+    if event.get("type") in LOST and name:
+        return _parse_loss(event, me, name)
     if event.get("type") not in ("message", "app_mention") or not name:
         return None
     match string(event.get("subtype")):
@@ -105,6 +113,17 @@ def _event(payload: Json, me: SlackBot) -> Inbound | None:
         case subtype if subtype in SAID:
             return _parse_message(event, me, name)
     return None
+
+
+def _parse_loss(event: Json, me: SlackBot, name: str) -> Inbound | None:
+    """A channel in which the app may write no longer; of members only its own leaving counts."""
+    channel = _id(event.get("channel"))
+    foreign = event.get("type") == "member_left_channel" and event.get("user") != me.user
+    return (
+        None
+        if foreign or not channel
+        else ChatLost(conversation=place(me, channel, ""), event=name)
+    )
 
 
 def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:

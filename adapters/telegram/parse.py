@@ -8,6 +8,7 @@ from msgspec import Struct
 from gateway.messages import (
     Attachment,
     ButtonPressed,
+    ChatLost,
     CommandGiven,
     Conversation,
     Inbound,
@@ -28,6 +29,8 @@ FILES = (
     ("video", "video.mp4", "video/mp4"),
     ("video_note", "video.mp4", "video/mp4"),
 )
+OUT = ("left", "kicked")
+"""What the bot is in a chat that put it out, or a person's that blocked it."""
 UNREAD = ("story", "game", "giveaway", "invoice", "paid_media", "gift", "unique_gift")
 """What a person may send and no bot gets to see."""
 MAX_DEPTH = 20
@@ -63,6 +66,8 @@ def parse(update: Json, me: TelegramBot) -> Inbound | None:
         return _parse_edit(message, me, event)
     if press := _map(update.get("callback_query")):
         return _parse_press(press, me, event)
+    if member := _map(update.get("my_chat_member")):
+        return _parse_loss(member, me, event)
     if stopped := _map(update.get("stopped_message_generation")):
         return _parse_stop(stopped, me, event)
     return None
@@ -130,6 +135,16 @@ def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
         token=data,
         press=_str(press.get("id")),
     )
+
+
+def _parse_loss(member: Json, me: TelegramBot, event: str) -> Inbound | None:
+    """What became of the bot in a chat, if it may not write there any more."""
+    where, now = _where(member, me), _map(member.get("new_chat_member"))
+    status = now.get("status")
+    mute = status == "restricted" and now.get("can_send_messages") is False
+    if where is None or (status not in OUT and not mute):
+        return None
+    return ChatLost(conversation=where, event=event)
 
 
 def _parse_stop(stopped: Json, me: TelegramBot, event: str) -> Inbound | None:

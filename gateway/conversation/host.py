@@ -23,6 +23,7 @@ from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Features
 from gateway.messages import (
     ButtonPressed,
+    ChatLost,
     CommandGiven,
     Conversation,
     FormSubmitted,
@@ -136,6 +137,7 @@ class Host:
         with_parts = self.services.access.addressed.with_parts
         prepared = [await self._prepare(one) for one in with_parts(await self._clean(inbounds))]
         kept = await self._drop_foreign_changes([one for one in prepared if one is not None])
+        kept = [part for one in kept for part in await self._spread(one)]
         if not kept:
             return
         names = tuple(dict.fromkeys(inbound.conversation.id for inbound in kept))
@@ -196,6 +198,19 @@ class Host:
                     continue
             kept.append(one)
         return kept
+
+    async def _spread(self, inbound: Inbound) -> Sequence[Inbound]:
+        """The loss of a chat is told to each conversation there that has jobs, and to no other:
+        anybody may put the bot out of a group of which nothing is known."""
+        jobs = self.services.jobs
+        if not isinstance(inbound, ChatLost) or jobs is None:
+            return () if isinstance(inbound, ChatLost) else (inbound,)
+        names = {job.conversation for job in await jobs.store.list_jobs()}
+        return [
+            replace(inbound, conversation=read_conversation(name), event=f"{inbound.event} {name}")
+            for name in sorted(names)
+            if inbound.covers(read_conversation(name))
+        ]
 
     async def _take_in(
         self, kept: Sequence[Inbound], free: frozenset[str]

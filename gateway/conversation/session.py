@@ -51,6 +51,7 @@ from gateway.store.rows import (
     AcquiredConversation,
     Changes,
     InboxRow,
+    OutboxRow,
     TurnRow,
 )
 from gateway.texts import say
@@ -155,9 +156,9 @@ class Session:
             elif not self.state.queue and await self._let_go():
                 return
 
-    def _note_undeliverable(self, turn: str) -> None:
+    def _note_undeliverable(self, row: OutboxRow, why: str) -> None:
         if self._features.fired is not None:
-            self._features.fired.give_up_report(self.services, turn)
+            self._features.fired.give_up_report(self.context, row, why)
 
     def _wants_turn(self) -> bool:
         """A turn is to be run or begun."""

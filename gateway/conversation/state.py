@@ -64,14 +64,15 @@ NO_CHANGES = Changes()
 class ConversationState:
     """One conversation's rows in memory and its commits; `Session` runs turns on top.
 
-    `on_undeliverable` is called with the turn whose report the conversation's chat refuses."""
+    `on_undeliverable` is called with the row of a report that the conversation's chat refuses,
+    and why."""
 
     def __init__(
         self,
         services: Services,
         conversation: Conversation,
         opened: AcquiredConversation,
-        on_undeliverable: Callable[[str], None],
+        on_undeliverable: Callable[[OutboxRow, str], None],
     ) -> None:
         self.services = services
         self.conversation = conversation
@@ -390,7 +391,7 @@ class ConversationState:
         if self.ended is not None or isinstance(row.view, Notice):
             return
         if cause == "refused" and not row.natives and isinstance(row.view, ReportView):
-            self._on_undeliverable(row.turn)
+            self._on_undeliverable(row, why)
         letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
         if cause == "doubt":
             self.announce(letter, say("view_in_doubt", self.language), "warning")

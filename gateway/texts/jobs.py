@@ -12,7 +12,8 @@ JobKey = Literal[
     "jobs_is_paused", "jobs_is_resumed", "jobs_is_running", "jobs_is_deleted", "jobs_is_retried",
     "jobs_edit_how", "jobs_not_so", "jobs_failed", "jobs_failed_paused", "jobs_due",
     "jobs_run_line", "jobs_why_missed", "jobs_why_paused", "jobs_why_overlap", "jobs_why_deleted",
-    "jobs_why_no_rights", "jobs_why_chat_gone", "jobs_why_not_begun", "jobs_why_model",
+    "jobs_why_no_rights", "jobs_why_chat_gone", "jobs_lost_chat", "jobs_why_not_begun",
+    "jobs_why_model",
     "jobs_why_money", "jobs_why_bug", "jobs_run_queued", "jobs_run_fired", "jobs_run_retrying",
     "jobs_run_done", "jobs_run_silent", "jobs_run_failed", "jobs_run_stopped", "jobs_run_skipped",
     "jobs_off", "jobs_count", "jobs_of_file", "jobs_hook_admin", "jobs_hook_name",
@@ -83,6 +84,8 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_why_overlap": "The previous run had not ended.",
     "jobs_why_deleted": "The job was deleted.",
     "jobs_why_chat_gone": "Its chat refuses messages from me, so it is paused.",
+    "jobs_lost_chat": "I cannot write in the chat of the job {title} any more, so it is paused. "
+    "Let me in there again and write {/jobs resume …} there, or delete it.",
     "jobs_why_no_rights": "Its owner may no longer use the agent, so it is paused.",
     "jobs_why_not_begun": "It never started.",
     "jobs_why_model": "The model could not be reached.",
@@ -196,6 +199,8 @@ GERMAN: dict[JobKey, str] = {
     "jobs_why_overlap": "Der Lauf davor war nicht zu Ende.",
     "jobs_why_deleted": "Der Auftrag wurde gelöscht.",
     "jobs_why_chat_gone": "Sein Chat nimmt nichts mehr von mir an; er ist pausiert.",
+    "jobs_lost_chat": "In den Chat des Auftrags {title} kann ich nicht mehr schreiben; er ist "
+    "pausiert. Holt mich wieder dorthin und schreibt dort {/jobs resume …}, oder löscht ihn.",
     "jobs_why_no_rights": "Sein Besitzer darf den Agenten nicht mehr nutzen; er ist pausiert.",
     "jobs_why_not_begun": "Er begann nie.",
     "jobs_why_model": "Das Modell war nicht zu erreichen.",

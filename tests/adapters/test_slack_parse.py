@@ -10,6 +10,7 @@ from adapters.slack.parse import SlackBot, parse, read_me
 from gateway.messages import (
     Attachment,
     ButtonPressed,
+    ChatLost,
     CommandGiven,
     Inbound,
     MessageDeleted,
@@ -52,6 +53,22 @@ def test_each_thread_is_a_conversation(channel: str, thread: str, place: object)
     assert isinstance(said, MessageReceived)
     assert said.conversation == place and said.message == "10.000001" and said.at == 10.000001
     assert said.addressed == channel.startswith("D")
+
+
+@pytest.mark.parametrize(
+    ("event", "lost"),
+    [
+        ({"type": "channel_archive"}, True),
+        ({"type": "group_left", "user": None}, True),
+        ({"type": "channel_deleted"}, True),
+        ({"type": "member_left_channel", "user": "U0BOT"}, True),
+        ({"type": "member_left_channel", "user": "U0ANN"}, False),
+        ({"type": "channel_left", "channel": 5}, False),
+    ],
+)
+def test_a_channel_in_which_the_app_may_not_write(event: Json, lost: bool) -> None:
+    found = heard(**event)
+    assert found == (ChatLost(conversation=where("C0DEV"), event="Ev1") if lost else None)
 
 
 def test_a_mention_is_for_us_and_is_left_out() -> None:

@@ -11,6 +11,7 @@ from adapters.telegram.parse import TelegramBot, parse, read_me
 from gateway.messages import (
     Attachment,
     ButtonPressed,
+    ChatLost,
     CommandGiven,
     Conversation,
     MessageEdited,
@@ -292,6 +293,24 @@ def test_people_who_write_as_a_chat() -> None:
     admin = said(GROUP, text="hi", **{"from": fake}, sender_chat=GROUP)
     assert admin.sender == Sender(platform="telegram", id="-1007", name="Team")
     assert said(GROUP, text="post", sender_chat=GROUP, is_automatic_forward=True) is None
+
+
+@pytest.mark.parametrize(
+    ("member", "lost"),
+    [
+        ({"status": "kicked"}, True),
+        ({"status": "left"}, True),
+        ({"status": "restricted", "can_send_messages": False}, True),
+        ({"status": "restricted", "can_send_messages": True}, False),
+        ({"status": "member"}, False),
+        ({}, False),
+    ],
+)
+def test_a_chat_in_which_the_bot_may_not_write(member: dict[str, Any], lost: bool) -> None:
+    update = {"update_id": 9, "my_chat_member": {"chat": GROUP, "new_chat_member": member}}
+    found = parse(update, ME)
+    assert isinstance(found, ChatLost) is lost
+    assert found is None or (found.conversation.channel, found.event) == (str(GROUP["id"]), "u9")
 
 
 def test_what_says_nothing() -> None:

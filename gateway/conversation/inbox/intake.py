@@ -23,6 +23,7 @@ from gateway.errors import DeliveryError
 from gateway.feature import Call, Change, Context, Features, Pressed, is_allowed
 from gateway.messages import (
     ButtonPressed,
+    ChatLost,
     CommandGiven,
     FormSubmitted,
     GatewaySaid,
@@ -96,6 +97,8 @@ class Intake:
             case MessageReceived():
                 await self._message(row, inbound)
             case JobFired() | JobFailed() | JobReported() | WebhookCalled() | QuestionBrought():
+                await self._hand_over(row, inbound)
+            case ChatLost():
                 await self._hand_over(row, inbound)
             case CommandGiven():
                 await self._command(row, inbound)

@@ -16,10 +16,11 @@ from gateway.features.jobs import presses as pressing
 from gateway.features.jobs import runs as running
 from gateway.features.jobs.commands import jobs
 from gateway.features.jobs.present import make_fold
+from gateway.features.jobs.reports import lost_chats
 from gateway.features.jobs.scripts import Scripted
 from gateway.features.jobs.settings import TABLES
 from gateway.features.jobs.zone_command import timezone
-from gateway.messages import JobFailed, JobFired, JobPress, JobReported, WebhookCalled
+from gateway.messages import ChatLost, JobFailed, JobFired, JobPress, JobReported, WebhookCalled
 
 
 def _make_code(agent: TurnMaker, open_turn: OpenTurn, hands: Hands) -> TurnCode:
@@ -34,6 +35,7 @@ FEATURE = Feature(
         on_inbound(JobFired, running.take),
         on_inbound(JobFailed, running.take),
         on_inbound(JobReported, running.take),
+        on_inbound(ChatLost, lost_chats.pause_jobs),
         on_inbound(WebhookCalled, running.take),
     ),
     begins=(on_queued(JobFired, running.begin),),
@@ -42,6 +44,6 @@ FEATURE = Feature(
     fired=FiredTurns(
         fold=make_fold,
         code=_make_code,
-        give_up_report=running.pause_undeliverable,
+        give_up_report=lost_chats.note_refusal,
     ),
 )

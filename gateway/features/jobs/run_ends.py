@@ -6,9 +6,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.features.jobs.delivery import deliver
 from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.outcomes import RunOutcome, outcome
+from gateway.features.jobs.reports.delivery import add_refusal, deliver
 from gateway.jobs_port import Job, JobRun, Jobs, JobStore, Timetable
 from gateway.messages import JobFailed, read_conversation
 from gateway.shown_jobs import Reason, Try
@@ -101,8 +101,23 @@ class RunSettler:
             await self._tell(job, after)
             if end.again:
                 await self._book.pause(job.id, end.reason)
-        await self._jobs.advance(run, replace(after, version=ambient.new_id()))
+        if not await self._jobs.advance(run, replace(after, version=ambient.new_id())):
+            await self._add_refusals(run, after)
         log.info("run_ended", extra={"job": run.job, "slot": run.slot, "state": after.state})
+
+    async def _add_refusals(self, before: JobRun, after: JobRun) -> None:
+        """A chat refused the report in this very moment: the run's row says so already."""
+        known = await self._jobs.run(before.job, before.slot)
+        if known is None or replace(known, delivered=before.delivered, version="") != replace(
+            before, version=""
+        ):
+            return
+        delivered = after.delivered
+        for one in known.delivered:
+            delivered = add_refusal(delivered, one.to, one.why) if one.why else delivered
+        await self._jobs.advance(
+            known, replace(after, delivered=delivered, version=ambient.new_id())
+        )
 
     async def _tell(self, job: Job, run: JobRun) -> None:
         """Bring the failure to the job's conversation: known there, it is told once."""

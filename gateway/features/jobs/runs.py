@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from agent_core.journal import Stopped
 from gateway.access.access import Role
-from gateway.conversation.services import Services
 from gateway.conversation.turns import OpenTurn
 from gateway.errors import StoreFailed
 from gateway.feature import Context
 from gateway.features.jobs.asker import identify_asker
-from gateway.features.jobs.delivery import report_messages
+from gateway.features.jobs.reports.delivery import report_messages
+from gateway.features.jobs.reports.lost_chats import name_report
 from gateway.jobs_port import OPERATOR, Asker, Job
 from gateway.messages import (
     JobFailed,
@@ -111,20 +111,6 @@ def put_down_end(context: Context, row: TurnRow) -> None:
     context.services.spawn(settle, "settle")
 
 
-def pause_undeliverable(services: Services, turn: str) -> None:
-    """Pause the job whose run's report a chat refuses: it would run, and cost, for nobody."""
-    jobs = services.jobs
-    if jobs is None:
-        return
-
-    async def pause() -> None:
-        row = await services.store.turn(turn)
-        if row is not None and row.firing is not None:
-            await jobs.book.pause(row.firing.job, "chat_gone")
-
-    services.spawn(pause, "pause")
-
-
 def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
     """Tell of a run that failed, with what can be done."""
     turn: tuple[Key, str] = ("jobs_pause", "pause")
@@ -147,7 +133,7 @@ def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
     """Show the report; whoever replies to it here talks about it."""
     report = ReportView(title=job.title, text=job.text, note=job.note, language=job.language)
     context.turns.history.add_messages(report_messages(job))
-    context.finish(row.seq, context.draw(row.seq, "report", report))
+    context.finish(row.seq, context.draw(row.seq, name_report(job), report))
 
 
 async def asker(context: Context, sender: Sender) -> Asker:

@@ -26,8 +26,10 @@ NOTE = (
 async def deliver(
     deps: JobDeps, times: Timetable, job: Job, run: JobRun, given: tuple[Terms, str]
 ) -> tuple[Delivery, ...]:
-    """Hand the text over to each place of the run's terms; what became of it."""
+    """Hand the text over to each place of the run's terms; what became of it. A chat that was
+    given it before and refused it did refuse it."""
     terms, text = given
+    refused = {one.to: one.why for one in run.delivered}
     done = []
     for place in terms.deliver:
         why = ""
@@ -38,8 +40,13 @@ async def deliver(
             )
         elif place != HERE:
             why = await _bring(deps, times, place, (job, run, text))
-        done.append(Delivery(to=place, why=why))
+        done.append(Delivery(to=place, why=why or refused.get(place, "")))
     return tuple(done)
+
+
+def add_refusal(delivered: tuple[Delivery, ...], place: str, why: str) -> tuple[Delivery, ...]:
+    """What became of a report, once a chat refused it."""
+    return (*(one for one in delivered if one.to != place), Delivery(to=place, why=why))
 
 
 async def _bring(deps: JobDeps, times: Timetable, place: str, what: tuple[Job, JobRun, str]) -> str:
@@ -55,6 +62,8 @@ async def _bring(deps: JobDeps, times: Timetable, place: str, what: tuple[Job, J
         text=text,
         note=say("jobs_due", language, when=times.when(run.due, job.zone)),
         language=language,
+        job=job.id,
+        slot=run.slot,
     )
     await deps.accept([report])
     return ""

@@ -1,0 +1,106 @@
+"""Chats in which the agent may not write any more: their jobs are paused, for they would run and
+cost for nobody, and their owners are told in private. What a chat refused stands in the run's
+row."""
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.conversation.services import Services
+from gateway.feature import Context
+from gateway.features.jobs.reports.delivery import add_refusal
+from gateway.jobs_port import HERE, Job
+from gateway.messages import (
+    ChatLost,
+    Conversation,
+    GatewaySaid,
+    JobReported,
+    read_conversation,
+)
+from gateway.ports import Summary, person_scope
+from gateway.store.rows import Changes, InboxRow, OutboxRow
+from gateway.texts import say
+
+REPORT = "report"
+NEWEST = 5
+"""Private conversations of an account that are looked at."""
+MAX_TRIES = 3
+"""Times that a run's row is written anew where others write it too."""
+
+
+def name_report(report: JobReported) -> str:
+    """The name of the view that shows a report of another conversation's job."""
+    return f"{REPORT}:{report.job}:{report.slot}" if report.job else REPORT
+
+
+async def pause_jobs(context: Context, row: InboxRow, lost: ChatLost) -> None:
+    """Pause the jobs of a conversation that was lost."""
+    services, here = context.services, lost.conversation.id
+    jobs = await services.jobs.store.list_jobs() if services.jobs is not None else ()
+    for job in jobs:
+        if job.conversation == here:
+            await _pause(services, job)
+    context.state.submit(Changes(done=(row.seq,)))
+
+
+def note_refusal(context: Context, row: OutboxRow, why: str) -> None:
+    """Put down that a chat refused a report; a job that reports only there is paused."""
+    services, here = context.services, context.state.conversation.id
+
+    async def note() -> None:
+        name, _, rest = row.name.partition(":")
+        if name == REPORT and rest:
+            job, _, slot = rest.partition(":")
+            await _put_down(services, (job, slot), here, why)
+            return
+        turn = await services.store.turn(row.turn)
+        jobs = services.jobs
+        if turn is None or turn.firing is None or jobs is None:
+            return
+        await _put_down(services, (turn.firing.job, turn.firing.slot), HERE, why)
+        known = await jobs.store.get(turn.firing.job)
+        if known is not None:
+            await _pause(services, known)
+
+    services.spawn(note, "refusal")
+
+
+async def _put_down(services: Services, named: tuple[str, str], place: str, why: str) -> None:
+    """Write into the row of a run (its job and slot) that `place` refused its report."""
+    if (jobs := services.jobs) is None:
+        return
+    for _ in range(MAX_TRIES):
+        run = await jobs.store.run(*named)
+        if run is None:
+            return
+        delivered = add_refusal(run.delivered, place, why)
+        after = replace(run, delivered=delivered, version=ambient.new_id())
+        if await jobs.store.advance(run, after):
+            return
+
+
+async def _pause(services: Services, job: Job) -> None:
+    """Pause a job and tell its owner. The word is brought first: a pause that stands is not told
+    again, and a word that is brought twice is known by its event."""
+    if services.jobs is None or job.state != "active":
+        return
+    where = await _find_private(services, job)
+    if where is not None and services.deliver is not None:
+        text = say("jobs_lost_chat", job.owner.language, title=job.title)
+        event = f"chat_gone:{job.id}:{job.version}"
+        await services.deliver([GatewaySaid(conversation=where, event=event, text=text)])
+    await services.jobs.book.pause(job.id, "chat_gone")
+
+
+async def _find_private(services: Services, job: Job) -> Conversation | None:
+    """The newest private conversation of the job's owner, by whichever account, but for the chat
+    that is lost."""
+    lost, found = read_conversation(job.conversation), list[Summary]()
+    for account in sorted(await services.access.accounts(job.owner.key)):
+        found += await services.store.recent(person_scope(account), NEWEST)
+    for one in sorted(found, key=lambda one: -one.at):
+        where = read_conversation(one.conversation)
+        there = (where.platform, where.account, where.channel)
+        elsewhere = there != (lost.platform, lost.account, lost.channel)
+        if elsewhere and where.platform in services.adapters:
+            return where
+    return None
