@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtim
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gateway.messages import Attachment, Conversation, Inbound, Sender
+from gateway.messages import Attachment, Conversation, Inbound, Quote, Sender
 from gateway.shown_jobs import ShownJob, ShownRun
 from gateway.views import Abilities, Button, View
 
@@ -95,6 +95,17 @@ class Working(Protocol):
 
     async def clear_receipt(self, conversation: Conversation, message: str) -> None:
         """Take the sign of `receipt` away: the message waits no more."""
+
+
+@runtime_checkable
+class ThreadReading(Protocol):
+    """An adapter whose platform lets the bot read what people say in a thread."""
+
+    async def read_thread(
+        self, conversation: Conversation, before: str, limit: int
+    ) -> tuple[Quote, ...]:
+        """What the thread began with and the last `limit` messages above the message `before`,
+        oldest first; none where it may not be read."""
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, DiscordUploa
 from adapters.discord.markdown import write_command
 from adapters.discord.memory import DiscordMemory
 from adapters.discord.menu import DiscordCommands
-from adapters.discord.parse import files_of
+from adapters.discord.parse import files_of, read_quotes
 from adapters.discord.receive import DiscordReceiver
 from adapters.discord.render import render
 from adapters.discord.session import DiscordSession
@@ -26,7 +26,7 @@ from adapters.outputs import find_copy
 from gateway import clock
 from gateway.command_texts import write_commands
 from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
-from gateway.messages import Attachment, Conversation
+from gateway.messages import Attachment, Conversation, Quote
 from gateway.ports import Accept
 from gateway.views import Abilities, View
 
@@ -131,6 +131,16 @@ class DiscordAdapter:
                 log.info("discord_sent_again", extra={"error": str(error)})
                 await clock.wait(LAST_PAUSE)
         return await self._call(route, data, files)
+
+    async def read_thread(
+        self, conversation: Conversation, before: str, limit: int
+    ) -> tuple[Quote, ...]:
+        """None where the bot may not read, or the task stands in its channel as replies."""
+        query = f"limit={limit}&before={before}"
+        route = Route("GET", "/channels/{channel_id}/messages", channel_id=conversation.thread)
+        told = await self._wire.request(route, query=query)
+        found = read_quotes(told, conversation.account)
+        return tuple(sorted(found, key=lambda one: int(one.message)))
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """The whole message, its files too; an edit never rings."""

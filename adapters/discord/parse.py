@@ -32,6 +32,8 @@ MENTION = re.compile(r"<@!?(\d{1,20})>")
 ID = re.compile(r"\d{1,20}")
 SAID = (0, 19)
 """Types of messages that people write: plain ones and replies."""
+STARTER = 21
+"""The type of the message in a thread that stands for what it began with."""
 THREADS, OPENING = (10, 11, 12), (0, 5)
 """Types of channels: threads, and those in which a message can open one."""
 COMMAND_GIVEN, PRESSED, TYPING, FILLED_IN = 2, 3, 4, 5
@@ -280,6 +282,20 @@ def _quote(message: Json, me: DiscordBot) -> Quote | None:
 
 def _join_texts(message: Json) -> str:
     return "\n".join(_iterate_texts(message))
+
+
+def read_quotes(messages: object, bot: str) -> list[Quote]:
+    """Messages as a channel's history tells them; of those that show no words nothing. What began
+    a thread stands in it as a message without words that refers to it."""
+    found = []
+    for one in map(_map, _list(messages)):
+        said = _map(one.get("referenced_message")) if one.get("type") == STARTER else one
+        author, number = _map(said.get("author")), _id(said.get("id"))
+        text = _text(said, DiscordBot(id=bot)) or _join_texts(said)
+        if number and text:
+            mine = _id(author.get("id")) == bot
+            found.append(Quote(message=number, author=_name(author), text=text, mine=mine))
+    return found
 
 
 def _iterate_texts(within: Json, depth: int = 0) -> Iterator[str]:

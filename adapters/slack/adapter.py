@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from adapters.outputs import find_copy
 from adapters.slack.blocks import SlackUpload
 from adapters.slack.doubt import with_twins
-from adapters.slack.history import SENT, SlackHistory
+from adapters.slack.history import SENT, SlackHistory, read_own_words
 from adapters.slack.home import Homes
 from adapters.slack.live.chunks import StreamChunks
 from adapters.slack.live.missed import Backfill
 from adapters.slack.live.sessions import Sessions, Status
 from adapters.slack.live.streams import SlackStreams
-from adapters.slack.markup import escape_markup, write_command
+from adapters.slack.markup import escape_markup, readable, write_command
 from adapters.slack.people import SlackPeople
 from adapters.slack.receive import SlackReceiver
 from adapters.slack.render import render
@@ -31,7 +31,15 @@ from gateway import clock
 from gateway.accounts.slack import Slack
 from gateway.command_texts import write_commands
 from gateway.errors import Ambiguous, DeliveryError, Rejected, Unsent
-from gateway.messages import Attachment, Conversation, Inbound, MessageReceived, digest
+from gateway.messages import (
+    Attachment,
+    Conversation,
+    Inbound,
+    MessageReceived,
+    Quote,
+    Sender,
+    digest,
+)
 from gateway.ports import Accept, Look, Recent
 from gateway.views import Abilities, Media, SaidView, View
 
@@ -76,7 +84,7 @@ class SlackAdapter:
         self._arrived: dict[str, None] = {}
         self._certain: dict[str, None] = {}
         """Messages in doubt of this life that were found."""
-        people = SlackPeople(self._wire)
+        people = self._people = SlackPeople(self._wire)
         self._homes = Homes(self._wire, people, look)
         self._missed = Backfill(self._wire, recent)
         self._receiver = SlackReceiver(self._wire, people, self._homes, self._touch, app)
@@ -251,6 +259,30 @@ class SlackAdapter:
             return False
         await self.receipt(conversation, message)
         return True
+
+    async def read_thread(
+        self, conversation: Conversation, before: str, limit: int
+    ) -> tuple[Quote, ...]:
+        """With the names of who wrote; none in a window's question, which is no message."""
+        if "." not in before:
+            return ()
+        said = await self._history.read_thread(conversation, before)
+        first = [one for one in said[:1] if one.get("ts") == conversation.thread]
+        return tuple(
+            [await self._quote(one, conversation) for one in (*first, *said[len(first) :][-limit:])]
+        )
+
+    async def _quote(self, said: Json, conversation: Conversation) -> Quote:
+        user, me = str(said.get("user", "")), conversation.account
+        mine = user == me
+        person = Sender(platform="slack", id="" if mine else user)
+        named = await self._people.resolve_sender(person)
+        return Quote(
+            message=str(said.get("ts", "")),
+            author=named.name or named.handle or user,
+            text=read_own_words(said) if mine else readable(str(said.get("text", "")), me),
+            mine=mine,
+        )
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
         """At most 50 MB."""

@@ -16,7 +16,7 @@ log = logging.getLogger("adapters.slack")
 SENT = "turnkeeper_sent"
 """The kind of the metadata that our messages bear."""
 READ_BACK = 4.0
-PAGE, DAY = 100, 86_400.0
+PAGE, PAGES, DAY = 100, 10, 86_400.0
 STREAMING = "in_progress"
 ALIKE = 20
 """Characters by which a text is known again."""
@@ -77,6 +77,22 @@ class SlackHistory:
                 return one.ts
         return ""
 
+    async def read_thread(self, where: Conversation, before: str) -> list[Json]:
+        """The messages of a thread above `before`, oldest first: Slack tells them from the
+        beginning, so of a very long one the last are missing. DeliveryError."""
+        asked: dict[str, object] = {"channel": where.channel, "ts": where.thread, "limit": PAGE}
+        found: dict[str, Json] = {}
+        for _ in range(PAGES):
+            answer = await self._wire.call("conversations.replies", asked, form=True)
+            messages, more = answer.get("messages"), answer.get("response_metadata")
+            page = messages if isinstance(messages, list) else ()
+            found |= {str(one.get("ts", "")): one for one in page if isinstance(one, dict)}
+            cursor = more.get("next_cursor") if isinstance(more, dict) else ""
+            if not cursor or any(stamp >= before for stamp in found):
+                break
+            asked["cursor"] = str(cursor)
+        return [found[stamp] for stamp in sorted(found) if stamp < before]
+
     async def _newest(self, where: Conversation, since: float = 0.0) -> Sequence[SlackMessage]:
         """Newest first; none if they cannot be read."""
         asked: dict[str, object] = {"channel": where.channel, "include_all_metadata": "true"}
@@ -109,6 +125,20 @@ def _message(raw: object) -> SlackMessage:
         payload=payload if isinstance(payload, dict) else {},
         words=_words(first) if isinstance(first, dict) else "",
     )
+
+
+def read_own_words(message: Json) -> str:
+    """What a message of ours says: its blocks, for its text may be a summary of them."""
+    blocks = message.get("blocks")
+    found = [one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else []
+    said = [text for one in found if one.get("type") != "actions" and (text := _read_block(one))]
+    return "\n".join(said) or str(message.get("text") or "")
+
+
+def _read_block(block: Json) -> str:
+    text = block.get("text")
+    inner = text.get("text") if isinstance(text, dict) else ""
+    return _words(block) or (inner if isinstance(inner, str) else "")
 
 
 def _words(block: Json) -> str:

@@ -463,12 +463,18 @@ class DiscordServer:
         return made | {"guild_id": GUILD, "!": ("THREAD_CREATE", dict(made))}
 
     def _on_history(self, call: Call, channel: str) -> list[Json]:
-        """What was said after a message, newest first; where it was said is not told."""
+        """What was said after a message, or before one, newest first; where it was said is not
+        told."""
         self._must_be(channel)
-        after, limit = int(call.query["after"]), int(call.query["limit"])
+        after, limit = int(call.query.get("after", 0)), int(call.query["limit"])
+        before = int(call.query.get("before", 0))
         said = [one for one in self._said.values() if one["channel_id"] == channel]
         found = [one for one in [*said, *self.chats[channel]] if int(one["id"]) > after]
-        found = sorted(found, key=lambda one: int(one["id"]))[:limit]
+        found = sorted(found, key=lambda one: int(one["id"]))
+        if before:
+            found = [one for one in found if int(one["id"]) < before][-limit:]
+        else:
+            found = found[:limit]
         session = list(self.gateway.sessions.values())[-1]
         shown = [self.gateway.allowed(session, "MESSAGE", one) for one in found]
         hidden = ("guild_id", "member")

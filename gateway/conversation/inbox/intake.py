@@ -13,6 +13,7 @@ from agent_core import ambient
 from agent_core.journal import Noted, Stopped
 from agent_core.questions import Choice, Input, PlanReview
 from gateway.conversation.decisions import Decisions, describe
+from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
 from gateway.conversation.inbox.reading import MessageReader, only_voice, steerable, words
 from gateway.conversation.inbox.signs import clear_receipt
@@ -385,7 +386,9 @@ class Intake:
             rows.append(state.queue.popleft())
             surplus -= 1
         self._told_full = self._told_full and bool(state.queue)
+        earlier = await read_earlier(state, rows)
         asked = await self._reading.read_rows(rows)
+        asked = replace(asked, text=f"{earlier}{asked.text}")
         self._tell_lost(rows[0].seq, state.language)
         waiting = [q for q in state.questions.values() if q.status == "open"]
         if waiting:

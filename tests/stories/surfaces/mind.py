@@ -3,6 +3,7 @@ same again. And one that breaks off."""
 
 import asyncio
 import contextlib
+import re
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -12,6 +13,10 @@ from tests.fakes.model_server import Json, ModelServer, Say, Step
 from tests.gateway.process import KEY
 
 RECAP, HEARD = "What have I said?", "You said: "
+EARLIER = re.compile(
+    r"\[Data, [^\n]*\]\n\[Said in this thread before.*?\n\[End of data: [0-9a-f]+\.\]\n+", re.DOTALL
+)
+"""What a platform tells of a thread, which not every one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Mind:
 
     def _line(self, messages: list[Json]) -> Line:
         said = [n for n, message in enumerate(messages) if message["role"] == "user"]
-        last = strip_surroundings(str(messages[said[-1]]["content"]))
+        last = _strip_added(messages[said[-1]])
         if RECAP in last:
             return Say(HEARD + " | ".join(_briefly(messages[n]) for n in said[:-1]))
         rounds = sum(1 for one in messages[said[-1] :] if one["role"] == "assistant")
@@ -64,9 +69,13 @@ class Mind:
         return Say(f"ack {last}")
 
 
+def _strip_added(message: Json) -> str:
+    return EARLIER.sub("", strip_surroundings(str(message["content"])))
+
+
 def _briefly(message: Json) -> str:
     """What was said; of what the gateway adds for its work only how it begins."""
-    text = strip_surroundings(str(message["content"]))
+    text = _strip_added(message)
     marks = ("[Planning", "[Finishing]", "[Active Task", "[Research]", "[Synthesis]", "[Report]")
     return text.partition("\n")[0] if any(mark in text for mark in marks) else text
 

@@ -1,0 +1,80 @@
+"""What was said in a thread before the agent was asked there: read from the platform, bounded, and
+shown to the model as data. It is how a report and the talk below it are known to who replies."""
+
+import logging
+from collections.abc import Sequence
+
+from agent_core import ambient
+from agent_core.context.data_marks import BEGINS, ENDS, make_seal
+from gateway.conversation.state import ConversationState
+from gateway.errors import DeliveryError
+from gateway.messages import MessageReceived, Quote
+from gateway.ports import ThreadReading
+from gateway.store.rows import InboxRow
+
+log = logging.getLogger("turnkeeper.earlier")
+
+MAX_MESSAGES, MAX_CHARACTERS = 30, 8_000
+MAX_FIRST, MAX_EACH = 4_000, 1_500
+"""Characters of what the thread began with, and of each message below."""
+PATIENCE = 5.0
+"""Seconds after which a turn begins without it."""
+HEAD = "[Said in this thread before, the oldest first]"
+
+
+async def read_earlier(state: ConversationState, rows: Sequence[InboxRow]) -> str:
+    """Lines for the model before the messages `rows`; "" where there is nothing new, or the
+    platform lets nobody read it. Later turns bring what people said since the agent's last word,
+    unless the agent is given each message anyway."""
+    where, adapter, first = state.conversation, state.adapter, rows[0].inbound
+    if not isinstance(adapter, ThreadReading) or not isinstance(first, MessageReceived):
+        return ""
+    if not where.thread or not first.message or first.message == where.thread:
+        return ""
+    fresh = not state.row.end and not state.row.title
+    if not fresh and (where.private or state.services.access.policy.group != "mention"):
+        return ""
+    try:
+        async with ambient.limit(PATIENCE):
+            said = await adapter.read_thread(where, first.message, MAX_MESSAGES)
+    except (DeliveryError, TimeoutError) as error:
+        log.info("thread_not_read", extra={"why": str(error)})
+        return ""
+    known = {one.inbound.message for one in rows if isinstance(one.inbound, MessageReceived)}
+    if first.reply_to is not None:
+        known.add(first.reply_to.message)
+    if where.private:  # what follows there was said to the agent, or by it about a command
+        said = tuple(one for one in said if one.message == where.thread)
+    new = said if fresh else _since_own(said)
+    return render_earlier([one for one in new if one.message not in known], where.thread)
+
+
+def _since_own(said: Sequence[Quote]) -> Sequence[Quote]:
+    own = [n for n, one in enumerate(said) if one.mine]
+    return said[own[-1] + 1 :] if own else said
+
+
+def render_earlier(said: Sequence[Quote], thread: str) -> str:
+    """The messages as data, with their authors: what the thread began with, and of the others the
+    newest that there is room for."""
+    root = [one for one in said if one.message == thread and one.text]
+    lines = [_render(one, MAX_FIRST) for one in root]
+    room, last = MAX_CHARACTERS - sum(map(len, lines)), list[str]()
+    for one in reversed([one for one in said if one.message != thread and one.text]):
+        line = _render(one, MAX_EACH)
+        if len(line) > room:
+            last.append("[…]")
+            break
+        last.append(line)
+        room -= len(line)
+    if not lines and not last:
+        return ""
+    text = "\n".join((HEAD, *lines, *reversed(last)))
+    seal = make_seal(text)
+    return "\n".join((BEGINS.format(seal=seal), text, ENDS.format(seal=seal))) + "\n\n"
+
+
+def _render(one: Quote, most: int) -> str:
+    author = "You" if one.mine else one.author or "Somebody"
+    text = one.text if len(one.text) <= most else f"{one.text[:most]} […]"
+    return f"{author}: {text}"
