@@ -112,12 +112,14 @@ class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approva
 
 
 class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
-    """Which of these? `hints`: what else is said below the text, in the person's language."""
+    """Which of these? `hints`: what else is said below the text, in the person's language.
+    `first`: how the first option stands out, where it does something that the others do not."""
 
     text: str
     options: tuple[str, ...]
     expires: float = 0.0
     hints: tuple[Phrase, ...] = ()
+    first: Literal["plain", "good", "bad"] = "plain"
 
 
 class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):

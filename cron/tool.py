@@ -152,7 +152,10 @@ class _Desk:
             return proposed.said
         labels = _labels(wanted.action, proposed.language)
         hints = (Phrase(key="jobs_zone_hint"),) if proposed.guessed else ()
-        answer = await scope.ask(Decision(text=proposed.card, options=labels, hints=hints))
+        first: Literal["good", "bad"] = "bad" if wanted.action == "delete" else "good"
+        answer = await scope.ask(
+            Decision(text=proposed.card, options=labels, hints=hints, first=first)
+        )
         if answer.choice != "once" or answer.text == labels[-1]:
             return "The person did not confirm it. Nothing was changed."
         if len(labels) > 2 and answer.text == labels[1]:

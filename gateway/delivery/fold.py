@@ -291,7 +291,11 @@ class ViewFold:
                     question=record.id,
                     text="\n".join((question.text, *hints)),
                     buttons=tuple(
-                        Button(label=option, token=button_token(record.id, str(n)))
+                        Button(
+                            label=option,
+                            token=button_token(record.id, str(n)),
+                            style="plain" if n else question.first,
+                        )
                         for n, option in enumerate(question.options)
                     ),
                     language=self.language,

@@ -51,6 +51,8 @@ async def test_made_in_words_and_nothing_before_the_press(rig: Rig) -> None:
     assert text.count(" 09:00") == 4, "in words, and the next three times"
     assert "List the open incidents." in text and "Budget: none" in text
     assert labels(card) == ["Confirm", "Change", "Cancel"]
+    buttons = [one for row in card["reply_markup"]["inline_keyboard"] for one in row]
+    assert [one.get("style", "") for one in buttons] == ["success", "", ""]
     await rig.quiet()
     await rig.crash()
     await rig.start()  # the card works after a restart
