@@ -75,6 +75,8 @@ def render_earlier(said: Sequence[Quote], thread: str) -> str:
 
 
 def _render(one: Quote, most: int) -> str:
-    author = "You" if one.mine else one.author or "Somebody"
+    """Lines below the first are moved in: nobody's name or text may look like what another said."""
+    author = "You" if one.mine else " ".join(one.author.split()) or "Somebody"
     text = one.text if len(one.text) <= most else f"{one.text[:most]} […]"
-    return f"{author}: {text}"
+    moved = "\n  ".join(text.splitlines())
+    return f"{author}: {moved}"
