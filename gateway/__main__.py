@@ -169,9 +169,7 @@ class Gateway:
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
-        trail, names = parts.services.trail, settings.web_names
-        assert trail is not None
-        book = SessionBook(parts.services.store, trail.note)
+        book, names = SessionBook(parts.services.store, parts.trail.note), settings.web_names
         gate = RequestGate(secret, book, settings.host, port, names, token, parts.services.count)
         page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page

@@ -18,7 +18,6 @@ from gateway.delivery.pace import Pace, Paces, SendGate
 from gateway.jobs_port import JobPorts
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
-from gateway.services.audit_trail import AuditTrail
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
 from gateway.services.operator_instructions import OperatorInstructions
@@ -120,8 +119,6 @@ class Services:
     ttl: float = 30.0
     question_expires: float = 7 * 86_400.0
     question_reminder: float = 0.0
-    trail: AuditTrail | None = None
-    """Takes lines of the audit that belong to no conversation."""
     version: str = ""
     most_waiting: int = 50
     most_parked: int = 20

@@ -73,6 +73,7 @@ class Parts:
     settings: Settings
     host: Host
     agent: TurnkeeperAgent
+    trail: AuditTrail
     hold_name: Callable[[], Coroutine[None, None, None]]
     """Keeps this replica's name until cancelled; SettingsError if another process has it."""
 
@@ -159,15 +160,13 @@ class Parts:
             stop=stop,
             restore=restore,
         )
-        trail = self.services.trail
-        assert trail is not None
         return control.Operations(
             store=self.services.store,
             pairing=self.services.pairing,
             jobs=self.agent.jobs.console,
             live=live,
-            upkeep=StoreUpkeep(self.settings, self.services.store, trail, self.host),
-            trail=trail,
+            upkeep=StoreUpkeep(self.settings, self.services.store, self.trail, self.host),
+            trail=self.trail,
         )
 
     def _state(self, health: Health) -> str:
@@ -220,7 +219,7 @@ async def assemble(
     log.info("assembled", extra={"version": VERSION, **about})
     for name, nearest in find_odd_names(settings.env, settings.known).items():
         log.warning("setting_unknown", extra={"setting": name, "nearest": nearest})
-    return Parts(settings=settings, host=host, agent=agent, hold_name=hold_name)
+    return Parts(settings=settings, host=host, agent=agent, trail=trail, hold_name=hold_name)
 
 
 class Supplies(Struct, frozen=True, kw_only=True):
@@ -262,7 +261,6 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         deliver=ports.deliver,
         owner=supplies.owner,
         signer=supplies.trail.signer,
-        trail=supplies.trail,
         question_expires=settings.question_expires,
         question_reminder=settings.question_reminder,
         version=VERSION,

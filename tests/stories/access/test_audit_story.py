@@ -4,6 +4,8 @@ how things are done; no secret; and chains that hold, also after a crash."""
 import json
 
 from agent_core.guardrails.secret_shapes import MARK
+from gateway.ops.stored_contents import make_contents
+from gateway.services.audit_trail import AuditTrail
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import PERSON, Rig
 
@@ -35,7 +37,6 @@ async def test_what_ran_and_what_was_changed_is_told(rig: Rig) -> None:
     assert "read_file" in ran[2] and "failed" in ran[2]
     assert not any(TOKEN in detail for *_, detail in lines)
     assert any(MARK in detail for _, what, detail in lines if what in ("asked", "ran"))
-    trail = rig.host.services.trail
-    assert trail is not None
+    trail = AuditTrail(rig.host.services.signer, make_contents(rig.store), rig.store, "me")
     report = await trail.verify()
     assert report.flaws == () and report.lines == len(lines)
