@@ -11,7 +11,8 @@ from gateway.features.guardrails import feature as guardrails
 from gateway.features.history import feature as history
 from gateway.features.instructions import feature as instructions
 from gateway.features.jobs import feature as jobs
-from gateway.features.jobs.zone_command import find_zone, job_costs
+from gateway.features.jobs.zone_command import job_costs
+from gateway.features.jobs.zones import find_zone
 from gateway.features.memory import feature as memory
 from gateway.features.plans import feature as plans
 from gateway.features.secrets import feature as vault

@@ -23,13 +23,13 @@ HEAD = "[Said in this thread before, the oldest first]"
 
 
 async def read_earlier(state: ConversationState, rows: Sequence[InboxRow]) -> str:
-    """Lines for the model before the messages `rows`; "" where there is nothing new, or the
-    platform lets nobody read it. Later turns bring what people said since the agent's last word,
-    unless the agent is given each message anyway."""
+    """Lines for the model before `rows`, messages of a thread; "" where there is nothing new, or
+    the platform lets nobody read it. Later turns bring what people said since the agent's last
+    word, unless the agent is given each message anyway."""
     where, adapter, first = state.conversation, state.adapter, rows[0].inbound
     if not isinstance(adapter, ThreadReading) or not isinstance(first, MessageReceived):
         return ""
-    if not where.thread or not first.message or first.message == where.thread:
+    if not first.message or first.message == where.thread:
         return ""
     fresh = not state.row.end and not state.row.title
     if not fresh and (where.private or state.services.access.policy.group != "mention"):

@@ -386,7 +386,7 @@ class Intake:
             rows.append(state.queue.popleft())
             surplus -= 1
         self._told_full = self._told_full and bool(state.queue)
-        earlier = await read_earlier(state, rows)
+        earlier = await read_earlier(state, rows) if state.conversation.thread else ""
         asked = await self._reading.read_rows(rows)
         asked = replace(asked, text=f"{earlier}{asked.text}")
         self._tell_lost(rows[0].seq, state.language)

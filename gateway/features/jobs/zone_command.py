@@ -4,28 +4,15 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from agent_core import ambient
-from gateway.feature import Call, Context
+from gateway.feature import Call
 from gateway.features.jobs.runs import asker
 from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import MAX_RUNS
-from gateway.store.rows import TurnRow
 from gateway.store.spending.tally import utc_day
 from gateway.texts import say
 from gateway.texts.money import dollars
 
 MAX_JOBS = 20
-DEFAULT_ZONE = "UTC"
-
-
-async def find_zone(context: Context, row: TurnRow) -> tuple[str, bool]:
-    """The zone of whoever the turn `row` works for, and whether anybody chose it: the person, else
-    the operator. StoreFailed."""
-    jobs, services = context.services.jobs, context.services
-    zones, accounts = Zones(services.store), await services.access.accounts(row.sender)
-    if zone := await zones.of(accounts | {row.sender}):
-        return zone, True
-    zone = jobs.settings.zone if jobs is not None else DEFAULT_ZONE
-    return zone, zone != DEFAULT_ZONE
 
 
 async def timezone(call: Call) -> str:

@@ -2,7 +2,11 @@
 
 from typing import Protocol
 
+from gateway.feature import Context
+from gateway.store.rows import TurnRow
+
 ZONE = "zone:"
+DEFAULT_ZONE = "UTC"
 
 
 class Documents(Protocol):
@@ -30,3 +34,14 @@ class Zones:
         """From now on `zone`, for all accounts of the person; "" forgets it."""
         for account in sorted(accounts):
             await self._documents.put(ZONE + account, zone.encode() or None)
+
+
+async def find_zone(context: Context, row: TurnRow) -> tuple[str, bool]:
+    """The zone of whoever the turn `row` works for, and whether anybody chose it: the person, else
+    the operator. StoreFailed."""
+    jobs, services = context.services.jobs, context.services
+    zones, accounts = Zones(services.store), await services.access.accounts(row.sender)
+    if zone := await zones.of(accounts | {row.sender}):
+        return zone, True
+    zone = jobs.settings.zone if jobs is not None else DEFAULT_ZONE
+    return zone, zone != DEFAULT_ZONE
