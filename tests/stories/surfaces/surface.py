@@ -11,7 +11,7 @@ from tests.stories.rig import PATIENCE, Rig
 from tests.stories.surfaces.mind import HEARD, RECAP, Fragile, Line, Mind
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
-TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?")
+TIME = re.compile(r"(?:\b[A-Z][a-z]+day )?\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?")
 PORT = re.compile(r"127\.0\.0\.[12]:\d+")
 NAMED = re.compile(r"-[0-9a-f]{8}(?=\.md\b)")
 """What makes a file's name the only one."""
