@@ -37,6 +37,7 @@ from adapters.web.wire import (
     chunks,
     error,
     number,
+    read_number,
     refuse,
 )
 from adapters.web.words import choose_language
@@ -64,6 +65,8 @@ COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 VIEWS, MAX_VIEWS = 100, 2000
 LIST = 100
 MAX_SOUGHT = 200
+MAX_REV = 2**53 - 1
+"""What a client in JavaScript can count to."""
 CARDS = 200
 """How many views back a form may be and still be known as one."""
 
@@ -174,7 +177,9 @@ class Api:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         sender = await self._enter(request)
-        words = request.query.get("q", "")[:MAX_SOUGHT]
+        words = request.query.get("q", "")
+        if len(words) > MAX_SOUGHT:
+            raise RequestRefused(400, f"Search for at most {MAX_SOUGHT} characters.")
         found = await self._desk.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
         return answer(ConversationList(person=sender.id, conversations=own))
@@ -190,7 +195,7 @@ class Api:
 
     async def _open(self, request: web.Request) -> web.StreamResponse:
         seat = await self._seat(request)
-        limit = min(max(number(request.query.get("limit"), VIEWS), 1), MAX_VIEWS)
+        limit = read_number(request, "limit", VIEWS, 1, MAX_VIEWS)
         shown = await self._desk.latest(seat.conversation.id, limit)
         now = await self._desk.read_standing(seat.conversation.id)
         views = await asyncio.to_thread(lambda: tuple(map(draw, shown)))
@@ -208,13 +213,14 @@ class Api:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         visitor, seat = await identify(self._gate, request), await self._seat(request)
-        after = request.headers.get("Last-Event-ID") or request.query.get("after")
+        after = read_number(request, "after", 0, 0, MAX_REV)
+        after = number(request.headers.get("Last-Event-ID"), after)
         response = web.StreamResponse(headers={**HEADERS, "X-Accel-Buffering": "no"})
         response.content_type = "text/event-stream"
         address = seat.conversation.id
         with self._streams.join(address, visitor.session) as inbox:
             await response.prepare(request)
-            stream = EventStream(self._desk, address, number(after, 0), response.write)
+            stream = EventStream(self._desk, address, after, response.write)
             try:
                 async with asyncio.TaskGroup() as group:
                     watching = group.create_task(self._watch(visitor, inbox))

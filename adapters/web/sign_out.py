@@ -60,7 +60,7 @@ def session_routes(gate: RequestGate, streams: EventStreams) -> list[web.Abstrac
     async def sign_out(request: web.Request) -> web.StreamResponse:
         visitor = await identify(gate, request)
         if not visitor.session:
-            raise RequestRefused(400, "A token has no session. Take it out of the settings.")
+            raise RequestRefused(409, "A token has no session. Take it out of the settings.")
         return await _end(visitor, visitor.session)
 
     async def _end(visitor: Visitor, session: str) -> web.StreamResponse:

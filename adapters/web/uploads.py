@@ -56,7 +56,7 @@ class Uploads:
         """The file that `person` uploaded as `ref`; refused if there is none."""
         path = self._path(ref)
         if path is None or not ref.startswith(f"{person}/") or not path.is_file():
-            raise RequestRefused(400, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
+            raise RequestRefused(404, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
         return _attachment(ref, path.stat().st_size)
 
     async def copy(self, ref: str, to: BinaryIO) -> None:

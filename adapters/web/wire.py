@@ -99,8 +99,19 @@ class ConversationPage(Struct, frozen=True, kw_only=True):
 
 
 def number(text: str | None, default: int) -> int:
-    """A number that somebody wrote into an address."""
+    """A number that somebody wrote into a header."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else default
+
+
+def read_number(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+    """The number `name` of the request's address."""
+    text = request.query.get(name)
+    if text is None:
+        return default
+    found = number(text, -1)
+    if not least <= found <= most:
+        raise RequestRefused(400, f"{name} is a number from {least} to {most}.")
+    return found
 
 
 def answer(value: object, status: int = 200) -> web.Response:

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sized
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 from agent_core import ambient
@@ -23,6 +25,8 @@ from gateway.store.port import Store
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+log = logging.getLogger("turnkeeper.http")
 
 MAX_BODY = 1 << 20
 """Bytes of a body that a handler reads whole; uploads come in pieces, under their own limit."""
@@ -133,8 +137,9 @@ async def serve(
         status = 200 if state.ready else 503
         return web.Response(text="ready\n" if state.ready else "unready\n", status=status)
 
+    logging.getLogger("aiohttp.server").addFilter(_is_ours)
     doors = Doors(most_each=most_each)
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[doors.watch])
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[doors.watch, word_errors])
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
     app.add_routes([web.get("/metrics", guard(Metrics(health).scrape)), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
@@ -148,6 +153,29 @@ async def serve(
     finally:
         server.close()
         await runner.cleanup()
+
+
+@web.middleware
+async def word_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A path or method that the API does not know is refused as JSON, like all else there."""
+    try:
+        return await handler(request)
+    except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
+        if not request.path.startswith("/api/"):
+            raise
+        said = {"error": f"{error.reason}. /api/openapi.json says what there is."}
+        headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
+        return web.json_response(said, status=error.status, headers=headers)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a record of aiohttp's is an error of the gateway's. What is no HTTP is the sender's:
+    anybody who can connect could fill the log with it, and with what it holds."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, HttpProcessingError):
+        log.debug("no_http", extra={"kind": type(error).__name__})
+        return False
+    return True
 
 
 class Metrics:

@@ -368,7 +368,7 @@ async def test_a_person_sees_and_ends_their_sessions_and_signs_out(tmp_path: Pat
             async with http.get("/api/sessions", headers=theirs) as answer:
                 assert len((await answer.json())["sessions"]) == 1
         async with server.http.post("/api/signout") as answer:
-            assert answer.status == 400 and "token" in (await answer.json())["error"]
+            assert answer.status == 409 and "token" in (await answer.json())["error"]
 
 
 async def test_a_session_that_ended_at_another_replica_ends_its_streams(
