@@ -23,7 +23,7 @@ FENCE = re.compile(r"\s*(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
 """Also an indented one, as in lists: Discord takes it for a fence wherever it stands."""
 HEADING = re.compile(r"^ {0,3}#{4,6} +(.*?)(?: +#+)? *$")
 TASK = re.compile(r"^(\s*)[-*+] \[([ xX])\] ")
-IMAGE = re.compile(r"!(\[[^\]\n]*\]\([^)\s]+\))")
+IMAGE = re.compile(r"!(\[[^\[\]\n]*\]\([^()\s]{1,2048}\))")
 SPECIAL = re.compile(r"([\\`*_~|<>#\[\]()])")
 LISTED = re.compile(r"^([^\S\n]*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
 MARKED = re.compile(r"[\\`*_~<&\[]")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LIMIT = 4096
 MAX_ENTITIES = 100
+MAX_CONVERTED = 4 * LIMIT
 
 MARKED = re.compile(r"[*_`~|<>\[\]&\\$]|^(?: {4}|\t| *[-+=#])", re.MULTILINE)
 """Text without any of these means the same with and without conversion."""
@@ -116,8 +117,11 @@ def texts_of(part: str) -> list[Marked]:
 
 
 def one_markdown(markdown: str) -> Marked:
-    """`markdown` as one text, however long."""
-    return _convert_markdown(markdown) if MARKED.search(markdown) else Marked(markdown.strip())
+    """`markdown` as one text, however long; above MAX_CONVERTED characters as it is written, for
+    the converter's time grows with their square."""
+    if len(markdown) > MAX_CONVERTED or not MARKED.search(markdown):
+        return Marked(markdown.strip())
+    return _convert_markdown(markdown)
 
 
 def cut(rich: Marked) -> list[Marked]:
