@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from adapters.incoming import read_string
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -95,7 +96,7 @@ def read_own_role(roles: object, bot: str) -> str:
 def mention_bot(message: Json, me: DiscordBot, role: str) -> Json:
     """`message`, in which `role` is the bot itself."""
     mentions = [*_list(message.get("mentions")), {"id": me.id, "username": me.name}]
-    content = _str(message.get("content")).replace(f"<@&{role}>", f"<@{me.id}>") or HIDDEN
+    content = read_string(message.get("content")).replace(f"<@&{role}>", f"<@{me.id}>") or HIDDEN
     return {**message, "mentions": mentions, "content": content}
 
 
@@ -173,7 +174,7 @@ def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> In
     text = _text(message, me)
     if sender is None or not number or not text or not isinstance(when, str):
         return None
-    event = f"e{number}:{_str(when)[:40]}"
+    event = f"e{number}:{read_string(when)[:40]}"
     return MessageEdited(
         conversation=conversation, sender=sender, event=event, message=number, text=text
     )
@@ -228,35 +229,37 @@ def _person(user: Json, member: Json, language: str) -> Sender | None:
     return Sender(
         platform="discord",
         id=number,
-        name=_str(member.get("nick")) or _name(user),
-        handle=_str(user.get("username")),
+        name=read_string(member.get("nick")) or _name(user),
+        handle=read_string(user.get("username")),
         language=language,
         groups=tuple(filter(None, map(_id, _list(member.get("roles"))))),
     )
 
 
 def _name(user: Json) -> str:
-    return _str(user.get("global_name")) or _str(user.get("username"))
+    return read_string(user.get("global_name")) or read_string(user.get("username"))
 
 
 def _text(message: Json, me: DiscordBot) -> str:
     """As people read it: names for mentions; without our own in front."""
     names = {_id(_map(one).get("id")): _name(_map(one)) for one in _list(message.get("mentions"))}
     names[me.id] = me.name
-    text = _str(message.get("content")).strip()
+    text = read_string(message.get("content")).strip()
     opening = MENTION.match(text)
     if opening is not None and opening[1] == me.id:
         text = text[opening.end() :].strip()
     text = MENTION.sub(lambda at: f"@{names[at[1]]}" if names.get(at[1]) else at[0], text)
-    stickers = (_str(_map(one).get("name")) for one in _list(message.get("sticker_items")))
+    stickers = (read_string(_map(one).get("name")) for one in _list(message.get("sticker_items")))
     return text or "\n".join(filter(None, stickers)) or _describe_poll(_map(message.get("poll")))
 
 
 def _describe_poll(poll: Json) -> str:
-    if not (question := _str(_map(poll.get("question")).get("text"))):
+    if not (question := read_string(_map(poll.get("question")).get("text"))):
         return ""
     media = (_map(_map(one).get("poll_media")) for one in _list(poll.get("answers")))
-    return "\n".join((f"[poll: {question}]", *(f"- {_str(one.get('text'))}" for one in media)))
+    return "\n".join(
+        (f"[poll: {question}]", *(f"- {read_string(one.get('text'))}" for one in media))
+    )
 
 
 def _mentions(message: Json, me: DiscordBot) -> bool:
@@ -302,7 +305,7 @@ def _iterate_texts(within: Json, depth: int = 0) -> Iterator[str]:
     """The texts of a message in Components V2, which has no content."""
     for one in map(_map, _list(within.get("components"))):
         if one.get("type") == 10:
-            yield _str(one.get("content"))
+            yield read_string(one.get("content"))
         elif depth < MAX_DEPTH:
             yield from _iterate_texts(one, depth + 1)
 
@@ -317,8 +320,8 @@ def _attachments(message: Json) -> Iterator[Attachment]:
             size = one.get("size")
             yield Attachment(
                 ref=f"{where}/{number}",
-                name=_str(one.get("filename")) or "file",
-                mime=_str(one.get("content_type")).split(";")[0],
+                name=read_string(one.get("filename")) or "file",
+                mime=read_string(one.get("content_type")).split(";")[0],
                 size=size if type(size) is int and 0 <= size < 1 << 53 else 0,
                 voice=voice,
             )
@@ -390,20 +393,20 @@ def _command(
 def command_of(event: Json) -> str:
     """The slash command that is given or typed, "" for those of menus on messages and people."""
     data = _map(event.get("data"))
-    return _str(data.get("name")) if data.get("type", 1) == 1 else ""
+    return read_string(data.get("name")) if data.get("type", 1) == 1 else ""
 
 
 def read_typed(event: Json) -> str:
     """The words of a slash command, as far as they are typed."""
     options = _list(_map(event.get("data")).get("options"))
-    return " ".join(filter(None, (_str(_map(one).get("value")) for one in options)))
+    return " ".join(filter(None, (read_string(_map(one).get("value")) for one in options)))
 
 
 def presser(event: Json) -> Sender | None:
     """Who made an interaction."""
     member = _map(event.get("member"))
     user = _map(member.get("user")) or _map(event.get("user"))
-    return _person(user, member, _str(event.get("locale")))
+    return _person(user, member, read_string(event.get("locale")))
 
 
 def token_of(event: Json) -> str:
@@ -412,13 +415,13 @@ def token_of(event: Json) -> str:
         return ""
     data = _map(event.get("data"))
     if data.get("component_type") == SELECT:
-        return _str(next(iter(_list(data.get("values"))), ""))
-    return _str(data.get("custom_id"))
+        return read_string(next(iter(_list(data.get("values"))), ""))
+    return read_string(data.get("custom_id"))
 
 
 def press_of(event: Json) -> str:
     """What a private word to who made the interaction is sent by."""
-    return f"{_id(event.get('application_id'))}/{_str(event.get('token'))}"
+    return f"{_id(event.get('application_id'))}/{read_string(event.get('token'))}"
 
 
 def _iterate_fields(within: Json, depth: int = 0) -> Iterator[str]:
@@ -426,7 +429,7 @@ def _iterate_fields(within: Json, depth: int = 0) -> Iterator[str]:
     inside = [*_list(within.get("components")), within.get("component")]
     for one in map(_map, inside):
         if isinstance(value := one.get("value"), str):
-            yield _str(value)
+            yield read_string(value)
         elif one and depth < MAX_DEPTH:
             yield from _iterate_fields(one, depth + 1)
 
@@ -464,10 +467,3 @@ def _list(value: object) -> list[object]:
 
 def _id(value: object) -> str:
     return value if isinstance(value, str) and ID.fullmatch(value) and value.isascii() else ""
-
-
-def _str(value: object) -> str:
-    """A string that can be stored: lone surrogates become the replacement character."""
-    if not isinstance(value, str) or value.isascii():
-        return value if isinstance(value, str) else ""
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

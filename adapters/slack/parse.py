@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
+from adapters.incoming import read_string
 from adapters.slack.markup import MENTION, mentions, readable
 from gateway.messages import (
     Attachment,
@@ -98,14 +99,14 @@ def home_opened(payload: Json, me: SlackBot) -> tuple[str, Conversation] | None:
 
 
 def _event(payload: Json, me: SlackBot) -> Inbound | None:
-    event, name = _map(payload.get("event")), string(payload.get("event_id"))
+    event, name = _map(payload.get("event")), read_string(payload.get("event_id"))
     if event.get("type") == "agent_session_stopped" and name:
         return _parse_stop(event, me, name)
     if event.get("type") in LOST and name:
         return _parse_loss(event, me, name)
     if event.get("type") not in ("message", "app_mention") or not name:
         return None
-    match string(event.get("subtype")):
+    match read_string(event.get("subtype")):
         case "message_changed":
             return _parse_edit(event, me, name)
         case "message_deleted":
@@ -130,7 +131,7 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
     where, sender, stamp = _where(event, event, me), _author(event, me), _stamp(event.get("ts"))
     if where is None or sender is None or not stamp:
         return None
-    raw = string(event.get("text"))
+    raw = read_string(event.get("text"))
     text, attachments = readable(raw, me.user), tuple(_attachments(event))
     addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
     bare = text.removeprefix(MENTION).lstrip()  # a hint that was copied names nobody
@@ -161,10 +162,13 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
 
 def read_back(message: Json, channel: str, me: SlackBot) -> Inbound | None:
     """A message as history tells it, None if it is nobody's words."""
-    if message.get("type", "message") != "message" or string(message.get("subtype")) not in SAID:
+    if (
+        message.get("type", "message") != "message"
+        or read_string(message.get("subtype")) not in SAID
+    ):
         return None
     told = {**message, "channel": channel}
-    return _parse_message(told, me, f"r{channel}:{string(message.get('ts'))}")
+    return _parse_message(told, me, f"r{channel}:{read_string(message.get('ts'))}")
 
 
 def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
@@ -173,7 +177,7 @@ def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
         return _parse_deletion(event, before, me, name)
     where, sender = _where(event, message, me), _author(message, me)
     stamp = _stamp(message.get("ts"))
-    text = readable(string(message.get("text")), me.user)
+    text = readable(read_string(message.get("text")), me.user)
     unchanged = message.get("text") == before.get("text")  # a link was unfurled, a thread grew
     if where is None or sender is None or not stamp or not text or unchanged:
         return None
@@ -231,9 +235,13 @@ def _read_shared(message: Json, me: SlackBot) -> Quote | None:
         one for one in map(_map, _list(message.get("attachments"))) if one.get("is_share") is True
     ]
     said = [
-        (string(one.get("author_name")) or string(one.get("author_subname")), text)
+        (read_string(one.get("author_name")) or read_string(one.get("author_subname")), text)
         for one in shared
-        if (text := readable(string(one.get("text")) or string(one.get("fallback")), me.user))
+        if (
+            text := readable(
+                read_string(one.get("text")) or read_string(one.get("fallback")), me.user
+            )
+        )
     ]
     if not said:
         return None
@@ -251,8 +259,8 @@ def _attachments(message: Json) -> Iterator[Attachment]:
         if ref and file.get("mode") not in ("tombstone", "hidden_by_limit"):
             yield Attachment(
                 ref=ref,
-                name=string(file.get("name")) or "file",
-                mime=string(file.get("mimetype")),
+                name=read_string(file.get("name")) or "file",
+                mime=read_string(file.get("mimetype")),
                 size=size if type(size) is int and 0 <= size < 1 << 53 else 0,
                 voice=file.get("subtype") == "slack_audio",
             )
@@ -274,10 +282,10 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
     """`/turnkeeper stop all` is the command `stop`; without a word it is `help`. Slack does not
     say in which thread it was given."""
     channel, user = _id(payload.get("channel_id")), _id(payload.get("user_id"))
-    trigger = string(payload.get("trigger_id"))
+    trigger = read_string(payload.get("trigger_id"))
     if not channel or not user or not trigger:
         return None
-    name, _, arguments = readable(string(payload.get("text")), me.user).partition(" ")
+    name, _, arguments = readable(read_string(payload.get("text")), me.user).partition(" ")
     return CommandGiven(
         conversation=place(me, channel, ""),
         sender=Sender(platform="slack", id=user),
@@ -295,14 +303,17 @@ def from_home(conversation: str, token: str) -> str:
 
 
 def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
-    address, _, token = string(action.get("value")).partition(" ")
+    address, _, token = read_string(action.get("value")).partition(" ")
     try:
         where = read_conversation(address)
     except ValueError:
         return None
     if not token or (where.platform, where.account) != ("slack", me.user):
         return None
-    sender, event = Sender(platform="slack", id=user), f"h{user}:{string(action.get('action_ts'))}"
+    sender, event = (
+        Sender(platform="slack", id=user),
+        f"h{user}:{read_string(action.get('action_ts'))}",
+    )
     press = f"{where.channel}|{where.thread}|{user}"
     if token == STOP:
         return StopPressed(conversation=where, sender=sender, event=event, press=press)
@@ -313,10 +324,10 @@ def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
 
 def _parse_press(payload: Json, me: SlackBot) -> Inbound | None:
     action, asked = read_action(payload)
-    user, stamp = _id(_map(payload.get("user")).get("id")), string(action.get("action_ts"))
+    user, stamp = _id(_map(payload.get("user")).get("id")), read_string(action.get("action_ts"))
     if user and _map(payload.get("view")).get("type") == "home":
         return _parse_home_press(action, user, me)
-    if asked is None or not user or string(action.get("action_id")).startswith(WRITES):
+    if asked is None or not user or read_string(action.get("action_id")).startswith(WRITES):
         return None
     if asked.token == STOP:
         return StopPressed(
@@ -339,7 +350,9 @@ def read_action(payload: Json) -> tuple[Json, ModalOrigin | None]:
     """The action of a press and what it is about, None if it is none of a message of ours."""
     action = _map(next(iter(_list(payload.get("actions"))), None))
     container, message = _map(payload.get("container")), _map(payload.get("message"))
-    token = string(action.get("value")) or string(_map(action.get("selected_option")).get("value"))
+    token = read_string(action.get("value")) or read_string(
+        _map(action.get("selected_option")).get("value")
+    )
     channel = _id(_map(payload.get("channel")).get("id")) or _id(container.get("channel_id"))
     stamp = _stamp(message.get("ts")) or _stamp(container.get("message_ts"))
     thread = _stamp(message.get("thread_ts")) or _stamp(container.get("thread_ts"))
@@ -353,10 +366,10 @@ def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
     """A modal of ours that was sent off."""
     view, user = _map(payload.get("view")), _id(_map(payload.get("user")).get("id"))
     try:
-        asked = msgspec.json.decode(string(view.get("private_metadata")), type=ModalOrigin)
+        asked = msgspec.json.decode(read_string(view.get("private_metadata")), type=ModalOrigin)
     except msgspec.DecodeError:
         return None
-    number = string(view.get("id"))
+    number = read_string(view.get("id"))
     if view.get("callback_id") != MODAL or not user or not number:
         return None
     words = "\n".join(words_in(view)).strip()
@@ -386,7 +399,7 @@ def words_in(view: Json) -> Iterator[str]:
     """What was written into a modal, field by field."""
     for block in _map(_map(view.get("state")).get("values")).values():
         for element in map(_map, _map(block).values()):
-            if value := string(element.get("value")):
+            if value := read_string(element.get("value")):
                 yield value
 
 
@@ -412,12 +425,3 @@ def _id(value: object) -> str:
 
 def _stamp(value: object) -> str:
     return value if isinstance(value, str) and STAMP.fullmatch(value) else ""
-
-
-def string(value: object) -> str:
-    """A string that can be stored: lone surrogates become the replacement character."""
-    if not isinstance(value, str):
-        return ""
-    if value.isascii():
-        return value
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -17,6 +17,7 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
+from adapters.incoming import clean_strings
 from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
 from adapters.slack.live.about import MessageShortcut, read_question
@@ -260,6 +261,7 @@ class SlackReceiver:
         """What a payload says, by people with names; a press that asks for words gets a modal."""
         if self._me is None:
             return None
+        clean_strings(payload)
         try:
             inbound = parse.parse(kind, payload, self._me) or read_question(payload, self._me)
             if (seen := parse.home_opened(payload, self._me)) is not None:

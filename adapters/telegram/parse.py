@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from adapters.incoming import read_string
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -49,7 +50,7 @@ def read_me(user: object) -> TelegramBot | None:
     """Me from getMe's answer, None if it is none."""
     found = _map(user)
     number = _int(found.get("id"))
-    return TelegramBot(id=number, username=_str(found.get("username"))) if number else None
+    return TelegramBot(id=number, username=read_string(found.get("username"))) if number else None
 
 
 def update_id(update: object) -> int:
@@ -108,7 +109,7 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
         or (quote is not None and quote.mine)
         or _is_mentioned(message, me),
         at=float(_int(message.get("date"))),
-        album=_str(message.get("media_group_id")),
+        album=read_string(message.get("media_group_id")),
     )
 
 
@@ -123,7 +124,7 @@ def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 
 def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
-    message, data = _map(press.get("message")), _str(press.get("data"))
+    message, data = _map(press.get("message")), read_string(press.get("data"))
     conversation, sender = _where(message, me), _sender(press)
     if conversation is None or sender is None or not data:
         return None
@@ -133,7 +134,7 @@ def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
         event=event,
         message=str(_int(message.get("message_id"))),
         token=data,
-        press=_str(press.get("id")),
+        press=read_string(press.get("id")),
     )
 
 
@@ -190,14 +191,18 @@ def _person(user: Json) -> Sender:
         platform="telegram",
         id=str(_int(user.get("id"))),
         name=_name(user),
-        handle=_str(user.get("username")),
-        language=_str(user.get("language_code")),
+        handle=read_string(user.get("username")),
+        language=read_string(user.get("language_code")),
     )
 
 
 def _name(user: Json) -> str:
-    names = (_str(user.get("first_name")), _str(user.get("last_name")))
-    return " ".join(filter(None, names)) or _str(user.get("title")) or _str(user.get("name"))
+    names = (read_string(user.get("first_name")), read_string(user.get("last_name")))
+    return (
+        " ".join(filter(None, names))
+        or read_string(user.get("title"))
+        or read_string(user.get("name"))
+    )
 
 
 def _text(message: Json) -> str:
@@ -207,9 +212,9 @@ def _text(message: Json) -> str:
 def _read_text(message: Json) -> str:
     sticker = _map(message.get("sticker"))
     return (
-        _str(message.get("text"))
-        or _str(message.get("caption"))
-        or _str(sticker.get("emoji"))
+        read_string(message.get("text"))
+        or read_string(message.get("caption"))
+        or read_string(sticker.get("emoji"))
         or "\n".join(_lines(_map(message.get("rich_message"))))
     )
 
@@ -218,24 +223,27 @@ def _describe(message: Json) -> str:
     """In words what has none: a place, a person, a poll; "" for what nobody sent on purpose."""
     if venue := _map(message.get("venue")):
         place = _place(_map(venue.get("location")))
-        return f"[place: {_str(venue.get('title'))}, {_str(venue.get('address'))}, {place}]"
+        title, address = read_string(venue.get("title")), read_string(venue.get("address"))
+        return f"[place: {title}, {address}, {place}]"
     if location := _map(message.get("location")):
         return f"[location: {_place(location)}]"
     if contact := _map(message.get("contact")):
-        return f"[contact: {_name(contact)}, {_str(contact.get('phone_number'))}]"
+        return f"[contact: {_name(contact)}, {read_string(contact.get('phone_number'))}]"
     if poll := _map(message.get("poll")):
         given = poll.get("options")
         options = map(_map, given) if isinstance(given, list) else ()
-        lines = (f"- {_str(option.get('text'))}" for option in options)
-        return "\n".join((f"[poll: {_str(poll.get('question'))}]", *lines))
+        lines = (f"- {read_string(option.get('text'))}" for option in options)
+        return "\n".join((f"[poll: {read_string(poll.get('question'))}]", *lines))
     if checklist := _map(message.get("checklist")):
         given = checklist.get("tasks")
         tasks = list(map(_map, given)) if isinstance(given, list) else []
         marks = ("x" if task.get("completion_date") else " " for task in tasks)
-        lines = (f"- [{m}] {_str(task.get('text'))}" for m, task in zip(marks, tasks, strict=True))
-        return "\n".join((f"[check list: {_str(checklist.get('title'))}]", *lines))
+        lines = (
+            f"- [{m}] {read_string(task.get('text'))}" for m, task in zip(marks, tasks, strict=True)
+        )
+        return "\n".join((f"[check list: {read_string(checklist.get('title'))}]", *lines))
     if dice := _map(message.get("dice")):
-        return f"[{_str(dice.get('emoji'))}: {_int(dice.get('value'))}]"
+        return f"[{read_string(dice.get('emoji'))}: {_int(dice.get('value'))}]"
     kind = next((kind for kind in UNREAD if message.get(kind)), "")
     return f"[a {kind.replace('_', ' ')}: bots cannot read it]" if kind else ""
 
@@ -267,7 +275,7 @@ def _plain(text: object, depth: int) -> str:
         return ""
     if isinstance(text, list):
         return "".join(_plain(one, depth + 1) for one in text)
-    return _plain(text.get("text"), depth + 1) if isinstance(text, dict) else _str(text)
+    return _plain(text.get("text"), depth + 1) if isinstance(text, dict) else read_string(text)
 
 
 def _attachments(message: Json) -> Iterator[Attachment]:
@@ -286,11 +294,11 @@ def _attachments(message: Json) -> Iterator[Attachment]:
 
 
 def _attachment(file: Json, name: str, mime: str, *, voice: bool = False) -> Iterator[Attachment]:
-    if ref := _str(file.get("file_id")):
+    if ref := read_string(file.get("file_id")):
         yield Attachment(
             ref=ref,
-            name=_str(file.get("file_name")) or name,
-            mime=_str(file.get("mime_type")) or mime,
+            name=read_string(file.get("file_name")) or name,
+            mime=read_string(file.get("mime_type")) or mime,
             size=max(_int(file.get("file_size")), 0),
             voice=voice,
         )
@@ -301,7 +309,7 @@ def _quote(message: Json, me: TelegramBot) -> Quote | None:
         mine = _int(_map(origin.get("sender_user")).get("id")) == me.id
         writer, text = _name_origin(origin), _text(message)
         return Quote(message="", author=writer, text=text, mine=mine, forwarded=True)
-    part = _str(_map(message.get("quote")).get("text"))
+    part = read_string(_map(message.get("quote")).get("text"))
     if replied := _map(message.get("reply_to_message")):
         if "forum_topic_created" in replied:  # every message of a topic replies to its opening
             return None
@@ -322,7 +330,7 @@ def _quote(message: Json, me: TelegramBot) -> Quote | None:
 def _name_origin(origin: Json) -> str:
     """Who wrote what was forwarded: a person, perhaps hidden, a group or a channel."""
     known = (_map(origin.get(field)) for field in ("sender_user", "sender_chat", "chat"))
-    return _name(next(filter(None, known), NOTHING)) or _str(origin.get("sender_user_name"))
+    return _name(next(filter(None, known), NOTHING)) or read_string(origin.get("sender_user_name"))
 
 
 def _is_mentioned(message: Json, me: TelegramBot) -> bool:
@@ -330,7 +338,7 @@ def _is_mentioned(message: Json, me: TelegramBot) -> bool:
         entities = message.get(field)
         if not isinstance(entities, list):
             continue
-        units = _str(message.get(text_field)).encode("utf-16-le")
+        units = read_string(message.get(text_field)).encode("utf-16-le")
         for entity in map(_map, entities):
             if _int(_map(entity.get("user")).get("id")) == me.id:
                 return True
@@ -351,12 +359,3 @@ def _int(value: object, default: int = 0) -> int:
     if type(value) is int and -(1 << 53) < value < 1 << 53:
         return value
     return default
-
-
-def _str(value: object) -> str:
-    """A string that can be stored: lone surrogates become the replacement character."""
-    if not isinstance(value, str):
-        return ""
-    if value.isascii():
-        return value
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -28,8 +28,39 @@ from tests.sampling import dice
 
 ATOMS = (
     *("*", "**", "_", "__", "`", "```", "~", "~~", "[", "](", "]", "!", "![", "(", ")", "<", "</"),
-    *("<a ", "&", "&amp;", "|", "||", "|-|", "\n", "\n\n", "> ", "- ", "1. ", "# ", "\\", "$", "$$"),
-    *("http://a.b/", "www.", "@", "@a", "#", "<@1>", "<!", "-->", "\t", "    ", "a", "é", "😀", "ﷺ"),
+    *(
+        "<a ",
+        "&",
+        "&amp;",
+        "|",
+        "||",
+        "|-|",
+        "\n",
+        "\n\n",
+        "> ",
+        "- ",
+        "1. ",
+        "# ",
+        "\\",
+        "$",
+        "$$",
+    ),
+    *(
+        "http://a.b/",
+        "www.",
+        "@",
+        "@a",
+        "#",
+        "<@1>",
+        "<!",
+        "-->",
+        "\t",
+        "    ",
+        "a",
+        "é",
+        "😀",
+        "ﷺ",
+    ),
     *("---\n", "===\n", ":", "{", "}", "/cmd ", "[x]", "- [ ] ", "\r", "\0", "<https://a|b>", " "),
     *("\u202e", "\u200b", "\u0430", "\u0301", '"', "'", '{"a":', "sk-", "=", "+", ",", ".", "%41"),
 )
@@ -45,9 +76,7 @@ DRAWN: dict[str, Draw] = {
     "telegram, rich": lambda view: render_telegram(view, rich=True),
     "discord": render_discord,
     "slack": render_slack,
-    "web": lambda view: draw(
-        Shown(turn="t", name="n", rev=1, position=1, at=0.0, view=view)
-    ),
+    "web": lambda view: draw(Shown(turn="t", name="n", rev=1, position=1, at=0.0, view=view)),
     "signs": lambda view: name_signs(visible(str(view))),
 }
 
@@ -60,7 +89,10 @@ def make_views(text: str) -> Iterator[View]:
     yield Notice(text=text)
     yield ReportView(title=text[:200], text=text)
     yield ChoiceCard(question="q", text=text)
-    yield Activity(lines=(ToolLine(call_id="1", tool="x", summary=text, state="done", output=text),), words=text)
+    yield Activity(
+        lines=(ToolLine(call_id="1", tool="x", summary=text, state="done", output=text),),
+        words=text,
+    )
     yield PlanView(title=text, steps=(PlanStep(id="1", text=text, note=text),))
     yield ApprovalCard(question="q", asker=text, proposals=(line,), rule=text, here=text)
 

@@ -6,8 +6,9 @@ import logging
 import msgspec
 from msgspec import Struct
 
+from adapters.incoming import read_string
 from adapters.slack.markup import readable
-from adapters.slack.parse import Json, SlackBot, place, string, words_in
+from adapters.slack.parse import Json, SlackBot, place, words_in
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
 from gateway import clock
@@ -93,7 +94,7 @@ class MessageShortcut:
             thread=message.thread_ts or message.ts,
             message=message.ts,
             author=author.name[:100],
-            text=_shorten(readable(string(message.text), me.user)),
+            text=_shorten(readable(read_string(message.text), me.user)),
         )
         return window(about, language)
 
@@ -153,11 +154,11 @@ def read_question(payload: Json, me: SlackBot) -> Inbound | None:
     if not isinstance(view, dict) or view.get("callback_id") != WINDOW:
         return None
     try:
-        about = msgspec.json.decode(string(view.get("private_metadata")), type=_About)
+        about = msgspec.json.decode(read_string(view.get("private_metadata")), type=_About)
         person = msgspec.convert(user, _Named).id
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
-    number, text = string(view.get("id")), "\n".join(words_in(view)).strip()
+    number, text = read_string(view.get("id")), "\n".join(words_in(view)).strip()
     if not number or not text or not person:
         return None
     return MessageReceived(
