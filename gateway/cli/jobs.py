@@ -1,6 +1,7 @@
 """`turnkeeper jobs`: the words of its commands, and what needs neither gateway nor store."""
 
 import argparse
+import json
 import sys
 
 from gateway.settings import Settings
@@ -12,6 +13,15 @@ ABOUT_ONE = {
     "pause": "no new runs until it is resumed",
     "resume": "go on with the next due time",
     "delete": "take a job away",
+}
+
+ABOUT_FIELDS = {
+    "schedule": "like '30 8 * * 1-5', 'every 2h' or 'tomorrow at nine'",
+    "zone": "time zone like Europe/Berlin",
+    "title": "what it is called; its name",
+    "script": "a command whose output is the report, or comes with the prompt",
+    "hook": "a name: POST /hooks/<name> begins it",
+    "deliver": "where the report goes: an address, or file:report.md",
 }
 
 
@@ -35,6 +45,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         one.add_argument("id", help="as `turnkeeper jobs list` shows it")
         if name in ("show", "history"):
             one.add_argument("--json", action="store_true")
+    made = action.add_parser("add", help="write a job into jobs.toml and apply it")
+    made.add_argument("id", help="its name: small letters, digits, _ and -")
+    made.add_argument("prompt", nargs="?", default="", help="what to do each time")
+    made.add_argument("--where", required=True, help="the address that /jobs here shows in a chat")
+    for field, text in ABOUT_FIELDS.items():
+        made.add_argument(f"--{field}", default="", help=text)
     secret = action.add_parser("secret", help="a new secret for a hook; the old one ends at once")
     secret.add_argument("hook", help="as in POST /hooks/<hook>")
     secret.add_argument("--given", action="store_true", help="read it from standard input")
@@ -81,7 +97,11 @@ def _make_secret(standard: bool) -> str:
 
 
 def parse_request(words: argparse.Namespace) -> tuple[str, ...]:
-    """What the gateway or the store is asked: the action, the job, the form."""
+    """What the gateway or the store is asked: the action, the job, the form; of a job to be added
+    its fields as JSON."""
+    if words.action == "add":
+        fields = {name: getattr(words, name) for name in ("where", *ABOUT_FIELDS, "prompt")}
+        return words.action, words.id, json.dumps(fields)
     form = "json" if getattr(words, "json", False) else ""
     return words.action, getattr(words, "id", ""), form
 

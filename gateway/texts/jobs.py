@@ -3,7 +3,8 @@
 from typing import Literal
 
 JobKey = Literal[
-    "command_jobs", "jobs_none", "jobs_usage", "jobs_no_such", "jobs_every", "jobs_once",
+    "command_jobs", "jobs_none", "jobs_usage", "jobs_add_usage", "jobs_no_such", "jobs_every",
+    "jobs_once",
     "jobs_past", "jobs_now", "jobs_too_often", "jobs_too_many", "jobs_card", "jobs_card_change",
     "jobs_card_remove", "jobs_confirm", "jobs_change", "jobs_cancel", "jobs_here", "jobs_no_limit",
     "jobs_limit", "jobs_active", "jobs_paused", "jobs_ended", "jobs_line", "jobs_next", "jobs_last",
@@ -29,7 +30,10 @@ ENGLISH: dict[JobKey, str] = {
     "command_jobs": "Scheduled jobs: list, run, pause, resume, history, edit, delete",
     "jobs_none": "You have no jobs here. Say what you want and when: 'every weekday at 9 send me "
     "the open incidents'.",
-    "jobs_usage": "Use {/jobs …} and: run 1, pause 1, resume 1, history 1, edit 1, delete 1, here.",
+    "jobs_usage": "Use {/jobs …} and: add, run 1, pause 1, resume 1, history 1, edit 1, delete 1, "
+    "here.",
+    "jobs_add_usage": "Write {/jobs add …} with when, a colon and what, for example 'tomorrow at "
+    "nine: water the plants' or '30 8 * * 1-5: say what is new'.",
     "jobs_no_such": "There is no such job. {/jobs} lists them with their numbers.",
     "jobs_every": "Every {span}",
     "jobs_once": "Once, at {when}",
@@ -143,8 +147,10 @@ GERMAN: dict[JobKey, str] = {
     "command_jobs": "Was immer wieder getan wird: list, run, pause, resume, history, edit, delete",
     "jobs_none": "Hier sind keine Aufträge von Ihnen. Sagen Sie, was Sie wann wollen: 'schicke mir "
     "werktags um 9 die offenen Störungen'.",
-    "jobs_usage": "Schreiben Sie {/jobs …} und: run 1, pause 1, resume 1, history 1, edit 1, "
+    "jobs_usage": "Schreiben Sie {/jobs …} und: add, run 1, pause 1, resume 1, history 1, edit 1, "
     "delete 1, here.",
+    "jobs_add_usage": "Schreiben Sie {/jobs add …} und dahinter wann, Doppelpunkt, was, zum "
+    "Beispiel 'morgen um neun: Blumen gießen' oder '30 8 * * 1-5: was gibt es Neues?'.",
     "jobs_no_such": "Diesen Auftrag gibt es nicht. {/jobs} zeigt alle mit Nummern.",
     "jobs_every": "Alle {span}",
     "jobs_once": "Einmal, {when}",

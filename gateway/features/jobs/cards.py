@@ -52,10 +52,12 @@ def read_place(slot: str) -> CardPlace | None:
 
 
 async def card(
-    jobs: JobPorts, job: Job, at: CardPlace, language: str, *, sure: bool = False
+    jobs: JobPorts, job: Job, at: CardPlace, language: str, *, sure: bool = False, hint: str = ""
 ) -> ChoiceCard:
-    """The job's card at that place; `sure`: it asks whether the job shall be deleted."""
+    """The job's card at that place; `sure`: it asks whether the job shall be deleted; `hint`: a
+    line below."""
     text, offers = await line(jobs, job, at.n, language), _offers(job)
+    text = f"{text}\n{hint}" if hint else text
     if sure:
         text = f"{text}\n\n{say('jobs_sure', language, title=job.title)}"
         offers = (("jobs_remove", "remove"), ("jobs_keep", "keep"))

@@ -1,6 +1,7 @@
 """/jobs: what is done again and again, and what a person does about it."""
 
 from gateway.feature import Call, Context
+from gateway.features.jobs.adding import add_job
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards, times_of
 from gateway.features.jobs.runs import asker
 from gateway.jobs_port import Job, JobPorts
@@ -20,6 +21,8 @@ async def jobs(call: Call) -> str:
         return say("jobs_off", call.language)
     known = await jobs.book.list_visible(await asker(context, call.command.sender))
     words = call.words
+    if words[:1] == ["add"]:
+        return await add_job(call, jobs)
     if words == ["here"]:
         return say("jobs_address", call.language, address=context.state.conversation.id)
     if not words:

@@ -164,6 +164,34 @@ def test_a_kill_at_every_point_delivers_once() -> None:
     assert sends.keys() <= {1, 2} and sends[2] <= 10, sends
 
 
+async def story_of_a_line(life: Life) -> None:
+    """A job that is made by `/jobs add`."""
+    jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
+    deps = JobDeps(
+        store=life.store,
+        accept=life.host.accept,
+        folder=life.folder,
+        platforms=frozenset(("test",)),
+    )
+    life.equip(jobs=make_job_ports(jobs, JobSettings(), deps))
+    await life.command("a1", "jobs add every 2h: look around")
+    await worked_off(life)
+    (job,) = await jobs.list_jobs()
+    assert job.prompt == "look around"
+
+
+def check_line(folder: Path, label: str) -> None:
+    cards = [one for one in Ledger(folder / "ledger.jsonl").all("send")]
+    assert 1 <= len(cards) <= 2, f"{label}: {len(cards)} cards"
+    assert all("look around" in one["view"]["text"] for one in cards), label
+
+
+def test_a_kill_at_every_point_makes_one_job() -> None:
+    points = count_points(story_of_a_line)
+    assert {"job", "job kept"} <= set(points["names"])
+    killed_everywhere(points, story_of_a_line, check_line)
+
+
 async def story_of_a_bad_day(life: Life) -> None:
     """A job whose model cannot be reached is tried again, told and paused. A person has it tried
     once more, goes on, runs it by hand, it is called from outside, and deleted in the end."""

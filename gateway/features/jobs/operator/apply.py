@@ -3,14 +3,26 @@
 Its jobs are the operator's. A missing file changes nothing; an empty one removes them all.
 """
 
+import json
 import logging
+import tempfile
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
 from agent_core import ambient
 from gateway.features.jobs.deps import is_reachable
-from gateway.features.jobs.operator.jobfile import FILE, Fault, Faulty, JobTable, read
+from gateway.features.jobs.operator.jobfile import (
+    FILE,
+    NAME,
+    NAME_RULE,
+    Fault,
+    Faulty,
+    JobTable,
+    read,
+)
 from gateway.jobs_port import FILE as TO_FILE
 from gateway.jobs_port import HERE, OPERATOR, Draft, Job, JobPorts, JobRefused
 
@@ -93,6 +105,25 @@ class JobFile:
 
     async def apply(self) -> Applied | None:
         """Apply the file; None if there is none. Faulty: nothing was changed."""
+        text = self._read()
+        return await self._apply_text(text) if text is not None else None
+
+    async def add(self, name: str, fields: dict[str, str]) -> Applied:
+        """Write the table `name` with these texts at the file's end and apply the file, or make it.
+        Faulty: nothing was changed."""
+        text = self._read() or ""
+        if not NAME.fullmatch(name):
+            raise Faulty([Fault(line=1, text=NAME_RULE)])
+        if name in tomllib.loads(text):
+            why = f"[{name}] stands there already; change it there, then `turnkeeper jobs apply`."
+            raise Faulty([Fault(line=1, text=why)])
+        before = f"{text.rstrip()}\n\n" if text.strip() else ""
+        lines = (f"{field} = {_quote(value)}" for field, value in fields.items() if value)
+        after = "\n".join((f"{before}[{name}]", *lines, ""))
+        return await self._apply_text(after, self._write)
+
+    def _read(self) -> str | None:
+        """The file's text, None if there is none; Faulty if it cannot be read, or be TOML."""
         try:
             text = self._path.read_text() if self._path.stat().st_size <= MAX_BYTES else None
         except FileNotFoundError:
@@ -101,9 +132,24 @@ class JobFile:
             raise Faulty([Fault(line=1, text=f"It cannot be read: {error}.")]) from None
         if text is None:
             raise Faulty([Fault(line=1, text=f"It is larger than {MAX_BYTES} bytes.")])
+        read(text)
+        return text
+
+    def _write(self, text: str) -> None:
+        try:
+            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:
+                file.write(text)
+            Path(file.name).replace(self._path)
+        except OSError as error:
+            raise Faulty([Fault(line=1, text=f"It cannot be written: {error}.")]) from None
+
+    async def _apply_text(self, text: str, keep: Callable[[str], None] | None = None) -> Applied:
+        """Apply what the file says, or will say: `keep` is called when nothing is wrong with it."""
         entries, faults = read(text)
         known = {job.id: job for job in await self._jobs.store.list_jobs()}
         drafts, same = await self._drafts(entries, known, faults)
+        if keep is not None:
+            keep(text)
         return await self._carry_out(entries, known, drafts, same)
 
     async def _drafts(
@@ -189,3 +235,8 @@ class JobFile:
         for name in gone:
             await self._jobs.book.remove(name)
         return Applied(made=tuple(made), changed=tuple(changed), removed=tuple(gone), same=same)
+
+
+def _quote(text: str) -> str:
+    """`text` as TOML writes it; JSON leaves one character as it is that TOML does not allow."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

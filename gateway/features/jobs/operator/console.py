@@ -1,5 +1,5 @@
-"""`turnkeeper jobs list | show | history | run | pause | resume | delete | apply`: what whoever may
-use the gateway's files does about jobs, with or without a running gateway."""
+"""`turnkeeper jobs list | show | history | add | run | pause | resume | delete | apply`: what
+whoever may use the gateway's files does about jobs, with or without a running gateway."""
 
 from collections.abc import Awaitable, Callable
 
@@ -14,7 +14,7 @@ from gateway.texts.runs import describe_delivery, describe_tries, due, ran
 
 SHORT = 8
 """Characters of an id by which a job may be named, at least."""
-USAGE = "Write: turnkeeper jobs list, show, history, run, pause, resume, delete or apply."
+USAGE = "Write: turnkeeper jobs list, show, history, add, run, pause, resume, delete or apply."
 NO_FILE = "There is no jobs.toml in the data folder, so nothing was changed."
 
 
@@ -34,12 +34,15 @@ class Console:
         self._live = live
 
     async def answer(self, words: tuple[str, ...]) -> ConsoleAnswer:
-        """`words`: the action, the job's id, and `json` for that form."""
+        """`words`: the action, the job's id, and `json` for that form; of a job that is added its
+        fields as JSON."""
         action, name, form = (*words, "", "", "")[:3]
         if action == "list":
             return await self._list(as_json=form == "json")
         if action == "apply":
             return await self._apply()
+        if action == "add":
+            return await self._add(name, form)
         actions: dict[str, Callable[[Job, bool], Awaitable[ConsoleAnswer]]] = {
             "show": self._show,
             "history": self._history,
@@ -131,6 +134,21 @@ class Console:
         if not await self._jobs.book.remove(job.id):
             return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
         return ConsoleAnswer(text=f"{job.title} is deleted.")
+
+    async def _add(self, name: str, given: str) -> ConsoleAnswer:
+        """A job in jobs.toml; a moment that is told as people do is written down in exact form."""
+        fields, jobs = json.decode(given, type=dict[str, str]), self._jobs
+        zone = fields.get("zone") or jobs.settings.zone
+        try:
+            jobs.times.when(0.0, zone)
+            if fields.get("schedule"):
+                fields["schedule"] = jobs.times.resolve(fields["schedule"], zone, ambient.now())
+            done = await self._file.add(name, fields)
+        except ValueError as error:
+            return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
+        job = await jobs.store.get(name)
+        when = f" {self._when(job)}." if job is not None else ""
+        return ConsoleAnswer(text=f"{done.text}\n{name}:{when}" if when else done.text)
 
     async def _apply(self) -> ConsoleAnswer:
         try:

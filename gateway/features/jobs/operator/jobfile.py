@@ -13,6 +13,7 @@ from gateway.jobs_port import JobRequest, Missing, Overlap
 FILE = "jobs.toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,23}")
 """A job's id stands in buttons, which hold little."""
+NAME_RULE = "A job's name is 1 to 24 small letters, digits, _ and -."
 KINDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "prompt": (str,), "schedule": (str,), "zone": (str,), "where": (str,),
     "missed": (str,), "window": (int, float), "overlap": (str,), "jitter": (int, float),
@@ -106,7 +107,7 @@ def _entry(
     empty = JobRequest(title="", prompt="", schedule="")
     entry = JobTable(name=name, where="", wish=empty, lines=lines)
     if not NAME.fullmatch(name):
-        faults.append(entry.fault("A job's name is 1 to 24 small letters, digits, _ and -."))
+        faults.append(entry.fault(NAME_RULE))
     for key, value in table.items():
         if why := _wrong(key, value):
             faults.append(entry.fault(why, key))

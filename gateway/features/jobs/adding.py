@@ -1,0 +1,54 @@
+"""`/jobs add tomorrow at nine: water the plants`: a job by one line, without the agent."""
+
+import re
+
+from gateway.feature import Call
+from gateway.features.jobs.cards import CardPlace, card
+from gateway.features.jobs.runs import asker
+from gateway.jobs_port import Job, JobPorts, JobRefused, JobRequest
+from gateway.messages import digest
+from gateway.roles import at_least
+from gateway.texts import say
+
+MAX_TITLE = 60
+_WHEN_AND_WHAT = re.compile(r"\s*add\s+(.+?)(?::\s+|\n)(.*\S)\s*", re.DOTALL | re.IGNORECASE)
+"""The first colon before a blank, or a line's end, is between them: a time has colons too."""
+
+
+async def add_job(call: Call, jobs: JobPorts) -> str:
+    """Make the job that the line says, and show its card; else why it cannot be."""
+    language = call.language
+    asked = _WHEN_AND_WHAT.fullmatch(call.command.arguments)
+    if asked is None:
+        return say("jobs_add_usage", language)
+    who = await asker(call.context, call.command.sender)
+    if not at_least(call.role, "user"):
+        return say("not_allowed", language)
+    name = digest(f"{call.context.state.conversation.id} {call.seq}".encode())
+    job = await jobs.store.get(name)  # made before a crash
+    if job is None:
+        wish = JobRequest(title=_make_title(asked[2]), prompt=asked[2], schedule=asked[1])
+        try:
+            job = await jobs.drafts.make(await jobs.drafts.draft(wish, who), name)
+        except JobRefused as error:
+            return f"{error} {say('jobs_add_usage', language)}"
+    await _show(call, jobs, job, guessed=not await jobs.drafts.has_zone(who))
+    return ""
+
+
+async def _show(call: Call, jobs: JobPorts, job: Job, *, guessed: bool) -> None:
+    context = call.context
+    known = await jobs.book.list_visible(await asker(context, call.command.sender))
+    n = next((n for n, one in enumerate(known, 1) if one.id == job.id), len(known))
+    at = CardPlace(seq=call.seq, n=n)
+    hint = say("jobs_zone_hint", call.language) if guessed else ""
+    made = await card(jobs, job, at, call.language, hint=hint)
+    context.finish(call.seq, context.state.want(*at.view, made, 1, final=True))
+
+
+def _make_title(prompt: str) -> str:
+    """The first words of what is to be done."""
+    line = " ".join(prompt.split())
+    if len(line) <= MAX_TITLE:
+        return line
+    return f"{line[:MAX_TITLE].rsplit(' ', 1)[0].rstrip(' ,;:.')}…"
