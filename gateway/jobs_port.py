@@ -81,7 +81,8 @@ class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One due time of a job and what became of it. `slot` names it within the job; `wake`: when
     it is tried again; `count`: due times that a skipped one stands for; `text`: what it said;
     `given`: what the call that began it brought along; `delivered`: what became of its report
-    beyond the conversation; `tried`: the tries before this one."""
+    beyond the conversation; `tried`: the tries before this one; `unpriced`: calls of
+    models whose price nobody knows."""
 
     job: str
     slot: str
@@ -100,6 +101,7 @@ class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     given: str = ""
     delivered: tuple[Delivery, ...] = ()
     tried: tuple[Try, ...] = ()
+    unpriced: int = 0
 
     @property
     def open(self) -> bool:

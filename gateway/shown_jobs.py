@@ -28,7 +28,8 @@ class Try(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class ShownRun(Struct, frozen=True, kw_only=True):
     """A run as it is given out: what became of it, of its report, and what it cost, apart.
-    `words`: how it went, for people; `tried`: the tries before the last one."""
+    `words`: how it went, for people; `tried`: the tries before the last one;
+    `unpriced`: calls of models whose price nobody knows."""
 
     slot: str
     due: str
@@ -39,6 +40,7 @@ class ShownRun(Struct, frozen=True, kw_only=True):
     tried: tuple[Try, ...]
     count: int
     cost: float
+    unpriced: int
     delivered: tuple[Delivery, ...]
     text: str
 

@@ -1,4 +1,6 @@
-"""Money for people. Vocabulary: imports nothing of ours."""
+"""Money for people. Vocabulary: imports nothing of ours but the texts."""
+
+from gateway.texts import say
 
 MIN_SHOWN = 0.0001
 
@@ -9,3 +11,11 @@ def dollars(amount: float) -> str:
         return f"<${MIN_SHOWN}"
     whole, _, digits = f"{amount:.{2 if amount >= 1 else 4}f}".partition(".")
     return f"${whole}.{digits.rstrip('0').ljust(2, '0')}"
+
+
+def describe_cost(cost: float, unpriced: int, language: str) -> str:
+    """`$4.20`, `price unknown for 3`, or both: `unpriced` calls have a price that nobody knows."""
+    if not unpriced:
+        return dollars(cost)
+    unknown = say("usage_unpriced", language, n=unpriced)
+    return f"{dollars(cost)} + {unknown}" if cost else unknown

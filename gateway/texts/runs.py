@@ -2,7 +2,7 @@
 
 from gateway.jobs_port import HERE, Job, JobRun, Timetable
 from gateway.texts import Key, say
-from gateway.texts.money import dollars
+from gateway.texts.money import describe_cost, dollars
 
 
 def due(times: Timetable, job: Job, language: str) -> str:
@@ -49,8 +49,9 @@ def ran(run: JobRun, language: str) -> str:
     text = say(state, language)
     if run.count > 1:
         text += say("jobs_count", language, n=run.count)
-    if run.cost:
-        text = say("jobs_run_cost", language, text=text, cost=dollars(run.cost))
+    if run.cost:  # of a run that has no price known, /usage tells
+        cost = describe_cost(run.cost, run.unpriced, language)
+        text = say("jobs_run_cost", language, text=text, cost=cost)
     if run.reason:
         why: Key = f"jobs_why_{run.reason}"  # type: ignore[assignment]  # keys of texts
         text += f". {say(why, language)}"

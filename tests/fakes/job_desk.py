@@ -65,7 +65,7 @@ def run(words: str, state: str = "done", text: str = "", **more: object) -> Show
     """One of the Friday before."""
     about = ShownRun(
         slot="s", due="2031-02-28T08:00:00Z", state=state, reason="", words=words, tries=0,
-        tried=(), count=1, cost=0.0, delivered=(), text=text,
+        tried=(), count=1, cost=0.0, unpriced=0, delivered=(), text=text,
     )  # fmt: skip
     return replace(about, **more)
 

@@ -9,9 +9,9 @@ from agent_core.profiles.built_in import PROFILES
 from gateway.command_texts import OwnText, name_command
 from gateway.conversation.permission import describe_mode, find_mode
 from gateway.feature import Call, Feature, is_allowed, own_command
-from gateway.services.costs import describe_cost
 from gateway.store.rows import ConversationSettings
 from gateway.texts import Key, say
+from gateway.texts.money import describe_cost
 
 ARRIVALS = ("queue", "steer", "interrupt")
 """What a message does that comes during a turn."""
@@ -192,7 +192,8 @@ def _describe_spending(call: Call) -> str:
     spent = context.state.row.spent.of_today
     if not spent.calls:
         return ""
-    return f"{say('usage_today', call.language)}: {describe_cost(spent, call.language)}. "
+    cost = describe_cost(spent.cost, spent.unpriced, call.language)
+    return f"{say('usage_today', call.language)}: {cost}. "
 
 
 async def _whoami(call: Call) -> str:

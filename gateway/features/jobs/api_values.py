@@ -45,6 +45,7 @@ def present_run(run: JobRun, language: str) -> ShownRun:
         tried=run.tried,
         count=run.count,
         cost=run.cost,
+        unpriced=run.unpriced,
         delivered=run.delivered,
         text=run.text,
     )

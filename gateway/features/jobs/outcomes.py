@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.journal import Failed, Finished, Record, Replied, Stopped, ToolFinished
 from gateway.jobs_port import RunState
@@ -18,13 +19,14 @@ MAX_ERROR = 600
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
-    """`again`: it failed by what may be over in a while; `report`: the whole text;
-    `terms`: how the run was done."""
+    """`unpriced`: calls of models whose price nobody knows; `again`: it failed by what may be over
+    in a while; `report`: the whole text; `terms`: how the run was done."""
 
     state: RunState
     reason: Reason = ""
     text: str = ""
     cost: float = 0.0
+    unpriced: int = 0
     again: bool = False
     report: str = ""
     terms: Terms = Terms()
@@ -41,36 +43,41 @@ def outcome(turn: TurnRow, records: Iterable[Record]) -> RunOutcome | None:
     if turn.status in ("running", "parked"):
         return None
     known = tuple(records)
-    cost = sum(one.reply.usage.cost or 0.0 for one in known if isinstance(one, Replied))
+    costs = [one.reply.usage.cost for one in known if isinstance(one, Replied)]
+    paid, unpriced = sum(one or 0.0 for one in costs), costs.count(None)
+    return replace(_read_end(known), cost=paid, unpriced=unpriced)
+
+
+def _read_end(known: tuple[Record, ...]) -> RunOutcome:
     for record in reversed(known):
         match record:
             case Finished(finish="error"):
-                return _make_failed(known, cost)
+                return _make_failed(known)
             case Finished(text=text):
                 state: RunState = "silent" if is_silent(text) else "done"
-                return RunOutcome(state=state, text=text[:MAX_TEXT], cost=cost, report=text)
+                return RunOutcome(state=state, text=text[:MAX_TEXT], report=text)
             case Stopped(reason="stop", by=by):
-                return RunOutcome(state="stopped", text=by, cost=cost)
+                return RunOutcome(state="stopped", text=by)
             case Stopped(reason="interrupt"):
-                return RunOutcome(state="stopped", reason="overlap", cost=cost)
+                return RunOutcome(state="stopped", reason="overlap")
             case Stopped(text=text):
-                return RunOutcome(state="failed", reason="bug", text=text, cost=cost)
+                return RunOutcome(state="failed", reason="bug", text=text)
             case _:
                 continue
-    return RunOutcome(state="failed", reason="bug", cost=cost)
+    return RunOutcome(state="failed", reason="bug")
 
 
-def _make_failed(records: tuple[Record, ...], cost: float) -> RunOutcome:
+def _make_failed(records: tuple[Record, ...]) -> RunOutcome:
     script = next((one for one in records if _is_script(one)), None)
     last = next((one for one in reversed(records) if isinstance(one, Failed)), None)
     if isinstance(script, ToolFinished) and last is None:
         text = script.content[-MAX_ERROR:]
-        return RunOutcome(state="failed", reason="script", text=text, cost=cost)
+        return RunOutcome(state="failed", reason="script", text=text)
     text = last.text if last is not None else ""
     if last is not None and last.error == "budget":
-        return RunOutcome(state="failed", reason="money", text=text, cost=cost)
+        return RunOutcome(state="failed", reason="money", text=text)
     rejected = last is not None and last.fault == "rejected"
-    return RunOutcome(state="failed", reason="model", text=text, cost=cost, again=not rejected)
+    return RunOutcome(state="failed", reason="model", text=text, again=not rejected)
 
 
 def _is_script(record: Record) -> bool:

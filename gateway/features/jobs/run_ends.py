@@ -67,7 +67,7 @@ class RunSettler:
 
     async def _end(self, run: JobRun, end: RunOutcome) -> None:
         now, job = await self._deps.store.now(), await self._jobs.get(run.job)
-        spent = run.cost + end.cost
+        spent, unpriced = run.cost + end.cost, run.unpriced + end.unpriced
         tries_left = run.tries < len(RETRIES) and job is not None and job.state != "paused"
         if end.again and tries_left:  # also of one that was due once, and has ended
             wake = now + RETRIES[run.tries]
@@ -80,6 +80,7 @@ class RunSettler:
                 wake=wake,
                 text=end.text,
                 cost=spent,
+                unpriced=unpriced,
                 tried=tried,
             )
         else:
@@ -92,6 +93,7 @@ class RunSettler:
                 wake=0.0,
                 text=end.text,
                 cost=spent,
+                unpriced=unpriced,
                 given=given,
             )
         if after.state == "done" and end.terms.deliver and job is not None:

@@ -10,7 +10,7 @@ from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import MAX_RUNS
 from gateway.store.spending.tally import utc_day
 from gateway.texts import say
-from gateway.texts.money import dollars
+from gateway.texts.money import describe_cost
 
 MAX_JOBS = 20
 
@@ -51,7 +51,9 @@ async def job_costs(call: Call) -> list[str]:
     known = await jobs.book.list_visible(await asker(context, call.command.sender))
     for job in known[:MAX_JOBS]:
         runs = await jobs.store.runs(job.id, MAX_RUNS)
-        cost = sum(run.cost for run in runs if f"{ambient.utc(run.at):%Y-%m-%d}" == today)
-        if cost:
-            lines.append(say("usage_job", call.language, title=job.title, cost=dollars(cost)))
+        runs = tuple(run for run in runs if f"{ambient.utc(run.at):%Y-%m-%d}" == today)
+        cost, unpriced = sum(run.cost for run in runs), sum(run.unpriced for run in runs)
+        if cost or unpriced:
+            told = describe_cost(cost, unpriced, call.language)
+            lines.append(say("usage_job", call.language, title=job.title, cost=told))
     return lines

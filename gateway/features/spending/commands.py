@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from gateway.feature import Call
-from gateway.services.costs import describe_cost
 from gateway.store.spending.tally import Tally
 from gateway.texts import Key, say
-from gateway.texts.money import dollars
+from gateway.texts.money import describe_cost, dollars
 
 CostLines = Callable[[Call], Awaitable[list[str]]]
 """Lines about what something of the person's took today."""
@@ -25,9 +24,9 @@ async def usage(job_costs: CostLines, call: Call) -> str:
     ]
     lines += await job_costs(call)
     ledger = context.services.ledger
-    if ledger is not None and call.role == "admin":
-        known = await ledger.today()
-        lines.append(say("usage_gateway", call.language, cost=dollars(known.get("all", 0.0))))
+    known = await ledger.today() if ledger is not None and call.role == "admin" else {}
+    if cost := known.get("all", 0.0):  # of calls whose price is known
+        lines.append(say("usage_gateway", call.language, cost=dollars(cost)))
     return "\n".join(lines)
 
 
@@ -40,5 +39,5 @@ def _line(what: Key, tally: Tally, language: str) -> str:
         read=f"{tally.read:,}",
         share=tally.share,
         written=f"{tally.written:,}",
-        cost=describe_cost(tally, language),
+        cost=describe_cost(tally.cost, tally.unpriced, language),
     )
