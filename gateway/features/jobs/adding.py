@@ -11,15 +11,15 @@ from gateway.roles import at_least
 from gateway.texts import say
 
 MAX_TITLE = 60
-_WHEN_AND_WHAT = re.compile(r"\s*add\s+(.+?)(?::\s+|\n)(.*\S)\s*", re.DOTALL | re.IGNORECASE)
-"""The first colon before a blank, or a line's end, is between them: a time has colons too."""
+_BETWEEN = re.compile(r":\s|\n")
+"""Between when and what: a colon and a blank, for a time has colons too, or a line's end."""
 
 
 async def add_job(call: Call, jobs: JobPorts) -> str:
     """Make the job that the line says, and show its card; else why it cannot be."""
     language = call.language
-    asked = _WHEN_AND_WHAT.fullmatch(call.command.arguments)
-    if asked is None:
+    when, what = _divide(call.command.arguments.strip()[len("add") :])
+    if not when or not what:
         return say("jobs_add_usage", language)
     who = await asker(call.context, call.command.sender)
     if not at_least(call.role, "user"):
@@ -27,7 +27,7 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
     name = digest(f"{call.context.state.conversation.id} {call.seq}".encode())
     job = await jobs.store.get(name)  # made before a crash
     if job is None:
-        wish = JobRequest(title=_make_title(asked[2]), prompt=asked[2], schedule=asked[1])
+        wish = JobRequest(title=_make_title(what), prompt=what, schedule=when)
         try:
             job = await jobs.drafts.make(await jobs.drafts.draft(wish, who), name)
         except JobRefused as error:
@@ -44,6 +44,12 @@ async def _show(call: Call, jobs: JobPorts, job: Job, *, guessed: bool) -> None:
     hint = say("jobs_zone_hint", call.language) if guessed else ""
     made = await card(jobs, job, at, call.language, hint=hint)
     context.finish(call.seq, context.state.want(*at.view, made, 1, final=True))
+
+
+def _divide(line: str) -> tuple[str, str]:
+    """When and what, each "" if it is missing."""
+    found = _BETWEEN.search(line)
+    return (line[: found.start()].strip(), line[found.end() :].strip()) if found else (line, "")
 
 
 def _make_title(prompt: str) -> str:

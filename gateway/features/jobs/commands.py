@@ -21,7 +21,7 @@ async def jobs(call: Call) -> str:
         return say("jobs_off", call.language)
     known = await jobs.book.list_visible(await asker(context, call.command.sender))
     words = call.words
-    if words[:1] == ["add"]:
+    if words and words[0].lower() == "add":
         return await add_job(call, jobs)
     if words == ["here"]:
         return say("jobs_address", call.language, address=context.state.conversation.id)
