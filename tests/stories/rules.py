@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agent_core import ambient
 from agent_core.errors import (
     BudgetExceeded,
     Cancelled,
