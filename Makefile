@@ -5,7 +5,7 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3 python; d
 	then echo "$$name"; break; fi; done)
 BIN := .venv/bin
 READY := .venv/ready
-PYTEST := $(BIN)/pytest -n 2 -r fEs
+PYTEST := $(BIN)/pytest -n 3 -r fEs
 PROVE := rest stories kills faults models timing
 
 .PHONY: run check test prove bench

@@ -1,0 +1,191 @@
+"""What a turn asks of people's attention: messages, rings, presses, and how soon anything shows.
+
+The table in docs/attention.md is what is measured here; `GOLDENS=write` writes it anew.
+"""
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from tests.fakes.discord_server import DiscordServer
+from tests.fakes.model_server import Call, Say
+from tests.fakes.slack_server import SlackServer
+from tests.fakes.telegram_server import TelegramServer
+from tests.stories.plan_rig import ASK
+from tests.stories.rig import living, quick
+from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram
+from tests.stories.surfaces.chat_stories import PLANNED, SURFACES, ask, run
+
+TABLE = Path(__file__).parents[2] / "docs/attention.md"
+SUPPRESSED = 1 << 12
+SIGNS = {
+    "sendChatAction", "sendMessageDraft", "sendRichMessageDraft", "type", "reactions.add",
+    "agents.sessions.setStatus", "assistant.threads.setStatus",
+}  # fmt: skip
+FIRST_SIGN = 1.0
+"""Seconds to it, at most."""
+LISTS = [Call("list_files", f'{{"pattern": "*.{ending}"}}') for ending in ("md", "py", "txt")]
+
+Tell = Callable[[Surface], Awaitable[None]]
+
+
+class Noise(Struct, frozen=True):
+    """Of one turn: messages that were sent, those of them that ring, presses that it took."""
+
+    messages: int
+    rings: int
+    presses: int
+
+    def __str__(self) -> str:
+        return f"{self.messages} / {self.rings} / {self.presses}"
+
+
+async def an_answer(s: Surface) -> None:
+    s.answers(hello=[Say("Good day.")])
+    await s.say("hello")
+    await s.shows("Good day.")
+
+
+async def tools_that_need_no_word(s: Surface) -> None:
+    s.answers(look=[*LISTS, Say("Nothing there.")])
+    await s.say("look")
+    await s.shows("Nothing there.")
+
+
+async def a_change_that_is_approved(s: Surface) -> None:
+    s.answers(Keep=[run(), Say("It is written.")])
+    await s.say("Keep it")
+    await s.card("effects.txt")
+    await s.press("Approve once")
+    await s.shows("It is written.")
+
+
+async def a_question_with_choices(s: Surface) -> None:
+    s.answers(Book=[ask("Which way?", "Train", "Plane"), Say("By plane.")])
+    await s.say("Book it")
+    await s.card("Which way?")
+    await s.press("Plane")
+    await s.shows("By plane.")
+
+
+async def a_plan_of_three_steps(s: Surface) -> None:
+    s.answers(**PLANNED)
+    await s.say(ASK)
+    await s.shows("There you are.")
+
+
+TURNS: dict[str, tuple[Tell, int, int]] = {
+    "an answer": (an_answer, 1, 0),
+    "an answer after three tools": (tools_that_need_no_word, 2, 0),
+    "a change that is approved": (a_change_that_is_approved, 3, 1),
+    "a question with choices": (a_question_with_choices, 3, 1),
+    "a plan of three steps": (a_plan_of_three_steps, 2, 0),
+}
+"""What is told -> how, the most messages, and the presses that it takes. Rings: one for what waits
+for an answer, one for the answer."""
+
+
+def count(s: Surface, presses: int) -> Noise:
+    match s:
+        case Telegram():
+            calls = [
+                one
+                for one in s.rig.telegram.calls
+                if one.method.startswith("send") and one.method not in SIGNS and one.status == 200
+            ]
+            loud = [one for one in calls if not one.params.get("disable_notification")]
+        case Discord():
+            calls = s.server.made("send")
+            loud = [one for one in calls if not one.params.get("flags", 0) & SUPPRESSED]
+        case Slack():
+            posted = ("chat.postMessage", "chat.startStream", "files.completeUploadExternal")
+            calls = loud = [one for name in posted for one in s.slack.made(name)]
+        case _:
+            shown = [one for one in s.screen() if one.startswith("bot:")]
+            return Noise(len(shown), 0, presses)
+    return Noise(len(calls), len(loud), presses)
+
+
+def server_of(s: Surface) -> TelegramServer | DiscordServer | SlackServer:
+    match s:
+        case Discord():
+            return s.server
+        case Slack():
+            return s.slack
+        case _:
+            return s.rig.telegram
+
+
+async def tell(on: str, told: str, folder: Path) -> Noise:
+    tell_it, _, presses = TURNS[told]
+    async with living(folder) as rig:
+        surface = SURFACES[on](rig)
+        await surface.open()
+        try:
+            await tell_it(surface)
+            await surface.settle()
+            return count(surface, presses)
+        finally:
+            await surface.close()
+
+
+def read_table() -> dict[tuple[str, str], str]:
+    rows = [line.strip("| ").split(" | ") for line in TABLE.read_text().splitlines() if "|" in line]
+    names = rows[0][1:]
+    return {
+        (row[0], name): cell for row in rows[2:] for name, cell in zip(names, row[1:], strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    "on", [pytest.param(on, marks=pytest.mark.pick("noise")) for on in SURFACES]
+)
+async def test_a_turn_is_as_loud_as_the_table_says(
+    on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    for told, (_, messages, presses) in TURNS.items():
+        (folder := tmp_path / told.replace(" ", "-")).mkdir()
+        noise = await tell(on, told, folder)
+        assert noise.messages <= messages and noise.rings <= 1 + presses or on == "slack", (
+            told,
+            noise,
+        )
+        if os.environ.get("GOLDENS") == "write":
+            line = next(
+                one for one in TABLE.read_text().splitlines() if one.startswith(f"| {told} |")
+            )
+            cells = line.strip("| ").split(" | ")
+            cells[1 + list(SURFACES).index(on)] = str(noise)
+            TABLE.write_text(TABLE.read_text().replace(line, f"| {' | '.join(cells)} |"))
+        assert read_table()[told, on] == str(noise)
+
+
+@pytest.mark.parametrize(
+    "on",
+    [pytest.param(on, marks=pytest.mark.pick("sign")) for on in ("telegram", "discord", "slack")],
+)
+async def test_the_first_sign_comes_within_a_second(on: str, tmp_path: Path) -> None:
+    async with living(tmp_path) as rig:
+        surface = SURFACES[on](rig)
+        await surface.open()
+        try:
+            surface.answers(hello=[Held(Say("Good day."))])
+            server = server_of(surface)
+            server.calls.clear()
+            began = time.monotonic()
+            await surface.say("hello")
+            await server.wait(
+                lambda: SIGNS & {getattr(one, "method", "") or one.name for one in server.calls}
+            )
+            assert time.monotonic() - began < FIRST_SIGN
+            await surface.thinks()
+            surface.mind.let_go()
+            await surface.shows("Good day.")
+            await surface.settle()
+        finally:
+            await surface.close()
