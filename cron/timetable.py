@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from cron.job import Cron, Every, Once, ScheduleError
 from cron.relative import read_relative
 from cron.schedule import read_schedule, zone_of
+from cron.schedule_words import WORDS, describe_span, describe_usual, name_in_english
 from cron.trigger import find_missed, next_fire
 from gateway.jobs_port import JobRefused
 from gateway.texts import say
+from gateway.texts.languages import ENGLISH, reduce_language
 
 _GERMAN = {
     "Monday": "Montag",
@@ -26,7 +28,16 @@ _GERMAN = {
     "October": "Oktober",
     "December": "Dezember",
 }
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_LOCALES = {
+    "de": "de_DE",
+    "es": "es_ES",
+    "fr": "fr_FR",
+    "ja": "ja_JP",
+    "pt": "pt_PT",
+    "ru": "ru_RU",
+    "zh": "zh_CN",
+}
+"""cron-descriptor's names of languages; it names days and months in English in each of them."""
 
 
 class Times:
@@ -54,7 +65,7 @@ class Times:
     def words(self, schedule: str, zone: str, language: str) -> str:
         match read_schedule(schedule, zone):
             case Every(seconds=seconds):
-                return say("jobs_every", language, span=span(seconds))
+                return say("jobs_every", language, span=describe_span(seconds, language))
             case Once(at=at):
                 return say("jobs_once", language, when=self.when(at, zone))
             case Cron() as cron:
@@ -66,29 +77,25 @@ class Times:
         return f"{local:%Y-%m-%d %H:%M{seconds}} {zone}"
 
 
-def span(seconds: int) -> str:
-    """`1 d 12 h`, `90 s` as `1 min 30 s`."""
-    parts = []
-    for unit, size in _UNITS:
-        count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts)
-
-
 def describe_fields(fields: str, language: str) -> str:
     """Cron's fields in words; the fields themselves where nobody has words for them."""
+    code = reduce_language(language)
+    if code != ENGLISH and code in WORDS.list_codes() and (words := describe_usual(fields, code)):
+        return words
+    return _describe_any(fields, code) or fields
+
+
+def _describe_any(fields: str, code: str) -> str:
     from cron_descriptor import ExpressionDescriptor, FormatError, Options
 
     options = Options()
     options.use_24hour_time_format = True
-    german = language[:2].lower() == "de"
-    options.locale_code = "de_DE" if german else "en_US"
+    options.locale_code = _LOCALES.get(code, "en_US")
     try:
         words = str(ExpressionDescriptor(fields, options).get_description())
     except (FormatError, ValueError, IndexError, KeyError):
-        return fields
-    if german:
-        for english, own in _GERMAN.items():
+        return ""
+    if code in _LOCALES:
+        for english, own in (_GERMAN if code == "de" else name_in_english(code)).items():
             words = words.replace(english, own)
     return words[:1].upper() + words[1:]

@@ -207,6 +207,7 @@ NOT_IN_WORKSPACES = {
     "gateway/settings.py": "the settings' files",
     "gateway/store/sqlite.py": "the store",
     "gateway/services/vault.py": "the secrets' file",
+    "gateway/texts/languages.py": "our own texts",
 }
 """Modules that handle files of the gateway's own by their path."""
 ENVIRONMENT = {"agent_core/settings.py", "gateway/settings.py"}

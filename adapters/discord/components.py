@@ -25,28 +25,6 @@ NO_PINGS = {"parse": ()}
 
 Component = dict[str, object]
 
-# ---- the words that only Discord's cards and modals need -----------------------------------
-
-ENGLISH = {
-    "deny_why": "Deny with reason",
-    "reason": "Reason",
-    "wishes": "What should change?",
-    "arguments": "What to say to it",
-}
-GERMAN = {
-    "deny_why": "Mit Grund ablehnen",
-    "reason": "Grund",
-    "wishes": "Was soll anders werden?",
-    "arguments": "Was dazu zu sagen ist",
-}
-WORDS = {"en": ENGLISH, "de": GERMAN}
-
-
-def word(key: str, language: str) -> str:
-    """The word in the person's language, else in English."""
-    return WORDS.get(language[:2].lower(), ENGLISH)[key]
-
-
 # ---- payloads ------------------------------------------------------------------------------
 
 

@@ -3,20 +3,23 @@
 Discord waits 3 seconds for an answer. None of these waits for the store or for a turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from adapters.discord import parse
-from adapters.discord.components import EPHEMERAL, NO_PINGS, WRITES, modal, word
+from adapters.discord.components import EPHEMERAL, NO_PINGS, WRITES, modal
 from adapters.discord.markdown import code
 from gateway.messages import Conversation, Sender
-from gateway.texts import say
+from gateway.texts import CATALOGUE, say
+from gateway.texts.languages import ENGLISH
 
 MESSAGE, DEFERRED, CHOICES = 4, 6, 8
 """Answers to an interaction: a message; 'the message stays as it is'; what may be typed."""
 MAX_COMMANDS, MAX_CHOICES, LONGEST = 100, 25, 100
 MAX_SHOWN = 1_900
 """Characters of a command that its person is shown; a message has at most 2,000."""
+LOCALES = {"es": ("es-ES", "es-419"), "pt": ("pt-BR",), "zh": ("zh-CN", "zh-TW")}
+"""Discord's names of languages that it divides; others go by their own."""
 NOBODY = "0"
 """No member permission at all: only who administers the server is shown the command, or whom the
 server's own settings let give it."""
@@ -39,22 +42,40 @@ class DiscordCommands(Protocol):
 
 def rows(commands: DiscordCommands) -> list[dict[str, object]]:
     """The menu, as Discord takes it."""
-    english, german = (commands.rows(language, admin=True) for language in ("", "de"))
     open_to_all = {name for name, _ in commands.rows("", admin=False)}
-    about = dict(german)
+    about = {code: dict(commands.rows(code, admin=True)) for code in _list_others()}
     return [
-        _command(name, (text, about.get(name, text)), commands.takes(name), name in open_to_all)
-        for name, text in english[:MAX_COMMANDS]
+        _command(
+            name,
+            {"description": text[:LONGEST]}
+            | _localize({code: known.get(name, text) for code, known in about.items()}),
+            commands.takes(name),
+            name in open_to_all,
+        )
+        for name, text in commands.rows("", admin=True)[:MAX_COMMANDS]
     ]
 
 
-def _command(name: str, about: tuple[str, str], words: bool, for_all: bool) -> dict[str, object]:
+def _list_others() -> tuple[str, ...]:
+    return tuple(code for code in CATALOGUE.list_codes() if code != ENGLISH)
+
+
+def _localize(texts: Mapping[str, str]) -> dict[str, object]:
+    """What a description is in other languages than English."""
+    found = {
+        locale: text[:LONGEST]
+        for code, text in texts.items()
+        for locale in LOCALES.get(code, (code,))
+    }
+    return {"description_localizations": found}
+
+
+def _command(name: str, about: dict[str, object], words: bool, for_all: bool) -> dict[str, object]:
     """A slash command; in servers and in private chats with the bot."""
     made: dict[str, object] = {
         "type": 1,
         "name": name,
-        "description": about[0][:LONGEST],
-        "description_localizations": {"de": about[1][:LONGEST]},
+        **about,
         "options": [_words()] if words else [],
         "integration_types": [0],
         "contexts": [0, 1],
@@ -66,8 +87,8 @@ def _words() -> dict[str, object]:
     return {
         "type": 3,
         "name": "text",
-        "description": word("arguments", "en"),
-        "description_localizations": {"de": word("arguments", "de")},
+        "description": say("arguments"),
+        **_localize({code: say("arguments", code) for code in _list_others()}),
         "required": False,
         "autocomplete": True,
     }
@@ -87,8 +108,8 @@ def answer(event: parse.Json) -> dict[str, object] | None:
             if token.endswith(":text"):
                 return modal(token, say("your_answer", language), needed=True)
             if token.endswith(":deny"):
-                return modal(token, word("reason", language), needed=False)
-            return modal(token, word("wishes", language), needed=True)
+                return modal(token, say("reason", language), needed=False)
+            return modal(token, say("wishes", language), needed=True)
         case parse.PRESSED | parse.FILLED_IN:
             return {"type": DEFERRED}
     return None

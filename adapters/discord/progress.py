@@ -117,11 +117,11 @@ def _line_of(words: str) -> str:
 
 
 def _earlier(count: int, language: str) -> str:
-    return say("earlier_one" if count == 1 else "earlier_many", language, n=count)
+    return say("earlier_steps", language, n=count)
 
 
 def _later(count: int, language: str) -> str:
-    return say("later_one" if count == 1 else "later_many", language, n=count)
+    return say("later_steps", language, n=count)
 
 
 def _count_ended(steps: Sequence[PlanStep]) -> int:

@@ -21,7 +21,6 @@ from adapters.discord.components import (
     messages,
     stopper,
     text,
-    word,
     writer,
 )
 from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain, write_command
@@ -159,7 +158,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
 def _render_decision(given: Sequence[Button], language: str) -> tuple[Component, ...]:
     """The buttons, and one more for a refusal that says why."""
     denying = [one for one in given if one.token.endswith(":deny")]
-    why = word("deny_why", language)
+    why = say("deny_reason", language)
     wordy = [Button(label=why, token=f"w:{one.token}") for one in denying]
     return buttons((*given, *wordy))
 

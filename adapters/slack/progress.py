@@ -201,10 +201,10 @@ def _cut(text: str, most: int, language: str) -> str:
 def _earlier(count: int, language: str) -> str:
     if not count:
         return ""
-    return say("earlier_one" if count == 1 else "earlier_many", language, n=count)
+    return say("earlier_steps", language, n=count)
 
 
 def _later(count: int, language: str) -> str:
     if not count:
         return ""
-    return say("later_one" if count == 1 else "later_many", language, n=count)
+    return say("later_steps", language, n=count)

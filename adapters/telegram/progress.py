@@ -133,7 +133,7 @@ def _line_text(line: ToolLine, language: str) -> RichText:
 def _earlier(count: int, language: str) -> str:
     if not count:
         return ""
-    return say("earlier_one" if count == 1 else "earlier_many", language, n=count)
+    return say("earlier_steps", language, n=count)
 
 
 # ---- plans ---------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def _outcome(view: PlanView) -> Marked:
 def _later(count: int, language: str) -> str:
     if not count:
         return ""
-    return say("later_one" if count == 1 else "later_many", language, n=count)
+    return say("later_steps", language, n=count)
 
 
 def _count_ended(steps: Sequence[PlanStep]) -> int:

@@ -19,6 +19,8 @@ from gateway import clock
 from gateway.errors import Rejected, StoreFailed
 from gateway.messages import Inbound
 from gateway.ports import Accept
+from gateway.texts import CATALOGUE
+from gateway.texts.languages import ENGLISH
 
 log = logging.getLogger("adapters.telegram")
 
@@ -31,8 +33,6 @@ CHECK_WEBHOOK = 60.0
 OLD_SECRET = 60.0
 """Seconds that the secret of a changed webhook is still taken."""
 MAX_BODY = 1 << 20
-LANGUAGES = ("", "de")
-"""Of the command menu; "" is for everybody else, in English."""
 
 SURE_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 STOP_UPDATE = "stopped_message_generation"  # Bot API 10.3
@@ -216,16 +216,17 @@ class TelegramReceiver:
         if self._opened:
             return
         self._opened = True
-        for menu in self._menus():
+        for menus in self._menus():
             try:
-                await self._bot.call("setMyCommands", menu)
+                for menu in menus:
+                    await self._bot.call("setMyCommands", menu)
             except TelegramError as error:
                 log.warning("telegram_no_menu", extra={"error": repr(error)})
                 if not isinstance(error, BadRequest):  # an admin who never wrote has no chat
                     return
 
-    def _menus(self) -> Iterator[dict[str, object]]:
-        """By scope and language; the most special one that fits a chat counts."""
+    def _menus(self) -> Iterator[list[dict[str, object]]]:
+        """By scope, then by language; the most special one that fits a chat counts."""
         if self._commands is None:
             return
         scopes: list[tuple[dict[str, object], bool]] = [
@@ -235,13 +236,15 @@ class TelegramReceiver:
         numbers = [int(one) for one in self._commands.admins if one.isdecimal()]
         scopes += [({"type": "chat", "chat_id": number}, True) for number in numbers]
         for scope, admin in scopes:
-            for language in LANGUAGES:
+            menus = []
+            for language in _list_languages():
                 rows = self._commands.rows(language, admin=admin)[:100]
                 if not rows:
                     continue
                 commands = [{"command": name, "description": text[:256]} for name, text in rows]
                 menu: dict[str, object] = {"commands": commands, "scope": scope}
-                yield menu | ({"language_code": language} if language else {})
+                menus.append(menu | ({"language_code": language} if language else {}))
+            yield menus
 
     def _list_updates(self) -> list[str]:
         return [*SURE_UPDATES, *((STOP_UPDATE,) if self.stoppable else ())]
@@ -257,6 +260,12 @@ class TelegramReceiver:
             if inbound is not None:
                 batch.append(inbound)
         return batch
+
+
+def _list_languages() -> Iterator[str]:
+    """Those of the command menu; "" is for everybody else, in English."""
+    yield ""
+    yield from (code for code in CATALOGUE.list_codes() if code != ENGLISH)
 
 
 async def _read(request: web.Request) -> bytes | None:

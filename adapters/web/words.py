@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from adapters.web.gate import UPLOAD_BYTES
-from gateway.texts import LANGUAGES, Key, say
+from gateway.texts import Key, say
+from gateway.texts.languages import Texts, reduce_language
 
 PAGE = Path(__file__).parent / "static" / "index.html"
 FIELD = re.compile(r"\{\{(\w+)\}\}")
@@ -85,7 +86,7 @@ ENGLISH: dict[str, str] = {
     "answered": "Answered",
     "plan": "Plan",
     "plan_open": "Plan. Shall I start?",
-    "progress": "{done} of {all} steps done",
+    "progress": "{done} of {all} {all:step|steps} done",
     "step_pending": "to do",
     "step_running": "in progress",
     "step_done": "done",
@@ -191,7 +192,7 @@ GERMAN: dict[str, str] = {
     "answered": "Beantwortet",
     "plan": "Plan",
     "plan_open": "Plan. Soll ich fortfahren?",
-    "progress": "{done} von {all} Schritten erledigt",
+    "progress": "{done} von {all} {all:Schritt|Schritten} erledigt",
     "step_pending": "offen",
     "step_running": "in Arbeit",
     "step_done": "erledigt",
@@ -237,7 +238,7 @@ GERMAN: dict[str, str] = {
     "signed_in": "Einen Moment.",
 }
 
-WORDS = {"en": ENGLISH, "de": GERMAN}
+WORDS: Texts[str] = Texts({"en": ENGLISH, "de": GERMAN}, Path(__file__).parent / "data")
 
 NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}<title>Turnkeeper</title>
@@ -252,7 +253,7 @@ def choose_language(accepted: str) -> str:
     for wish in accepted[:500].split(","):
         language, _, weight = wish.partition(";")
         number = weight.strip().removeprefix("q=") or "1"
-        known = language.strip()[:2].lower() in LANGUAGES
+        known = reduce_language(language.strip()) in WORDS.list_codes()
         if known and re.fullmatch(r"[01](\.\d{1,3})?", number) and float(number):
             wishes.append((-float(number), language.strip()))
     return min(wishes, key=lambda wish: wish[0])[1] if wishes else ""
@@ -260,12 +261,12 @@ def choose_language(accepted: str) -> str:
 
 def page(language: str) -> str:
     """The page in `language`."""
-    return _page(language[:2].lower() if language[:2].lower() in WORDS else "en")
+    return _page(_choose_known(language))
 
 
 @cache
 def _page(language: str) -> str:
-    own = WORDS[language]
+    own = ENGLISH | dict(WORDS.read(language))
     words = own | {key: say(key, language) for key in CARDS}
     told = {"language": language, "limit": UPLOAD_BYTES, "words": words}
     fields = own | {"language": language, "words": msgspec.json.encode(told).decode()}
@@ -274,12 +275,15 @@ def _page(language: str) -> str:
 
 def note(name: str, language: str, head: str) -> str:
     """A page that only says something."""
-    known = language[:2].lower() if language[:2].lower() in WORDS else "en"
-    own = WORDS[known]
     return NOTE.format(
-        language=known,
+        language=_choose_known(language),
         head=head,
-        title=own[f"{name}_title"],
-        text=own[name],
-        open=own["open_chat"],
+        title=WORDS.say(f"{name}_title", language),
+        text=WORDS.say(name, language),
+        open=WORDS.say("open_chat", language),
     )
+
+
+def _choose_known(language: str) -> str:
+    code = reduce_language(language)
+    return code if code in WORDS.list_codes() else "en"

@@ -7,6 +7,7 @@ value in what `say` gives (`gateway.command_texts`).
 Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
 """
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from gateway.command_texts import mark_commands
@@ -35,15 +36,15 @@ _Key = Literal[
     "unstorable", "troubled", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers",
     "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
-    "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_one",
-    "earlier_many", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason",
-    "reason", "wishes", "send_off", "back",
+    "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
+    "later_steps", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason",
+    "reason", "wishes", "send_off", "back", "arguments",
     "not_entitled", "who_asker", "who_admin", "who_user", "voted", "voted_before",
     "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
     "unpaired", "unpair_listed", "unpair_unknown", "unpair_usage", "link_private", "link_code",
     "link_same", "link_full", "linked", "linked_with", "not_linked", "parted", "relayed",
     "passed_on",
-    "later_one", "later_many", "whole_in_file", "file_too_large",
+    "whole_in_file", "file_too_large",
     "working", "idle", "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start",
     "command_help", "command_new", "command_stop", "command_mode",
     "command_approvals", "command_approve", "command_deny", "command_status", "command_model",
@@ -80,7 +81,7 @@ ENGLISH: dict[Key, str] = {
     "limit_note": "Stopped at the limit for one request. Write 'go on' to continue.",
     "twice_note": "Possibly sent twice (restart).",
     "lost_note": "Possibly sent twice (the connection broke off).",
-    "dead": "I could not finish this: the gateway stopped {n} times while working on it. "
+    "dead": "I could not finish this: the gateway stopped {n} {n:time|times} while working on it. "
     "The message is kept; an operator can resubmit it. Try again in other words.",
     "bug": "Something in the gateway failed, so this request ended. Your message is kept. Please "
     "try again; the operator finds the reason in the log under {id}.",
@@ -89,7 +90,8 @@ ENGLISH: dict[Key, str] = {
     "not_yours": "Only the person who asked, or an admin, can decide this.",
     "not_here": "This button belongs to another conversation. Nothing was changed.",
     "unknown_button": "I do not recognise this button. It may come from an earlier installation.",
-    "joined": "More than {n} messages are pending. I am joining the oldest ones, word for word.",
+    "joined": "More than {n} {n:message is|messages are} pending. I am joining the oldest ones, "
+    "word for word.",
     "stranger": "I do not know you yet. Show this code to an admin: {code}\nAn admin enters it "
     "with {/pair {code}}, on the page or on the command line. It is valid for one hour.",
     "paired": "{name} may now use this bot.",
@@ -135,8 +137,8 @@ ENGLISH: dict[Key, str] = {
     "edited": "(I changed my message to: {text})",
     "deleted": "(I withdrew my last message.)",
     "above": "(The rest is above.)",
-    "too_many": "Withdrawn: more than {n} requests are waiting for a decision here. Ask again if "
-    "you still want it.",
+    "too_many": "Withdrawn: more than {n} {n:request is|requests are} waiting for a decision here. "
+    "Ask again if you still want it.",
     "view_failed": "A message could not be shown: {why}",
     "view_in_doubt": "A message may be missing here: the platform did not confirm it. Write "
     "{/retry} if you do not see an answer.",
@@ -165,9 +167,9 @@ ENGLISH: dict[Key, str] = {
     "line_denied": "denied",
     "line_stopped": "stopped",
     "line_unknown": "outcome unknown",
-    "earlier_one": "1 earlier step",
-    "earlier_many": "{n} earlier steps",
-    "more_characters": "{n} more characters",
+    "earlier_steps": "{n} earlier {n:step|steps}",
+    "later_steps": "{n} more {n:step|steps}",
+    "more_characters": "{n} more {n:character|characters}",
     "your_answer": "Your answer",
     "your_question": "Your question",
     "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel "
@@ -177,8 +179,7 @@ ENGLISH: dict[Key, str] = {
     "wishes": "What should change?",
     "send_off": "Send",
     "back": "Back",
-    "later_one": "1 more step",
-    "later_many": "{n} more steps",
+    "arguments": "What to say to it",
     "whole_in_file": "The answer is long: this file holds all of it.",
     "file_too_large": "The file {name} has {size} MB, more than the {most} MB that can be sent "
     "here. Ask for smaller parts, or download it from the page.",
@@ -213,8 +214,8 @@ ENGLISH: dict[Key, str] = {
     "remind_approval": "Still waiting for a decision: {what}\nPress a button on its card, or write "
     "{/approve …} or {/deny …}.",
     "remind_question": "Still waiting for an answer: {what}",
-    "over_quota": "You have reached the limit of {n} requests an hour. This message was not "
-    "processed; send it again in {minutes} minutes.",
+    "over_quota": "You have reached the limit of {n} {n:request|requests} an hour. This message "
+    "was not processed; send it again in {minutes} {minutes:minute|minutes}.",
     "welcome": "You now have access. Write what you want done; {/help} lists the commands.",
     "welcome_admin": "You now have access, as an admin. Write what you want done; {/help} lists "
     "the commands.",
@@ -226,7 +227,8 @@ ENGLISH: dict[Key, str] = {
     "link_code": "Your code is {code}. Write /link {code} to me from your other account within 10 "
     "minutes. Keep it to yourself: whoever enters it can decide whatever you can.",
     "link_same": "This code is for your other account. Send it to me from there.",
-    "link_full": "You can link at most {n} accounts. Write {/link off} from one of them first.",
+    "link_full": "You can link at most {n} {n:account|accounts}. Write {/link off} from one of "
+    "them first.",
     "linked": "Linked with {accounts}. What one of your accounts asks for, the others can decide. "
     "If you did not request this code yourself, write {/link off}.",
     "linked_with": "Linked with: {accounts}.",
@@ -278,7 +280,8 @@ GERMAN: dict[Key, str] = {
     "not_yours": "Nur wer gefragt hat oder ein Admin kann das entscheiden.",
     "not_here": "Dieser Knopf gehört zu einer anderen Unterhaltung. Nichts wurde geändert.",
     "unknown_button": "Diesen Knopf kenne ich nicht. Er stammt vielleicht von früher.",
-    "joined": "Mehr als {n} Nachrichten warten. Die ältesten fasse ich wörtlich zusammen.",
+    "joined": "Mehr als {n} {n:Nachricht wartet|Nachrichten warten}. Die ältesten fasse ich "
+    "wörtlich zusammen.",
     "stranger": "Ich kenne Sie noch nicht. Zeigen Sie einem Admin diesen Code: {code}\nEin Admin "
     "gibt ihn mit {/pair {code}} ein, auf der Seite oder der Kommandozeile. Er gilt eine Stunde.",
     "paired": "{name} darf diesen Bot nun benutzen.",
@@ -326,8 +329,8 @@ GERMAN: dict[Key, str] = {
     "edited": "(Ich habe meine Nachricht geändert: {text})",
     "deleted": "(Ich habe meine letzte Nachricht zurückgezogen.)",
     "above": "(Alles Weitere steht oben.)",
-    "too_many": "Zurückgezogen: mehr als {n} Vorgänge warten hier auf eine Entscheidung. Fragen "
-    "Sie noch einmal, wenn es noch gewünscht ist.",
+    "too_many": "Zurückgezogen: mehr als {n} {n:Vorgang wartet|Vorgänge warten} hier auf eine "
+    "Entscheidung. Fragen Sie noch einmal, wenn es noch gewünscht ist.",
     "view_failed": "Eine Nachricht konnte nicht gezeigt werden: {why}",
     "view_in_doubt": "Hier fehlt vielleicht eine Nachricht: die Plattform hat sie nicht bestätigt. "
     "Schreiben Sie {/retry}, wenn Sie keine Antwort sehen.",
@@ -358,9 +361,9 @@ GERMAN: dict[Key, str] = {
     "line_denied": "abgelehnt",
     "line_stopped": "angehalten",
     "line_unknown": "Ausgang unbekannt",
-    "earlier_one": "1 früherer Schritt",
-    "earlier_many": "{n} frühere Schritte",
-    "more_characters": "{n} weitere Zeichen",
+    "earlier_steps": "{n} {n:früherer Schritt|frühere Schritte}",
+    "later_steps": "{n} {n:weiterer Schritt|weitere Schritte}",
+    "more_characters": "{n} {n:weiteres|weitere} Zeichen",
     "your_answer": "Ihre Antwort",
     "your_question": "Ihre Frage",
     "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich "
@@ -370,8 +373,7 @@ GERMAN: dict[Key, str] = {
     "wishes": "Was soll anders werden?",
     "send_off": "Senden",
     "back": "Zurück",
-    "later_one": "1 weiterer Schritt",
-    "later_many": "{n} weitere Schritte",
+    "arguments": "Was dazu zu sagen ist",
     "whole_in_file": "Die Antwort ist lang: ganz steht sie in dieser Datei.",
     "file_too_large": "Die Datei {name} hat {size} MB, mehr als die {most} MB, die hier gesendet "
     "werden können. Lassen Sie sie teilen oder holen Sie sie auf der Seite.",
@@ -406,8 +408,9 @@ GERMAN: dict[Key, str] = {
     "remind_approval": "Wartet noch auf eine Entscheidung: {what}\nDrücken Sie einen Knopf auf der "
     "Karte oder schreiben Sie {/approve …} oder {/deny …}.",
     "remind_question": "Wartet noch auf eine Antwort: {what}",
-    "over_quota": "Sie haben in der letzten Stunde {n} Vorgänge begonnen, mehr sind hier nicht "
-    "erlaubt. Diese Nachricht blieb liegen; senden Sie sie in {minutes} Minuten noch einmal.",
+    "over_quota": "Sie haben in der letzten Stunde {n} {n:Vorgang|Vorgänge} begonnen, mehr sind "
+    "hier nicht erlaubt. Diese Nachricht blieb liegen; senden Sie sie in {minutes} "
+    "{minutes:Minute|Minuten} noch einmal.",
     "welcome": "Sie sind eingelassen. Schreiben Sie, was getan werden soll; {/help} zeigt die "
     "Befehle.",
     "welcome_admin": "Sie sind eingelassen, als Admin. Schreiben Sie, was getan werden soll; "
@@ -420,8 +423,8 @@ GERMAN: dict[Key, str] = {
     "link_code": "Ihr Code ist {code}. Schreiben Sie mir binnen 10 Minuten von Ihrem anderen Konto "
     "/link {code}. Geben Sie ihn niemandem: wer ihn eingibt, darf entscheiden, was Sie dürfen.",
     "link_same": "Dieser Code ist für Ihr anderes Konto. Schreiben Sie ihn mir von dort.",
-    "link_full": "Mehr als {n} Konten lassen sich nicht verbinden. Schreiben Sie zuerst von einem "
-    "davon {/link off}.",
+    "link_full": "Mehr als {n} {n:Konto lässt|Konten lassen} sich nicht verbinden. Schreiben Sie "
+    "zuerst von einem davon {/link off}.",
     "linked": "Verbunden mit {accounts}. Was eines Ihrer Konten fragt, dürfen die anderen "
     "entscheiden. Haben Sie diesen Code nicht selbst angefordert, schreiben Sie {/link off}.",
     "linked_with": "Verbunden mit: {accounts}.",
@@ -443,8 +446,7 @@ for _area in (faults, grants, history, jobs, memory, people, plans, spending, to
     GERMAN.update(_area.GERMAN.items())
 for _catalogue in (ENGLISH, GERMAN):
     _catalogue.update({key: mark_commands(text) for key, text in _catalogue.items()})
-LANGUAGES: dict[str, dict[Key, str]] = {"en": ENGLISH, "de": GERMAN}
-CATALOGUE: Texts[Key] = Texts(LANGUAGES)
+CATALOGUE: Texts[Key] = Texts({"en": ENGLISH, "de": GERMAN}, Path(__file__).parent / "data")
 
 
 def say(key: Key, language: str = "", **values: object) -> str:

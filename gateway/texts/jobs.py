@@ -39,8 +39,9 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_once": "Once, at {when}",
     "jobs_past": "That time is in the past. Name a later one.",
     "jobs_now": "It is now {now}.",
-    "jobs_too_often": "That is too often: runs must be at least {n} seconds apart.",
-    "jobs_too_many": "You already have {n} jobs, which is the limit. Delete one first: {/jobs}.",
+    "jobs_too_often": "That is too often: runs must be at least {n} {n:second|seconds} apart.",
+    "jobs_too_many": "You already have {n} {n:job|jobs}, which is the limit. Delete one first: "
+    "{/jobs}.",
     "jobs_card": "New job: {title}\n{words} ({zone}){times}\nReport: {where}\nBudget: {spend}\n"
     "{does}",
     "jobs_card_change": "Change the job {title}\n{words} ({zone}){times}\nReport: {where}\n"
@@ -104,7 +105,7 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_run_stopped": "stopped",
     "jobs_run_skipped": "skipped",
     "jobs_off": "This gateway has no jobs.",
-    "jobs_count": " ({n} times)",
+    "jobs_count": " ({n} {n:time|times})",
     "jobs_of_file": "The job {title} is defined in the gateway's jobs.toml and can only be "
     "changed there. Ask the operator; you can pause it here.",
     "jobs_hook_admin": "Only an admin can create a job that starts by a webhook. Ask one.",
@@ -116,9 +117,10 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_no_when": "A job needs a schedule or a webhook that starts it.",
     "jobs_no_what": "A job needs a prompt, a script, or both.",
     "jobs_bad_file": "{place} is not a file of the workspace. Write file:reports/today.md.",
-    "jobs_most_places": "A report can go to at most {n} places.",
+    "jobs_most_places": "A report can go to at most {n} {n:place|places}.",
     "jobs_feeds_itself": "The job would receive its own output. Choose another one.",
-    "jobs_busy": "{n} calls of this job are already pending. Call it again later.",
+    "jobs_busy": "{n} {n:call of this job is|calls of this job are} already pending. Call it again "
+    "later.",
     "jobs_no_platform": "{platform} is not set up.",
     "jobs_why_script": "Its command failed.",
     "jobs_address": "The address of this chat: {address}",
@@ -156,9 +158,10 @@ GERMAN: dict[JobKey, str] = {
     "jobs_once": "Einmal, {when}",
     "jobs_past": "Der Zeitpunkt ist vorbei. Nennen Sie einen, der noch kommt.",
     "jobs_now": "Jetzt ist es {now}.",
-    "jobs_too_often": "Das ist zu oft: Zwischen zwei Malen müssen mindestens {n} Sekunden liegen.",
-    "jobs_too_many": "Sie haben schon {n} Aufträge, mehr geht nicht. Löschen Sie erst einen: "
-    "{/jobs}.",
+    "jobs_too_often": "Das ist zu oft: Zwischen zwei Malen {n:muss|müssen} mindestens {n} "
+    "{n:Sekunde|Sekunden} liegen.",
+    "jobs_too_many": "Sie haben schon {n} {n:Auftrag|Aufträge}, mehr geht nicht. Löschen Sie erst "
+    "einen: {/jobs}.",
     "jobs_card": "Neuer Auftrag: {title}\n{words} ({zone}){times}\n"
     "Bericht: {where}\nDarf ausgeben: {spend}\n{does}",
     "jobs_card_change": "Auftrag {title} ändern\n{words} ({zone}){times}\n"
@@ -236,9 +239,10 @@ GERMAN: dict[JobKey, str] = {
     "jobs_no_what": "Ein Auftrag braucht eine Aufgabe, einen Befehl oder beides.",
     "jobs_bad_file": "{place} ist keine Datei des Arbeitsordners. Schreiben Sie "
     "file:berichte/heute.md.",
-    "jobs_most_places": "Ein Bericht geht an höchstens {n} Orte.",
+    "jobs_most_places": "Ein Bericht geht an höchstens {n} {n:Ort|Orte}.",
     "jobs_feeds_itself": "Der Auftrag bekäme seine eigene Ausgabe. Nehmen Sie einen anderen.",
-    "jobs_busy": "Es warten schon {n} Aufrufe dieses Auftrags. Rufen Sie später wieder auf.",
+    "jobs_busy": "{n:Es wartet|Es warten} schon {n} {n:Aufruf|Aufrufe} dieses Auftrags. Rufen Sie "
+    "später wieder auf.",
     "jobs_no_platform": "{platform} ist nicht eingerichtet.",
     "jobs_why_script": "Sein Befehl endete mit einem Fehler.",
     "jobs_address": "Die Adresse dieses Chats: {address}",

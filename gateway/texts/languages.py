@@ -3,66 +3,142 @@
 Vocabulary: imports nothing of ours but the commands in texts.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import Generic, TypeVar, cast
 
+import msgspec
 from msgspec import Struct
 
-from gateway.command_texts import OwnText, drop_marks, mark_commands
+from gateway.command_texts import OwnText, drop_marks, find_commands, mark_commands
+from gateway.texts.isolation import isolate
+from gateway.texts.plurals import BETWEEN, Counted, count_forms
 
 K_contra = TypeVar("K_contra", bound=str, contravariant=True)
 ENGLISH = "en"
+_END = re.compile("[-_]")
+
+
+class LanguageFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of texts: `fr.json`. `note` says who has read it, `how` how it is mended."""
+
+    language: str
+    note: str
+    how: str
+    texts: dict[str, str]
 
 
 class Texts(Struct, Generic[K_contra], frozen=True):
-    """Texts by language (`en`, `de`, …), then by key. `{name}` in a text is a place for a value.
+    """Texts by language (`en`, `de`, …), then by key. `{name}` in a text is a place for a value,
+    `{name:step|steps}` the form that goes with the number `name`. `folder` holds more languages,
+    a file for each (`fr.json`), which is read when somebody speaks it.
     English is complete; what another language lacks is said in English."""
 
     languages: Mapping[str, Mapping[K_contra, str]] = {}
+    folder: Path | None = None
 
     def say(self, key: K_contra, language: str = "", **values: object) -> str:
         """The text `key` in the person's `language` (`de`, `de-AT`, …).
 
         It holds its commands as values; of `values` only an OwnText may bring more of them."""
-        text = self.find(key, language)
+        code = self._code(key, language)
+        text = self.read(code).get(key)
         if text is None:
             raise KeyError(key)
         text = mark_commands(text)
         if not values:
             return text
-        return text.format(**{name: _drop_commands(value) for name, value in values.items()})
+        return text.format(**{name: _fit(value, code) for name, value in values.items()})
 
     def find(self, key: str, language: str = "") -> str | None:
         """The text `key` with its places, None if there is none."""
-        for code in (language[:2].lower(), ENGLISH):
-            if (text := self._texts(code).get(key)) is not None:
-                return text
-        return None
+        return self.read(self._code(key, language)).get(key)
+
+    def read(self, code: str) -> Mapping[str, str]:
+        """All texts of the language (`de`), none if it is not spoken."""
+        if code in self.languages:
+            return cast(Mapping[str, str], self.languages[code])
+        if self.folder is None or code not in _list_files(self.folder):
+            return {}
+        return _read_file(self.folder, code)
+
+    def list_codes(self) -> tuple[str, ...]:
+        """The languages (`de`) that there are texts in."""
+        return tuple(dict.fromkeys((*self.languages, *_list_files(self.folder))))
 
     def check(self) -> None:
         """Raise a ValueError that names the first text that cannot be said in a language."""
-        english = self._texts(ENGLISH)
-        for code in self.languages:
-            for key, text in self._texts(code).items():
+        english = self.read(ENGLISH)
+        for code in self.list_codes():
+            for key, text in self.read(code).items():
                 if key not in english:
                     raise ValueError(f"the text {key} is there in {code}, but not in {ENGLISH}")
                 if more := _find_places(key, text) - _find_places(key, english[key]):
                     names = ", ".join(sorted(more))
                     raise ValueError(f"the text {key} has no {names} in {ENGLISH}, but in {code}")
+                _check_forms(key, text, code)
 
-    def _texts(self, code: str) -> Mapping[str, str]:
-        return cast(Mapping[str, str], self.languages.get(code, {}))
+    def _code(self, key: str, language: str) -> str:
+        code = reduce_language(language) or ENGLISH
+        return code if key in self.read(code) else ENGLISH
 
 
-def _drop_commands(value: object) -> object:
-    return drop_marks(value) if isinstance(value, str) and type(value) is not OwnText else value
+def reduce_language(language: str) -> str:
+    """The language without place and script: `pt` of `pt-BR`, `zh` of `zh-hans` and `zh_TW`."""
+    return _END.split(language, maxsplit=1)[0].lower()
+
+
+def compare(key: str, text: str, english: str) -> str:
+    """What a text lacks, or has too much, beside the English one; "" if it says the same."""
+    if not text.strip():
+        return "is empty"
+    if _find_places(key, text) != _find_places(key, english):
+        return "has other places"
+    named, meant = (sorted(map(str, find_commands(mark_commands(one)))) for one in (text, english))
+    if named != meant:
+        return "names other commands"
+    begins = [one[: len(one) - len(one.lstrip())] for one in (text, english)]
+    ends = [one[len(one.rstrip()) :] for one in (text, english)]
+    same = begins[0] == begins[1] and ends[0] == ends[1]
+    return "" if same else "begins or ends with another blank"
+
+
+def _fit(value: object, code: str) -> object:
+    if isinstance(value, str):
+        return value if type(value) is OwnText else isolate(drop_marks(value))
+    return Counted(value, code) if type(value) is int else value
+
+
+@cache
+def _read_file(folder: Path, code: str) -> Mapping[str, str]:
+    found = msgspec.json.decode((folder / f"{code}.json").read_bytes(), type=LanguageFile)
+    return {key: mark_commands(text) for key, text in found.texts.items()}
+
+
+@cache
+def _list_files(folder: Path | None) -> tuple[str, ...]:
+    """The languages of a folder, by the names of its files."""
+    return tuple(sorted(one.stem for one in folder.glob("*.json"))) if folder is not None else ()
+
+
+def _check_forms(key: str, text: str, code: str) -> None:
+    needed = count_forms(code)
+    for name, spec in _parse(key, text):
+        if BETWEEN in spec and spec.count(BETWEEN) + 1 != needed:
+            raise ValueError(f"the text {key} in {code} needs {needed} forms by {name}: {spec}")
 
 
 def _find_places(key: str, text: str) -> frozenset[str]:
     """The names in braces."""
+    return frozenset(name for name, _ in _parse(key, text))
+
+
+def _parse(key: str, text: str) -> Iterator[tuple[str, str]]:
     try:
-        places = Formatter().parse(mark_commands(text))
-        return frozenset(name for _, name, _, _ in places if name is not None)
+        places = list(Formatter().parse(mark_commands(text)))
     except ValueError as error:
         raise ValueError(f"the text {key} cannot be read: {error}") from None
+    return ((name, spec or "") for _, name, spec, _ in places if name is not None)

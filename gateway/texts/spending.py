@@ -20,7 +20,7 @@ ENGLISH: dict[SpendingKey, str] = {
     "usage_today": "Today",
     "usage_all": "Total",
     "usage_line": "{what}: {read} tokens read ({share} % from the cache), {written} written, "
-    "{calls} calls, {cost}",
+    "{calls} {calls:call|calls}, {cost}",
     "usage_unpriced": "price unknown for {n}",
     "usage_gateway": "All conversations today: {cost}",
     "command_usage": "Tokens and cost: last request, today, total",
@@ -40,7 +40,7 @@ GERMAN: dict[SpendingKey, str] = {
     "usage_today": "Heute",
     "usage_all": "Insgesamt",
     "usage_line": "{what}: {read} Token gelesen ({share} % aus dem Cache), {written} geschrieben, "
-    "{calls} Aufrufe, {cost}",
+    "{calls} {calls:Aufruf|Aufrufe}, {cost}",
     "usage_unpriced": "Preis unbekannt bei {n}",
     "usage_gateway": "Alle Unterhaltungen heute: {cost}",
     "command_usage": "Token und Geld: letzter Vorgang, heute, insgesamt",

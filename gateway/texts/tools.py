@@ -49,12 +49,12 @@ ENGLISH: dict[ToolTextKey, str] = {
     "signs_alike": "Characters that look like others, shown as codes: {signs}",
     "signs_turned": "Contains writing from right to left: it may be shown in another order than "
     "it runs.",
-    "left_blanks": "{n} blanks",
-    "left_empty": "{n} empty lines",
-    "left_lines": "{n} more lines",
-    "left_characters": "{n} more characters",
+    "left_blanks": "{n} {n:blank|blanks}",
+    "left_empty": "{n} empty {n:line|lines}",
+    "left_lines": "{n} more {n:line|lines}",
+    "left_characters": "{n} more {n:character|characters}",
     "whole_call": "In full:",
-    "calls_of": "{n} calls",
+    "calls_of": "{n} {n:call|calls}",
     "covers_this": "exactly this call",
 }
 
@@ -93,11 +93,11 @@ GERMAN: dict[ToolTextKey, str] = {
     "signs_turned": "Enthält Schrift von rechts nach links: sie kann in anderer Reihenfolge "
     "erscheinen, als sie läuft.",
     "left_blanks": "{n} Leerzeichen",
-    "left_empty": "{n} leere Zeilen",
-    "left_lines": "{n} weitere Zeilen",
-    "left_characters": "{n} weitere Zeichen",
+    "left_empty": "{n} {n:leere Zeile|leere Zeilen}",
+    "left_lines": "{n} {n:weitere Zeile|weitere Zeilen}",
+    "left_characters": "{n} {n:weiteres|weitere} Zeichen",
     "whole_call": "Vollständig:",
-    "calls_of": "{n} Aufrufe",
+    "calls_of": "{n} {n:Aufruf|Aufrufe}",
     "covers_this": "genau diesen Aufruf",
 }
 

@@ -10,6 +10,7 @@ from adapters.telegram import receive
 from adapters.telegram.adapter import TelegramAdapter
 from gateway.errors import Rejected, Unsent
 from gateway.messages import Conversation
+from gateway.texts import CATALOGUE
 from gateway.views import (
     Activity,
     Media,
@@ -221,7 +222,7 @@ async def test_menus_by_scope_role_and_language(server: TelegramServer) -> None:
         server.token, server.base_url, commands=Menu(our_commands, ["13", "no-number"])
     )
     async with running(adapter, Store()):
-        await server.wait(lambda: len(server.menus) == 6)
+        await server.wait(lambda: len(server.menus) == 3 * len(CATALOGUE.list_codes()))
     private, german = server.menus["all_private_chats", ""], server.menus["all_private_chats", "de"]
     names = [one["command"] for one in private]
     assert "stop" in names
@@ -231,19 +232,22 @@ async def test_menus_by_scope_role_and_language(server: TelegramServer) -> None:
     assert [one["command"] for one in german] == names
     said = {one["command"]: one["description"] for one in german}
     assert said["new"] == "Eine neue Unterhaltung beginnen"
+    french = {one["command"]: one["description"] for one in server.menus["13", "fr"]}
+    assert french["new"] == "Commencer une nouvelle conversation"
+    assert {language for _, language in server.menus} == {"", *CATALOGUE.list_codes()} - {"en"}
     assert all(re.fullmatch(r"[a-z0-9_]{1,32}", name) for name in names)
 
 
 async def test_a_menu_that_is_refused_holds_nothing_up(
     server: TelegramServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.fail("setMyCommands", 400, description="Bad Request: chat not found", times=6)
+    server.fail("setMyCommands", 400, description="Bad Request: chat not found", times=3)
     server.say(7, "one")
     adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(our_commands, ["13"]))
     async with running(adapter, Store()) as store:
         await store.holds(1)
         await server.wait_calls("getUpdates", 2)
-    assert len(server.made("setMyCommands")) == 6
+    assert len(server.made("setMyCommands")) == 3  # what is refused in one language is in all
     assert "telegram_no_menu" in caplog.messages
 
 

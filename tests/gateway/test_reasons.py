@@ -24,7 +24,7 @@ from gateway.delivery import reasons
 from gateway.delivery.fold import ViewFold
 from gateway.features.approvals.grants import allows
 from gateway.store.rows import Rule
-from gateway.texts import LANGUAGES
+from gateway.texts import CATALOGUE
 from gateway.texts.reasons import ENGLISH
 from gateway.views import Activity, ApprovalCard
 
@@ -234,7 +234,7 @@ def test_a_rule_is_told_by_its_value_and_an_older_one_as_it_was_stored() -> None
 
 def test_no_text_speaks_of_turns() -> None:
     for language, word in (("en", r"\b[Tt]urns?\b"), ("de", r"\bZ(ug|uges|ugs|üge)\b")):
-        for key, text in LANGUAGES[language].items():
+        for key, text in CATALOGUE.read(language).items():
             assert not re.search(word, text), f"{key}: {text}"
 
 

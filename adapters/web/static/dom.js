@@ -8,7 +8,22 @@ export const LANGUAGE = told.language;
 export const $ = (id) => document.getElementById(id);
 
 export function say(key, values = {}) {
-  return told.words[key].replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  return fill(told.words[key], values);
+}
+
+function fill(text, values) {
+  return text.replace(/\{(\w+)(?::((?:[^{}]|\{\w+\})*))?\}/g, (whole, name, forms) =>
+    forms ? fill(form(values[name], forms.split("|")), values) : isolated(values[name]) ?? whole);
+}
+
+const PLURALS = new Intl.PluralRules(LANGUAGE), ORDER = { one: 0, few: 1 };
+function form(n, forms) { // of `step|steps`, as gateway/texts/plurals.py has it
+  return forms[Math.min(ORDER[PLURALS.select(n)] ?? forms.length, forms.length - 1)];
+}
+
+const TURNS = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+function isolated(value) { // a name from right to left turns round nothing beside it
+  return TURNS.test(value ?? "") && !`${value}`.includes("\n") ? `\u2068${value}\u2069` : value;
 }
 
 export function make(tag, attrs = {}, ...children) {

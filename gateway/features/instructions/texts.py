@@ -1,5 +1,6 @@
 """What people read about instructions, by language."""
 
+from pathlib import Path
 from typing import Literal
 
 from gateway.texts.languages import Texts
@@ -26,6 +27,8 @@ ENGLISH: dict[InstructionsKey, str] = {
     "command_instructions": "Show or change what I always keep to here",
 }
 
+DATA = Path(__file__).parent / "data"
+
 GERMAN: dict[InstructionsKey, str] = {
     "instructions_here": "Anweisungen für diese Unterhaltung:\n\n{text}",
     "instructions_none": "Diese Unterhaltung hat keine eigenen Anweisungen. "
@@ -43,4 +46,4 @@ GERMAN: dict[InstructionsKey, str] = {
     "command_instructions": "Woran ich mich hier immer halte: zeigen oder ändern",
 }
 
-TEXTS: Texts[InstructionsKey] = Texts({"en": ENGLISH, "de": GERMAN})
+TEXTS: Texts[InstructionsKey] = Texts({"en": ENGLISH, "de": GERMAN}, DATA)

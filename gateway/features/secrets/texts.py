@@ -1,5 +1,6 @@
 """What people read about secrets, by language."""
 
+from pathlib import Path
 from typing import Literal
 
 from gateway.texts.languages import Texts
@@ -21,6 +22,8 @@ ENGLISH: dict[VaultKey, str] = {
     "command_secret": "Show which secrets commands may use here",
 }
 
+DATA = Path(__file__).parent / "data"
+
 GERMAN: dict[VaultKey, str] = {
     "secret_none": "Befehle benutzen hier keine Geheimnisse. Hinzufügen auf der Maschine des "
     "Gateways: turnkeeper secret set NAME {address}",
@@ -35,4 +38,4 @@ GERMAN: dict[VaultKey, str] = {
     "command_secret": "Welche Geheimnisse Befehle hier benutzen dürfen",
 }
 
-TEXTS: Texts[VaultKey] = Texts({"en": ENGLISH, "de": GERMAN})
+TEXTS: Texts[VaultKey] = Texts({"en": ENGLISH, "de": GERMAN}, DATA)

@@ -43,7 +43,7 @@ class Web(Surface):
 
     def __init__(self, rig: Rig, language: str = "en", crash_at: str = "") -> None:
         super().__init__(rig, language, crash_at)
-        self._words = WORDS[language]
+        self._words = WORDS.read(language)
         self._settings: dict[str, str] = {}
         self._exit = contextlib.AsyncExitStack()
         self._up = asyncio.Event()
