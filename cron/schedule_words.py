@@ -22,7 +22,7 @@ _UNITS: tuple[tuple[_Unit, int], ...] = (
     ("unit_min", 60),
     ("unit_s", 1),
 )
-MAX_TIMES = 6
+MAX_TIMES = 12
 """Times of a day that are told one by one."""
 SPAN = 3
 """Days or months in a row that are told as the first and the last."""

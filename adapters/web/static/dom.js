@@ -33,6 +33,7 @@ export function make(tag, attrs = {}, ...children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value != null) node.setAttribute(name, value);
   }
+  if (tag === "textarea") node.dir = "auto";
   node.append(...children.filter(Boolean));
   return node;
 }
@@ -40,6 +41,8 @@ export function make(tag, attrs = {}, ...children) {
 export function safe(html) {
   const node = make("div", { class: "html" });
   node.innerHTML = html;
+  for (const block of node.children) block.dir = block.matches("pre") ? "ltr" : "auto"; // each as its own words run
+  for (const link of node.querySelectorAll("a.image")) link.dataset.word = say("image");
   for (const block of node.querySelectorAll("pre, table")) block.tabIndex = 0; // scrolls by keyboard
   return node;
 }

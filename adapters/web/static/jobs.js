@@ -53,7 +53,7 @@ function when(moment, zone) {
 function entry(job) {
   const next = job.next.map((one) => when(one, job.zone)).join(" · "), last = job.last && { when: when(job.last.due, job.zone), state: job.last.words };
   return make("li", { class: `card job ${job.state}`, "aria-label": job.title },
-    make("div", { class: "head" }, make("h3", {}, job.title), make("span", { class: "risk" }, say(`jobs_${job.state}`))),
+    make("div", { class: "head" }, make("h3", { dir: "auto" }, job.title), make("span", { class: "risk" }, say(`jobs_${job.state}`))),
     make("p", { class: "faint" }, `${job.words} (${job.zone})`),
     next && make("p", {}, say("jobs_next", { times: next })),
     make("p", { class: job.last?.state === "failed" ? "bad" : "" }, last ? say("jobs_last", last) : say("jobs_never")),
@@ -76,7 +76,7 @@ function history(job) {
   const runs = opened.get(job.id).map((run) => make("li", {}, make("b", {}, when(run.due, job.zone)), ` ${run.words}`,
     ...run.tried.map((one) => make("small", {}, say("jobs_tried", { when: when(one.at * 1000, job.zone), why: one.text ?? "" }))),
     ...run.delivered.map((one) => make("small", {}, one.why ? say("jobs_not_delivered", { place: one.to, why: one.why }) : say("jobs_delivered", { places: one.to }))),
-    run.text && make("div", { class: "out" }, run.text)));
+    run.text && make("div", { class: "out", dir: "auto" }, run.text)));
   return make("ul", { class: "runs", tabindex: "0", "data-keep": `${job.id} runs`, "aria-label": `${say("jobs_history")}: ${job.title}` },
     ...(runs.length ? runs : [make("li", { class: "faint" }, say("jobs_never"))]));
 }

@@ -55,7 +55,7 @@ $("notify").addEventListener("click", () => Notification.requestPermission().the
 function entry(one) {
   const state = one.state === "idle" ? null : make("i", { class: `dot ${one.state}`, role: "img", "aria-label": say(one.state), title: say(one.state) });
   return make("li", {}, make("a", { href: `#c=${one.conversation}`, "aria-current": one.conversation === at.chat && "page" },
-    state, make("span", {}, one.title || say("new")), make("time", {}, when(one.at))));
+    state, make("span", { dir: "auto" }, one.title || say("new")), make("time", {}, when(one.at))));
 }
 
 export function menu(on) {

@@ -124,7 +124,7 @@ function drawPending() {
 }
 
 function bubble(words, label, ...controls) {
-  return make("div", { class: "later" }, make("div", { class: "said" }, words), make("div", { class: "below" }, make("small", {}, label), ...controls));
+  return make("div", { class: "later" }, make("div", { class: "said", dir: "auto" }, words), make("div", { class: "below" }, make("small", {}, label), ...controls));
 }
 
 function drawWaiting(one) {

@@ -11,11 +11,11 @@ const scope = ({ rule, here }) => rule && rule === here ? say("both_cover", { ru
   : [here && say("here_covers", { rule: here }), rule && say("always_covers", { rule })].filter(Boolean).join("\n");
 
 const DRAW = {
-  said: (view) => make("div", { class: "said" }, make("span", { class: "hide" }, `${view.name}: `), view.text),
+  said: (view) => make("div", { class: "said", dir: "auto" }, make("bdi", { class: "hide" }, `${view.name}: `), view.text),
   reply: (view, html) => make("article", { class: "reply" }, code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   notice: (view, html) => make("div", { class: `notice ${view.tone}` }, safe(html)),
   report: (view, html) => make("article", { class: "report", "aria-label": say("report") },
-    view.title && make("h2", {}, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
+    view.title && make("h2", { dir: "auto" }, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   activity: (view, html) => make("div", { class: "activity" }, html && safe(html),
     view.lines.length && make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
   approval: (view, html, { calls, decided }) => decided ? settled(view, calls, decided)
@@ -40,7 +40,7 @@ function mark(state, label) { // without a label where the words beside it say i
 
 function line(one) {
   const word = say(`line_${one.state}`), worded = WORDED.includes(one.state);
-  const said = [mark(one.state, worded ? "" : word), make("span", {}, make("b", {}, one.tool), " ", one.summary, worded && ` (${word})`)];
+  const said = [mark(one.state, worded ? "" : word), make("span", {}, make("b", {}, one.tool), " ", make("bdi", {}, one.summary), worded && ` (${word})`)];
   const item = make("li", { class: one.state, "data-call": one.call_id });
   if (!one.output) item.append(make("div", { class: "line" }, ...said));
   else item.append(make("details", { "data-keep": `out-${one.call_id}`, class: "line-out" }, make("summary", { class: "line" }, ...said),
@@ -108,9 +108,9 @@ function plan(view) {
   const over = view.steps.filter((one) => one.state === "done").length;
   const counted = say("progress", { done: over, all: view.steps.length });
   const step = (one, at) => make("li", { class: one.state }, mark(one.state, say(`step_${one.state}`)),
-    make("span", {}, `${at + 1}. ${one.text}`, one.note && make("small", {}, one.note)));
+    make("span", { dir: "auto" }, `${at + 1}. ${one.text}`, one.note && make("small", { dir: "auto" }, one.note)));
   return make("section", { class: `card plan ${view.state}`, "aria-label": say("plan") },
-    make("div", { class: "head" }, make("h2", {}, view.title || say(view.state === "open" ? "plan_open" : "plan")), make("span", { class: "faint" }, counted)),
+    make("div", { class: "head" }, make("h2", { dir: "auto" }, view.title || say(view.state === "open" ? "plan_open" : "plan")), make("span", { class: "faint" }, counted)),
     make("progress", { value: over, max: Math.max(1, view.steps.length), "aria-label": counted }),
     make("ol", {}, ...view.steps.map(step)), ...buttons(view, view.state === "open"), view.outcome && make("p", { class: "outcome" }, view.outcome));
 }
@@ -121,7 +121,7 @@ function file(one) {
   const href = below ? "/api" + here() + "/files/" + parts.map(encodeURIComponent).join("/") : null;
   if (PICTURES.includes(one.mime))
     return make("a", { class: "picture", href, target: "_blank", rel: "noopener" }, make("img", { src: href, alt: one.name, loading: "lazy" }));
-  return make("a", { class: "download", href, download: one.name }, make("span", { class: "name" }, one.name), make("small", {}, size(one.size)), make("span", { class: "get" }, say("download")));
+  return make("a", { class: "download", href, download: one.name }, make("bdi", { class: "name" }, one.name), make("small", {}, size(one.size)), make("span", { class: "get" }, say("download")));
 }
 
 function buttons(view, withReason) {
@@ -130,7 +130,7 @@ function buttons(view, withReason) {
   const reason = make("textarea", { class: "field", rows: 1, "data-keep": "reason", "aria-label": say("reason") });
   const row = make("div", { class: "buttons" }), stays = view.kind === "choice" && !view.question; // it asks nothing: its buttons can be pressed again
   for (const one of view.buttons)
-    row.append(make("button", { type: "button", class: one.style, "data-keep": one.token, onclick: (event) => answer(event.target, one.token, reason.value, stays) }, one.label));
+    row.append(make("button", { type: "button", class: one.style, "data-keep": one.token, dir: "auto", onclick: (event) => answer(event.target, one.token, reason.value, stays) }, one.label));
   return withReason ? [make("div", { class: "reason" }, fold("why", say("add_reason"), reason)), row] : [row];
 }
 

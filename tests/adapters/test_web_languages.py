@@ -1,0 +1,70 @@
+"""The page in each language, and what people write from right to left in it."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from adapters.web.words import WORDS
+from gateway.texts import say
+from gateway.views import Activity, PlanStep, PlanView, ReplyView, SaidView, ToolLine
+from tests.fakes.web_server import approval, opened
+
+HEBREW = "שלום לך, קובץ a.txt מוכן."
+
+
+@pytest.mark.pick("page in a language")
+@pytest.mark.parametrize("code", [one for one in WORDS.list_codes() if one not in ("en", "de")])
+async def test_every_word_is_of_the_language(tmp_path: Path, code: str) -> None:
+    place = {"zh": "zh-CN", "pt": "pt-BR", "es": "es-419"}.get(code, code)
+    async with opened(tmp_path, language=place) as room:
+        desk, page = room.server.desk, room.page
+        assert await page.js("document.documentElement.lang") == code
+        await room.shows("#empty", WORDS.say("empty_title", code))
+        desk.show(room.where, approval(), "ask")
+        await room.shows(".card h2", say("ask_one", code))
+        steps = tuple(
+            PlanStep(id=str(n), text=f"{n}", state="done" if n < 2 else "pending") for n in range(5)
+        )
+        desk.show(room.where, PlanView(title="P", steps=steps), "plan")
+        await room.shows(".plan .faint", WORDS.say("progress", code, done=2, all=5))
+        bare = "[...document.querySelectorAll('body *')].flatMap((one) => [...one.childNodes])"
+        bare += ".filter((one) => one.nodeType === 3 && /[{}|]/.test(one.data)).length"
+        assert await page.js(bare) == 0  # no place and no form is left
+
+
+async def test_what_runs_from_right_to_left_is_shown_so(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, SaidView(name="Ann", text=HEBREW), "said")
+        await room.shows(".said", "a.txt")
+        direction = "getComputedStyle(document.querySelector(%r)).direction"
+        assert await page.js(direction % ".said") == "rtl"
+        desk.show(room.where, SaidView(name="דנה", text="All in English."), "said")
+        await room.shows(".said", "All in English.")
+        assert await page.js(direction % ".said") == "ltr"
+        assert await page.js(direction % "#text") == "ltr"
+        await page.js(f"document.querySelector('#text').value = {HEBREW!r}")
+        assert await page.js(direction % "#text") == "rtl"
+
+
+async def test_a_block_of_an_answer_runs_as_its_own_words_do(tmp_path: Path) -> None:
+    text = f"{HEBREW}\n\n- {HEBREW}\n\nIn English.\n\n```\nls שלום\n```"
+    async with opened(tmp_path) as room:
+        room.server.desk.show(room.where, ReplyView(text=text), "reply")
+        await room.shows(".reply", "In English.")
+        code = "[...document.querySelectorAll('.reply :is(p, ul, pre)')]"
+        code += ".map((one) => `${one.localName} ${getComputedStyle(one).direction}`)"
+        found = await room.page.js(code)
+        assert found == ["p rtl", "ul rtl", "p ltr", "pre ltr"]
+
+
+async def test_a_name_does_not_turn_our_words_round(tmp_path: Path) -> None:
+    """`Requested by דנה` stays to be read as it was written, and so does a line of a tool."""
+    async with opened(tmp_path) as room:
+        desk = room.server.desk
+        desk.show(room.where, replace(approval(), asker="דנה"), "ask")
+        await room.shows(".card .faint", "Requested by \u2068דנה\u2069")
+        line = ToolLine(call_id="c1", tool="Read a file", summary="שלום.txt", state="failed")
+        desk.show(room.where, Activity(lines=(line,)), "lines")
+        await room.shows(".activity bdi", "שלום.txt")
