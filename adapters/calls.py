@@ -76,7 +76,7 @@ def describe_call(line: ProposalLine, language: str) -> CallDescription:
             body, rest = preview, {name: known[name] for name in known if name not in _IN_DIFF}
         facts, cut = _list_facts(rest, language)
     shown = _show(body, language)
-    partly = cut or shown != visible(body) or (preview != "" and _is_cut(preview))
+    partly = cut or shown != visible(body, exact=True) or (preview != "" and _is_cut(preview))
     return CallDescription(
         title=title,
         facts=facts,
@@ -84,7 +84,7 @@ def describe_call(line: ProposalLine, language: str) -> CallDescription:
         kind=kind,
         warnings=deceits,
         notes=visible(notes),
-        whole=visible(_lay_out(line)) if partly else "",
+        whole=visible(_lay_out(line), exact=True) if partly else "",
     )
 
 
@@ -148,8 +148,9 @@ def _list_facts(
     for name, value in known.items():
         if value is None:
             continue
-        label = say(ARGUMENT_NAMES[name], language) if name in ARGUMENT_NAMES else visible(name)
-        words = visible(_write_value(value))
+        key = ARGUMENT_NAMES.get(name)
+        label = say(key, language) if key is not None else visible(name, exact=True)
+        words = visible(_write_value(value), exact=True)
         short = _squeeze(words, language)
         if len(short) > MAX_FACT:
             left = len(short) - HEAD_OF_FACT - TAIL_OF_FACT
@@ -188,7 +189,7 @@ def _is_cut(preview: str) -> bool:
 
 def _show(body: str, language: str) -> str:
     """`body` with its signs as codes, whole or with its head and its tail."""
-    text = _squeeze(visible(body), language)
+    text = _squeeze(visible(body, exact=True), language)
     lines = [_cut_line(one, language) for one in text.split("\n")]
     if len(lines) > MAX_LINES:
         gap = _mark(say("left_lines", language, n=len(lines) - HEAD_LINES - TAIL_LINES))

@@ -104,7 +104,7 @@ def _unhidden(view: View) -> View:
             tool=visible(one.tool),
             reason=visible(one.reason),
             detail=visible(one.detail),
-            preview=visible(one.preview),
+            preview=visible(one.preview, exact=True),
         )
         for one in view.proposals
     )

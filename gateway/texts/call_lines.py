@@ -2,6 +2,7 @@
 
 import json
 
+from gateway.texts.isolation import isolate
 from gateway.texts.signs import visible
 from gateway.texts.tool_names import name_tool
 
@@ -16,10 +17,10 @@ def summarize_call(tool: str, arguments: str, language: str = "") -> str:
     title, known = visible(name_tool(tool, language)), read_arguments(arguments) or {}
     texts = (known[name] for name in (*_SAYS_MOST, *known) if name in known)
     words = next((text for text in texts if isinstance(text, str) and text.strip()), "")
-    shown = visible(" ".join(words.split()))
+    shown = visible(" ".join(words.split()), exact=True)
     if len(shown) > MAX_SUMMARY:
         shown = f"{shown[:HEAD]} … {shown[-TAIL:]}"
-    return f"{title}: {shown}" if shown else title
+    return f"{title}: {isolate(shown)}" if shown else title
 
 
 def read_arguments(arguments: str) -> dict[str, object] | None:

@@ -1,22 +1,52 @@
 """Words of either direction within one of our sentences. Pure; imports nothing of ours.
 
 A name in Hebrew or Arabic turns round what stands beside it: `Approved by …, 12:05` would be read
-in another order than it was written. Unicode's isolates keep it to itself on every platform.
+in another order than it was written. Unicode's isolates keep it to itself on every platform. What
+else turns writing round, and an isolate that is not whole, is shown as a code.
 """
 
 import re
+from collections.abc import Iterator
 
 OPENS, CLOSES = "\u2068", "\u2069"
 """FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
-_TURNS = re.compile(
-    "[\u0590-\u08ff\u200f\ufb1d-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00010800-\U00010fff"
+_TURNING = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00010800-\U00010fff"
     "\U0001e800-\U0001efff]"
 )
+_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_ISOLATE = re.compile(f"{OPENS}[^\n\u202a-\u202e\u2066-\u2069]*{CLOSES}")
 
 
 def isolate(text: str) -> str:
     """`text` kept to itself if it has writing from right to left. A text of several lines stays
     as it is: each line is a paragraph, which has its own direction."""
-    if text.isascii() or "\n" in text or not _TURNS.search(text):
+    if text.isascii() or "\n" in text:
         return text
-    return f"{OPENS}{text}{CLOSES}"
+    if _CONTROLS.search(text):
+        text = _expose(text)
+    if not _TURNING.search(_ISOLATE.sub("", text)):
+        return text
+    return f"{OPENS}{text.replace(OPENS, '').replace(CLOSES, '')}{CLOSES}"
+
+
+def find_isolates(text: str) -> Iterator[int]:
+    """The places of the signs of whole isolates that hold writing from right to left: they turn
+    nothing round, neither within nor beside them."""
+    for found in _ISOLATE.finditer(text):
+        if _TURNING.search(found.group()):
+            yield found.start()
+            yield found.end() - 1
+
+
+def write_code(sign: str) -> str:
+    """The sign as JSON writes it."""
+    units = sign.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _expose(text: str) -> str:
+    whole = frozenset(find_isolates(text))
+    return _CONTROLS.sub(
+        lambda found: found[0] if found.start() in whole else write_code(found[0]), text
+    )

@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.texts import say
+from gateway.texts.isolation import find_isolates, write_code
 
 SignKind = Literal["hidden", "alike"]
 
@@ -52,22 +53,18 @@ class Sign(Struct, frozen=True):
     kind: SignKind
 
 
-def visible(text: str) -> str:
-    """`text` with its signs shown as codes."""
+def visible(text: str, *, exact: bool = False) -> str:
+    """`text` with its signs shown as codes. Isolates that keep writing from right to left to itself
+    stay, unless `exact` says that the text is what will run."""
     found = dict(_find_signs(text))
     if not found:
         return text
+    kept = frozenset() if exact else frozenset(find_isolates(text))
     pieces, at = [], 0
-    for place in found:
+    for place in (one for one in found if one not in kept):
         pieces += [text[at:place], write_code(text[place])]
         at = place + 1
     return "".join((*pieces, text[at:]))
-
-
-def write_code(sign: str) -> str:
-    """The sign as JSON writes it."""
-    units = sign.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def name_signs(text: str, language: str = "") -> tuple[str, ...]:

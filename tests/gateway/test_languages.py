@@ -19,8 +19,7 @@ from cron.schedule_words import WORDS as SCHEDULES
 from gateway.command_texts import drop_marks
 from gateway.features.instructions.texts import TEXTS as INSTRUCTIONS
 from gateway.features.secrets.texts import TEXTS as SECRETS
-from gateway.texts import CATALOGUE, say
-from gateway.texts.isolation import CLOSES, OPENS
+from gateway.texts import CATALOGUE
 from gateway.texts.languages import ENGLISH, LanguageFile, Texts, compare, reduce_language
 from gateway.texts.plurals import choose_form, count_forms
 from gateway.wiring.features import our_commands
@@ -185,16 +184,6 @@ def test_a_form_may_show_its_number() -> None:
     texts: Texts[str] = Texts({"en": {"k": "{n:a call|these {n} calls}"}})
     assert (texts.say("k", n=1), texts.say("k", n=3)) == ("a call", "these 3 calls")
     assert choose_form("ru", 5, "a|b") == "b"  # a file that is mended wrongly says something still
-
-
-# ---- from right to left --------------------------------------------------------------------
-
-
-def test_a_name_from_right_to_left_is_kept_to_itself() -> None:
-    said = say("approved", "fr", name="דנה לוי", when="12:05")
-    assert said == f"Autorisé une fois par {OPENS}דנה לוי{CLOSES}, 12:05."
-    assert OPENS not in say("approved", "ru", name="Анна", when="12:05")
-    assert OPENS not in say("memory_several", "fr", found="1. דנה\n2. לוי")
 
 
 # ---- what platforms call a language --------------------------------------------------------

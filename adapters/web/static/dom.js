@@ -21,9 +21,9 @@ function form(n, forms) { // of `step|steps`, as gateway/texts/plurals.py has it
   return forms[Math.min(ORDER[PLURALS.select(n)] ?? forms.length, forms.length - 1)];
 }
 
-const TURNS = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+const TURNS = /^[^\n\u2068]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][^\n\u2068]*$/;
 function isolated(value) { // a name from right to left turns round nothing beside it
-  return TURNS.test(value ?? "") && !`${value}`.includes("\n") ? `\u2068${value}\u2069` : value;
+  return TURNS.test(value ?? "") ? `\u2068${value}\u2069` : value;
 }
 
 export function make(tag, attrs = {}, ...children) {
