@@ -1,6 +1,7 @@
 """Schedules: what is read, what is refused, and when they are due, beside an independent reference."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from cron.job import ScheduleError
 from cron.schedule import MACROS, read_schedule
-from cron.timetable import Times
+from cron.timetable import Times, describe_fields
 from cron.trigger import find_missed, next_fire, times
 from gateway.cli.main import main
 from tests.cron.schedule_rig import at, due
@@ -96,6 +97,46 @@ def test_words() -> None:
     assert known.words("0 9 * * 1-5", "UTC", "") == "At 09:00, Monday through Friday"
     assert known.words("0 9 * * 1-5", "UTC", "de") == "Um 09:00, Montag bis Freitag"
     assert known.words("every 5400s", "UTC", "") == "Every 1 h 30 min"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "language", "words"),
+    [
+        ("0 9 * * 1-5", "fr", "Chaque semaine (lun.–ven.) à 09:00"),
+        ("30 7,19 * * MON,WED", "es-419", "Cada semana (lun, mié) a las 07:30, 19:30"),
+        ("0 9 * * 6,0", "pt-BR", "Toda semana (sáb., dom.) às 09:00"),
+        ("0 9 * * SUN", "ja", "毎週（日）09:00"),
+        ("0 8 1,15 * *", "zh-CN", "每月 1、15 日 08:00"),
+        ("0 8 1 1-3,6 *", "ja", "毎年 1月〜3月、6月 1 日 08:00"),
+        ("*/15 * * * *", "ru", "Каждые 15 минут"),
+        ("5 */2 * * *", "ru", "Каждые 2 часа, минута 5"),
+        ("0 * * * *", "fr", "Toutes les heures, à la minute 0"),
+        ("0 9 * * *", "zh-hans", "每天 09:00"),
+        ("every 90000s", "ru", "Каждые 1 д 1 ч"),
+        ("every 5400s", "ja", "1 時間 30 分ごと"),
+        ("*/7 * * * *", "fr", "Toutes les 7 minutes"),  # cron-descriptor's words
+        ("0 9 * * 1#1", "fr", "À 09:00, le premier lun. du mois"),
+        ("15 30 9 * * 1-5", "es", "A las 09:30:15, de lun a vie"),
+        ("0 9 * * 1-5", "it", "At 09:00, Monday through Friday"),
+    ],
+)
+def test_words_of_each_language(schedule: str, language: str, words: str) -> None:
+    assert Times().words(schedule, "UTC", language) == words
+
+
+@given(
+    st.sampled_from(("fr", "es", "pt", "ru", "zh", "ja")),
+    st.tuples(
+        *(
+            st.sampled_from(("*", str(low), f"{low}-{low + 2}", f"*/{3 + low}", f"{low},{low + 3}"))
+            for low in (0, 1, 2, 3, 1)
+        )
+    ).map(" ".join),
+)
+def test_every_schedule_has_words_in_each_language(language: str, fields: str) -> None:
+    words = describe_fields(fields, language)
+    assert words and "{" not in words and "|" not in words
+    assert not re.search("[A-Z][a-z]+day|January|Every", words)
 
 
 # ---- beside a reference that shares nothing ------------------------------------------------

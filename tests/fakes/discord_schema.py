@@ -69,11 +69,55 @@ WHISPER: dict[str, Check] = {
     "flags!": lambda value: value == EPHEMERAL,
     "allowed_mentions!": lambda value: value == {"parse": []},
 }
+LOCALES = frozenset(
+    [
+        "id",
+        "da",
+        "de",
+        "en-GB",
+        "en-US",
+        "es-ES",
+        "es-419",
+        "fr",
+        "hr",
+        "it",
+        "lt",
+        "hu",
+        "nl",
+        "no",
+        "pl",
+        "pt-BR",
+        "ro",
+        "fi",
+        "sv-SE",
+        "vi",
+        "tr",
+        "cs",
+        "el",
+        "bg",
+        "ru",
+        "uk",
+        "hi",
+        "th",
+        "zh-CN",
+        "ja",
+        "zh-TW",
+        "ko",
+    ]
+)
+"""What Discord calls the languages that it knows."""
+
+
+def _localized(value: Any) -> bool:
+    known = isinstance(value, dict) and value.keys() <= LOCALES
+    return known and all(_text(1, 100)(text) for text in value.values())
+
+
 COMMAND: dict[str, Check] = {
     "type!": _number(1, 1),
     "name!": lambda v: isinstance(v, str) and v.islower() and v.isidentifier() and len(v) <= 32,
     "description!": _text(1, 100),
-    "description_localizations": _dict,
+    "description_localizations": _localized,
     "options": _items(0, 25),
     "default_member_permissions": lambda value: value == "0",
     "integration_types": _items(1, 2),
@@ -83,7 +127,7 @@ OPTION: dict[str, Check] = {
     "type!": _number(3, 3),
     "name!": _text(1, 32),
     "description!": _text(1, 100),
-    "description_localizations": _dict,
+    "description_localizations": _localized,
     "required": _bool,
     "autocomplete": _bool,
 }

@@ -3,6 +3,7 @@ language counts with, and as short as every platform takes it."""
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -129,6 +130,18 @@ def test_a_file_says_who_has_read_it_and_stands_in_order(path: Path) -> None:
         for known in (texts.read(ENGLISH),)
     )
     assert list(found.texts) == [key for key in english if key in found.texts]
+
+
+def test_the_wheel_holds_every_file() -> None:
+    """Hatch takes all of a package but what git ignores."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = wheel["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel.keys() == {"packages"}
+    names = [str(path.relative_to(ROOT)) for path in FILES]
+    assert {name.partition("/")[0] for name in names} <= {*wheel["packages"]}
+    if (ROOT / ".git").exists():
+        ignored = subprocess.run(["git", "check-ignore", *names], capture_output=True, cwd=ROOT)
+        assert not ignored.stdout
 
 
 def test_a_language_is_read_when_it_is_spoken() -> None:
