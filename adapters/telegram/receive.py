@@ -67,6 +67,7 @@ class TelegramReceiver:
         self._accept: Accept | None = None
         self._offset = 0
         self._opened = False
+        self._menus: list[dict[str, object]] = []
         self._unhook = False
         self._rehook = asyncio.Event()
         self._old: tuple[str, float] = ("", 0.0)
@@ -168,7 +169,8 @@ class TelegramReceiver:
         if self._unhook:
             await self._bot.call("deleteWebhook", {"drop_pending_updates": False})
             self._unhook = False
-        seconds = POLL if self._opened else 0  # the first answers at once: proof of life
+        # The first answers at once, as proof of life, and so do those between which menus are set.
+        seconds = POLL if self._opened and not self._menus else 0
         question: dict[str, object] = {
             "timeout": seconds,
             "limit": BATCH,
@@ -187,7 +189,8 @@ class TelegramReceiver:
         # After an empty answer nothing is left to confirm; a kept offset would swallow updates
         # when Telegram starts a new number range (after a quiet week).
         self._offset = newest + 1 if updates else 0
-        await self._on_first_contact()
+        self._open()
+        await self._set_menu()
 
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")
@@ -202,7 +205,9 @@ class TelegramReceiver:
             }
             await self._set_webhook(asked)
         self._contact()
-        await self._on_first_contact()
+        self._open()
+        while self._menus:
+            await self._set_menu()
 
     async def _set_webhook(self, asked: dict[str, object]) -> None:
         try:
@@ -211,21 +216,26 @@ class TelegramReceiver:
             self._rehook.set()  # getWebhookInfo does not tell the secret
             raise
 
-    async def _on_first_contact(self) -> None:
-        """Once, after the first contact: the menus of commands, which may fail."""
-        if self._opened:
-            return
-        self._opened = True
-        for menus in self._menus():
-            try:
-                for menu in menus:
-                    await self._bot.call("setMyCommands", menu)
-            except TelegramError as error:
-                log.warning("telegram_no_menu", extra={"error": repr(error)})
-                if not isinstance(error, BadRequest):  # an admin who never wrote has no chat
-                    return
+    def _open(self) -> None:
+        """Once, after the first contact: the menus of commands are to be set."""
+        if not self._opened:
+            self._opened = True
+            self._menus = list(self._list_menus())
 
-    def _menus(self) -> Iterator[list[dict[str, object]]]:
+    async def _set_menu(self) -> None:
+        """The next of the menus, which may fail: one that is refused is so in all languages."""
+        if not self._menus:
+            return
+        menu = self._menus.pop(0)
+        try:
+            await self._bot.call("setMyCommands", menu)
+        except TelegramError as error:
+            log.warning("telegram_no_menu", extra={"error": repr(error)})
+            refused = isinstance(error, BadRequest)  # an admin who never wrote has no chat
+            rest = [one for one in self._menus if refused and one["scope"] != menu["scope"]]
+            self._menus = rest
+
+    def _list_menus(self) -> Iterator[dict[str, object]]:
         """By scope, then by language; the most special one that fits a chat counts."""
         if self._commands is None:
             return
@@ -236,15 +246,13 @@ class TelegramReceiver:
         numbers = [int(one) for one in self._commands.admins if one.isdecimal()]
         scopes += [({"type": "chat", "chat_id": number}, True) for number in numbers]
         for scope, admin in scopes:
-            menus = []
             for language in _list_languages():
                 rows = self._commands.rows(language, admin=admin)[:100]
                 if not rows:
                     continue
                 commands = [{"command": name, "description": text[:256]} for name, text in rows]
                 menu: dict[str, object] = {"commands": commands, "scope": scope}
-                menus.append(menu | ({"language_code": language} if language else {}))
-            yield menus
+                yield menu | ({"language_code": language} if language else {})
 
     def _list_updates(self) -> list[str]:
         return [*SURE_UPDATES, *((STOP_UPDATE,) if self.stoppable else ())]

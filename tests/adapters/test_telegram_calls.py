@@ -235,6 +235,8 @@ async def test_menus_by_scope_role_and_language(server: TelegramServer) -> None:
     french = {one["command"]: one["description"] for one in server.menus["13", "fr"]}
     assert french["new"] == "Commencer une nouvelle conversation"
     assert {language for _, language in server.menus} == {"", *CATALOGUE.list_codes()} - {"en"}
+    calls = " ".join(one.method for one in server.calls)
+    assert "setMyCommands setMyCommands" not in calls  # messages are looked for in between
     assert all(re.fullmatch(r"[a-z0-9_]{1,32}", name) for name in names)
 
 
@@ -246,7 +248,8 @@ async def test_a_menu_that_is_refused_holds_nothing_up(
     adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(our_commands, ["13"]))
     async with running(adapter, Store()) as store:
         await store.holds(1)
-        await server.wait_calls("getUpdates", 2)
+        await server.wait_calls("setMyCommands", 3)
+        await server.wait_calls("getUpdates", 4)
     assert len(server.made("setMyCommands")) == 3  # what is refused in one language is in all
     assert "telegram_no_menu" in caplog.messages
 
