@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.web.words import WORDS
-from gateway.texts import say
-from gateway.views import Activity, PlanStep, PlanView, ReplyView, SaidView, ToolLine
+from gateway.texts import Key, say
+from gateway.views import Activity, Button, PlanStep, PlanView, ReplyView, SaidView, ToolLine
+from tests.adapters.web_rig import fits
 from tests.fakes.web_server import approval, opened
 
 HEBREW = "שלום לך, קובץ a.txt מוכן."
@@ -17,17 +18,28 @@ HEBREW = "שלום לך, קובץ a.txt מוכן."
 @pytest.mark.parametrize("code", [one for one in WORDS.list_codes() if one not in ("en", "de")])
 async def test_every_word_is_of_the_language(tmp_path: Path, code: str) -> None:
     place = {"zh": "zh-CN", "pt": "pt-BR", "es": "es-419"}.get(code, code)
-    async with opened(tmp_path, language=place) as room:
+    async with opened(tmp_path, language=place, look=(320, 700, "light")) as room:
         desk, page = room.server.desk, room.page
         assert await page.js("document.documentElement.lang") == code
         await room.shows("#empty", WORDS.say("empty_title", code))
-        desk.show(room.where, approval(), "ask")
+        labels: tuple[Key, ...] = ("approve_once", "approve_conversation", "approve_always", "deny")
+        buttons = tuple(
+            Button(label=say(one, code), token=f"q:a1:{n}") for n, one in enumerate(labels)
+        )
+        desk.show(room.where, replace(approval(), buttons=buttons), "ask")
         await room.shows(".card h2", say("ask_one", code))
         steps = tuple(
             PlanStep(id=str(n), text=f"{n}", state="done" if n < 2 else "pending") for n in range(5)
         )
         desk.show(room.where, PlanView(title="P", steps=steps), "plan")
         await room.shows(".plan .faint", WORDS.say("progress", code, done=2, all=5))
+        desk.show(room.where, ReplyView(text="![x](https://e.org/x.png)"), "reply")
+        await room.shows(".reply", "x")
+        before = "getComputedStyle(document.querySelector('a.image'), '::before').content"
+        assert await page.js(before) == f'"{WORDS.say("image", code)}"'
+        await fits(room)
+        await room.shoot(f"language-{code}")
+        assert await page.js("document.querySelector('#text').clientHeight < 50")
         bare = "[...document.querySelectorAll('body *')].flatMap((one) => [...one.childNodes])"
         bare += ".filter((one) => one.nodeType === 3 && /[{}|]/.test(one.data)).length"
         assert await page.js(bare) == 0  # no place and no form is left
@@ -57,6 +69,7 @@ async def test_a_block_of_an_answer_runs_as_its_own_words_do(tmp_path: Path) -> 
         code += ".map((one) => `${one.localName} ${getComputedStyle(one).direction}`)"
         found = await room.page.js(code)
         assert found == ["p rtl", "ul rtl", "p ltr", "pre ltr"]
+        await room.shoot("language-right-to-left")
 
 
 async def test_a_name_does_not_turn_our_words_round(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from gateway.views import (
     ReportView,
     SaidView,
 )
-from tests.adapters.web_rig import faults, media, plan, settle
+from tests.adapters.web_rig import faults, fits, media, plan, settle
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import ANSWER, Room, activity, approval, opened
 
@@ -69,15 +69,6 @@ async def drawn(room: Room) -> None:
 async def scroll(room: Room, selector: str) -> None:
     await room.page.js(f"document.querySelector({selector!r}).scrollIntoView()")
     await settle(room)
-
-
-async def fits(room: Room) -> None:
-    """Nothing sticks out to the side."""
-    over = await room.page.js(
-        "[document.documentElement.scrollWidth - innerWidth, document.querySelector('#scroll')"
-        ".scrollWidth - document.querySelector('#scroll').clientWidth]"
-    )
-    assert over == [0, 0]
 
 
 async def test_pictures_of_its_states(tmp_path: Path) -> None:

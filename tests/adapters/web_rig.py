@@ -75,6 +75,15 @@ async def settle(room: Room) -> None:
                        "requestAnimationFrame(() => done(true))))")  # fmt: skip
 
 
+async def fits(room: Room) -> None:
+    """Nothing sticks out to the side."""
+    over = await room.page.js(
+        "[document.documentElement.scrollWidth - innerWidth, document.querySelector('#scroll')"
+        ".scrollWidth - document.querySelector('#scroll').clientWidth]"
+    )
+    assert over == [0, 0]
+
+
 async def faults(room: Room, axe: str) -> list[str]:
     """What axe calls serious or critical."""
     await settle(room)
