@@ -129,6 +129,13 @@ class ToolAnswered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     error: bool = False
 
 
+class ToolProgressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_progress"):
+    """How far a call is that runs, in the words of whom it calls."""
+
+    call_id: str
+    text: str
+
+
 class OutputAdded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="terminal_output"):
     """Live: more output of a running command."""
 
@@ -329,6 +336,7 @@ AgentEvent: TypeAlias = (
     | TextRestarted
     | ToolCalled
     | ToolAnswered
+    | ToolProgressed
     | WorkspaceChanged
     | ImageGiven
     | OutputAdded

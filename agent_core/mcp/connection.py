@@ -5,10 +5,12 @@ import importlib
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.mcp.calls import RunningCall, Spawn
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.settings import McpServer
@@ -43,10 +45,14 @@ class Unavailable(Exception):
 
 
 class Connection:
-    """`listed` is called with the server's tools whenever they were asked for."""
+    """`listed` is called with the server's tools whenever they were asked for; `spawn` starts the
+    task of a call."""
 
-    def __init__(self, server: McpServer, listed: Callable[[tuple["Tool", ...]], None]) -> None:
+    def __init__(
+        self, server: McpServer, listed: Callable[[tuple["Tool", ...]], None], spawn: Spawn
+    ) -> None:
         self.server = server
+        self._spawn = spawn
         self.state: Literal["quiet", "starting", "ready", "lost"] = "quiet"
         self._listed = listed
         self._client: Client | None = None
@@ -117,22 +123,26 @@ class Connection:
         except Exception as error:  # noqa: BLE001  # the border: the call itself will tell
             log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
 
-    async def call(self, tool: str, arguments: dict[str, object]) -> "CallToolResult":
-        """Call a tool. Unavailable: nothing was sent. ToolFailed: it may have been."""
-        from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
-
+    async def begin(self, tool: str, arguments: dict[str, object]) -> RunningCall:
+        """Begin a call of a tool. Raises Unavailable where nothing can be sent."""
         if not await self.ready(START) or self._client is None:
             starting = self.state == "starting"
             raise Unavailable(
                 self._why or ("it is still starting" if starting else "it cannot be reached")
             )
-        limit = self.server.timeout
+        send = partial(self._send, self._client, tool, arguments)
+        return RunningCall(send, self.server.timeout, self._spawn)
+
+    async def _send(
+        self, client: "Client", tool: str, arguments: dict[str, object], call: RunningCall
+    ) -> "CallToolResult":
+        """The call's result. Raises ToolFailed: it may have taken effect."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
         try:
-            return await self._client.call_tool(tool, arguments, read_timeout_seconds=limit)
+            return await client.call_tool(tool, arguments, progress_callback=call.note_progress)
         except MCPError as error:
-            if error.code == REQUEST_TIMEOUT:
-                raise ToolFailed(f"No answer in {limit:g} s; it may have taken effect.") from error
             if error.code != CONNECTION_CLOSED:
                 said = mark_untrusted(self.server.name, [self.redact(str(error))[:2_000]])
                 raise ToolFailed(f"The server refused the call.\n{said}") from error

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack
 from fnmatch import fnmatchcase
 from functools import partial
@@ -74,11 +74,12 @@ class Servers:
         self._known: dict[str, Definition] = {}
         self._there: dict[str, frozenset[str]] = {}
         self._connections = {
-            server.name: Connection(server, partial(self._update_tools, server))
+            server.name: Connection(server, partial(self._update_tools, server), self._spawn)
             for server in servers
         }
         self._stack = AsyncExitStack()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._group = asyncio.TaskGroup()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,10 +87,10 @@ class Servers:
         return tuple(self._connections)
 
     async def __aenter__(self) -> "Servers":
-        group = await self._stack.enter_async_context(asyncio.TaskGroup())
+        await self._stack.enter_async_context(self._group)
         for name, connection in self._connections.items():
             self._recall(name)
-            self._tasks.append(group.create_task(connection.live(), name=f"mcp:{name}"))
+            self._spawn(connection.live())
         return self
 
     async def __aexit__(
@@ -98,9 +99,15 @@ class Servers:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        for task in self._tasks:
+        for task in tuple(self._tasks):
             task.cancel()
         await self._stack.__aexit__(kind, error, at)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = self._group.create_task(work, name="mcp")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that are known, without waiting."""
@@ -191,11 +198,16 @@ class Servers:
         if self._version(definition) != before:
             raise ToolFailed(CHANGED.format(name=definition.name, server=definition.server))
         try:
-            result = await connection.call(definition.tool, arguments.model_dump(mode="json"))
+            call = await connection.begin(definition.tool, arguments.model_dump(mode="json"))
         except Unavailable as error:
             why = f"the server {definition.server} is not there"
             said = mark_untrusted(definition.server, [connection.redact(str(error))])
             raise ToolFailed(f"{GONE.format(name=definition.name, why=why)}\n{said}") from None
+        try:
+            result = await call.follow(context, connection.redact)
+        except BaseException:
+            call.cancel()
+            raise
         if result.is_error:
             said = mark_untrusted(definition.server, [connection.redact(words(result))])
             raise ToolFailed(f"{definition.name} failed.\n{said}")

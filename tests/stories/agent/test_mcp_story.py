@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.mcp import connection, servers
+from tests.agent_core.events_rig import PROGRESSED, journaled
 from tests.fakes.mcp_server import PIXEL, Http, arguments
 from tests.fakes.model_server import Call, Hang, Json, Say
 from tests.fakes.processes import gone, there
@@ -129,6 +130,19 @@ async def test_a_picture_reaches_people(rig: Rig) -> None:
     await rig.quiet()
     (photo,) = [m for m in rig.telegram.chats[PERSON] if m.get("shows") == "photo"]
     assert rig.telegram.uploads[photo["message_id"]][0].data == PIXEL
+
+
+async def test_how_far_a_call_is_stands_beside_it(rig: Rig) -> None:
+    rig.model.script(find("books"), direct("notes__read_books"), Say("read"))
+    await rig.start(MCP_SERVERS=stdio(rig, allow=["read_*"]))
+    rig.telegram.say(PERSON, "read them")
+    await rig.shows("the first book with *** (1/3)")
+    Path(f"{note(rig)}-on").touch()
+    await rig.shows("all three are read")
+    await rig.shows("read")
+    assert not any("(1/3)" in said for said in rig.said()), "the result stands there instead"
+    await rig.quiet()
+    assert journaled(rig) >= PROGRESSED
 
 
 # ---- lost, and back ----------------------------------------------------------------------
