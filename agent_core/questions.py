@@ -112,7 +112,8 @@ class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approva
 
 
 class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
-    """Which of these? `hints`: what else is said below the text, in the person's language.
+    """Which of these? `lead` and `hints`: what else is said above and below the text, in the
+    person's language. `labels`: what options are called in it, where they are ours.
     `first`: how the first option stands out, where it does something that the others do not."""
 
     text: str
@@ -120,13 +121,17 @@ class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decisio
     expires: float = 0.0
     hints: tuple[Phrase, ...] = ()
     first: Literal["plain", "good", "bad"] = "plain"
+    lead: tuple[Phrase, ...] = ()
+    labels: dict[str, Phrase] = {}
 
 
 class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):
-    """Please write something."""
+    """Please write something. `lead` and `hints` as in a Decision."""
 
     text: str
     expires: float = 0.0
+    hints: tuple[Phrase, ...] = ()
+    lead: tuple[Phrase, ...] = ()
 
 
 class PlanReview(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):

@@ -6,12 +6,15 @@ meanwhile. What it says is taken in by the turn's own task, the only one that ma
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.mcp.elicitation import Elicitation, Reaction, put_elicitation
+from agent_core.questions import Answer, Question
 from agent_core.tools.contract import ToolContext
 
 if TYPE_CHECKING:
@@ -21,6 +24,10 @@ PACE = 2.0
 """Seconds between two signs of progress that are shown."""
 MAX_SIGNS = 50
 """Signs of progress that are shown of one call."""
+MAX_ASKED = 20
+"""Things that the server of one call asks a person."""
+MAX_HELD = 64
+"""Calls that wait for people at once; beyond them the oldest ends."""
 MAX_SIGN = 200
 """Characters of one."""
 LATE = "No answer in {limit:g} s; it may have taken effect."
@@ -34,6 +41,14 @@ class _Progressed(Struct, frozen=True):
     text: str
 
 
+class _Asked(Struct, frozen=True):
+    """The server asks the person; `answer` is what it waits for."""
+
+    n: int
+    wanted: Elicitation
+    answer: asyncio.Future[Reaction]
+
+
 class _Ended(Struct, frozen=True):
     """The call is over, with one of these."""
 
@@ -41,18 +56,29 @@ class _Ended(Struct, frozen=True):
     error: Exception | None = None
 
 
-class RunningCall:
-    """A call under way. `limit`: seconds that the server may take."""
+_Said: TypeAlias = _Progressed | _Asked | _Ended
 
-    def __init__(self, send: Send, limit: float, spawn: Spawn) -> None:
+
+class RunningCall:
+    """A call under way. `limit`: seconds that the server may take; those that a person takes are
+    not counted. `notes`: what the model is told beside the result."""
+
+    def __init__(self, server: str, send: Send, limit: float, spawn: Spawn) -> None:
+        self.notes: list[str] = []
+        self._server, self._asked = server, 0
+        self._pending: _Asked | None = None
         self._limit = self._left = limit
-        self._said: asyncio.Queue[_Progressed | _Ended] = asyncio.Queue()
+        self._said: asyncio.Queue[_Said] = asyncio.Queue()
         self._signs, self._signed_at = 0, -PACE
         self._task = spawn(self._run(send))
 
     def cancel(self) -> None:
         """End it; the server is told."""
         self._task.cancel()
+
+    def when_done(self, told: Callable[["RunningCall"], None]) -> None:
+        """Have `told` called once it is over."""
+        self._task.add_done_callback(lambda task: told(self))
 
     async def note_progress(
         self, progress: float, total: float | None, message: str | None
@@ -65,11 +91,28 @@ class RunningCall:
             text = _describe_progress(progress, total, message)
             self._said.put_nowait(_Progressed(self._signs, text))
 
+    @property
+    def asks(self) -> bool:
+        """It waits for a person."""
+        return self._pending is not None
+
+    async def elicit(self, wanted: Elicitation) -> Reaction:
+        """The person's word on what the server asks; waits for it."""
+        if self._task.done() or self._asked >= MAX_ASKED:
+            return Reaction(action="cancel")
+        self._asked += 1
+        answer: asyncio.Future[Reaction] = asyncio.get_running_loop().create_future()
+        self._said.put_nowait(_Asked(self._asked, wanted, answer))
+        return await answer
+
     async def follow(self, context: ToolContext, redact: Callable[[str], str]) -> "CallToolResult":
-        """Wait for its end, and show what it says until then. Raises ToolFailed where it takes too
-        long, else what the sending raised."""
+        """Wait for its end; show what it says until then, and put what it asks. Raises ToolFailed
+        where it takes too long, Parked where a person is waited for, else what the sending raised.
+        """
         while True:
-            match await self._next():
+            match self._pending or await self._next():
+                case _Asked() as asked:
+                    await self._put(asked, context)
                 case _Progressed(n=n, text=text):
                     await context.progress(n, redact(text))
                 case _Ended(result=result, error=None) if result is not None:
@@ -77,7 +120,20 @@ class RunningCall:
                 case _Ended(error=error):
                     raise error or ToolFailed(LATE.format(limit=self._limit))
 
-    async def _next(self) -> _Progressed | _Ended:
+    async def _put(self, asked: _Asked, context: ToolContext) -> None:
+        self._pending = asked  # stays, if the turn parks
+
+        async def ask(name: str, question: Question) -> Answer:
+            return await context.ask(f"asks-{asked.n}-{name}", question)
+
+        reaction = await put_elicitation(self._server, asked.wanted, ask)
+        self._pending = None
+        if reaction.note:
+            self.notes.append(reaction.note)
+        if not asked.answer.done():
+            asked.answer.set_result(reaction)
+
+    async def _next(self) -> _Said:
         began = ambient.monotonic()
         try:
             async with ambient.limit(max(0.0, self._left)):
@@ -88,10 +144,51 @@ class RunningCall:
             self._left -= ambient.monotonic() - began
 
     async def _run(self, send: Send) -> None:
+        current_call.set(self)
         try:
             self._said.put_nowait(_Ended(result=await send(self)))
         except Exception as error:  # noqa: BLE001  # raised again by who follows the call
             self._said.put_nowait(_Ended(error=error))
+
+
+current_call: ContextVar[RunningCall | None] = ContextVar("current_call", default=None)
+"""The call that the running task sends."""
+
+
+class RunningCalls:
+    """The calls of this process that wait for people, by their tokens."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, RunningCall] = {}
+
+    def holds(self, token: str) -> bool:
+        """As `CallHolder` says."""
+        return token in self._held
+
+    def holds_turn(self, turn: str) -> bool:
+        """A call of the parked turn waits."""
+        return any(token.startswith(f"{turn}/") for token in self._held)
+
+    def drop(self, token: str) -> None:
+        """As `CallHolder` says."""
+        call = self._held.pop(token, None)
+        if call is not None:
+            call.cancel()
+
+    def hold(self, token: str, call: RunningCall) -> None:
+        """Keep it until its turn goes on."""
+        self._held[token] = call
+        for oldest in list(self._held)[:-MAX_HELD]:
+            self.drop(oldest)
+
+    def take(self, token: str) -> RunningCall | None:
+        """The call that waited under this token; it is held no more."""
+        return self._held.pop(token, None)
+
+    def end_turn(self, turn: str) -> None:
+        """The turn is over, and so is what waited for it."""
+        for token in [one for one in self._held if one.startswith(f"{turn}/")]:
+            self.drop(token)
 
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.mcp.calls import RunningCall, Spawn
+from agent_core.mcp.calls import RunningCall, Spawn, current_call
+from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.settings import McpServer
 from agent_core.mcp.transport import Complaints, address, child
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, MCPError
     from mcp.client.session import ClientRequestContext, IncomingMessage
     from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Tool
 
@@ -37,6 +38,20 @@ PAGES = 50
 UNSURE = (
     "{why} It was lost while the call ran: the call may or may not have taken effect. Check "
     "before you repeat it."
+)
+
+NO_WAY_BACK = "back-channel"
+"""In the SDK's words on a question that a server cannot put by the newer protocol."""
+OLDER = (
+    "The server wanted to ask a person in the middle of the call, and had no way to by the newer "
+    "protocol. It is reached by the older one from now on: call it again. What it did before it "
+    "asked may have taken effect."
+)
+UNOPENED = "The server needs a page to be opened first, and the person did not open it."
+MAX_LINKS = 5
+ASKED_OF_WHOM = (
+    "The server asked a person something while several calls of it ran. Nobody could say for "
+    "which of them, so it was not put. Call it again, alone."
 )
 
 
@@ -61,9 +76,13 @@ class Connection:
         self._settled = asyncio.Event()
         self._over = False
         self._why = ""
+        # by the newer protocol a tool that asks a person in the middle of its call fails
+        self._older = bool(server.command) or server.transport == "sse"
+        self._reopens = False
         self._listed_at = 0.0
         known = (server.url, *server.secrets) if server.url else server.secrets
         self._redactions = make_redactions(known)
+        self._calls: set[RunningCall] = set()
 
     async def live(self) -> None:
         """Run until cancelled; fails for nothing."""
@@ -71,20 +90,27 @@ class Connection:
         while True:
             await self._wanted.wait()
             if not failures:
-                self.state = "starting"
-                self._settled.clear()
+                self._start()
             began = ambient.monotonic()
             try:
                 await self._session()
             except Exception as error:  # noqa: BLE001  # the border: whatever a server does
-                self._report_loss(error)
+                if not self._reopens:
+                    self._report_loss(error)
             self._client = None
+            if self._reopens:
+                self._reopens, failures = False, 0
+                continue
             lasted = ambient.monotonic() - began if self.state == "ready" else 0.0
             failures = 0 if lasted > STEADY else failures + 1
             if failures:
                 self.state = "lost"
                 self._settled.set()
                 await ambient.wait(min(MAX_PAUSE, FIRST * 2**failures))
+
+    def _start(self) -> None:
+        self.state = "starting"
+        self._settled.clear()
 
     @property
     def there(self) -> bool:
@@ -131,26 +157,48 @@ class Connection:
                 self._why or ("it is still starting" if starting else "it cannot be reached")
             )
         send = partial(self._send, self._client, tool, arguments)
-        return RunningCall(send, self.server.timeout, self._spawn)
+        call = RunningCall(self.server.name, send, self.server.timeout, self._spawn)
+        self._calls.add(call)
+        call.when_done(self._calls.discard)
+        return call
 
     async def _send(
         self, client: "Client", tool: str, arguments: dict[str, object], call: RunningCall
     ) -> "CallToolResult":
         """The call's result. Raises ToolFailed: it may have taken effect."""
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED
+        from mcp_types import URL_ELICITATION_REQUIRED
 
+        send = partial(client.call_tool, tool, arguments, progress_callback=call.note_progress)
         try:
-            return await client.call_tool(tool, arguments, progress_callback=call.note_progress)
+            try:
+                return await send()
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                await _put_links(call, error.data)
+                return await send()
         except MCPError as error:
-            if error.code != CONNECTION_CLOSED:
-                said = mark_untrusted(self.server.name, [self.redact(str(error))[:2_000]])
-                raise ToolFailed(f"The server refused the call.\n{said}") from error
-            self._end()
-            raise ToolFailed(UNSURE.format(why=f"{self.server.name}: no connection.")) from error
+            raise ToolFailed(self._describe_refusal(error)) from error
+        except ToolFailed:
+            raise
         except Exception as error:  # the border: the SDK's transports raise what they like
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
+
+    def _describe_refusal(self, error: "MCPError") -> str:
+        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+
+        if error.code == CONNECTION_CLOSED:
+            self._end()
+            return UNSURE.format(why=f"{self.server.name}: no connection.")
+        if error.code == INVALID_REQUEST and NO_WAY_BACK in str(error) and not self._older:
+            self._older = self._reopens = True
+            self._end()
+            self._start()
+            return OLDER
+        said = mark_untrusted(self.server.name, [self.redact(str(error))[:2_000]])
+        return f"The server refused the call.\n{said}"
 
     def redact(self, text: str) -> str:
         """`text` without the secrets that the server was given, and without its address."""
@@ -165,9 +213,9 @@ class Connection:
             own = bool(self.server.command)
             client: Client = mcp.Client(
                 child(self.server, complaints) if own else address(self.server),
-                mode="legacy" if self.server.transport == "sse" else "auto",
+                mode="legacy" if self._older else "auto",
                 message_handler=self._handle_message,
-                elicitation_callback=_decline,
+                elicitation_callback=self._elicit,
                 cache=None,
             )
             try:
@@ -175,6 +223,8 @@ class Connection:
                     await stack.enter_async_context(client)
                     await self._list(client)
             except Exception as error:
+                if own and isinstance(error, mcp.MCPError):
+                    self._older = not self._older
                 raise Unavailable(complaints.last or _words(error)) from error
             self._client = client
             self._settle()
@@ -226,6 +276,25 @@ class Connection:
             if self.server.command:
                 self._end()
 
+    async def _elicit(
+        self, context: "ClientRequestContext", params: "ElicitRequestParams"
+    ) -> "ElicitResult":
+        """A server's question goes to the person whose call it is. By the older protocol none says
+        which: then it is the only one that could ask."""
+        from mcp_types import ElicitResult
+
+        call = current_call.get()
+        if call is None:
+            able = [one for one in self._calls if not one.asks]
+            call = able[0] if len(able) == 1 else None
+            for one in able if call is None else ():
+                one.notes.append(ASKED_OF_WHOM)
+        if call is None:
+            return ElicitResult(action="cancel")
+        reaction = await call.elicit(_read_elicitation(params))
+        result = {"action": reaction.action, "content": reaction.content}
+        return ElicitResult.model_validate(result)
+
     async def _handle_message(self, message: "IncomingMessage") -> None:
         """Hear of changes by the older protocol."""
         from mcp_types import ToolListChangedNotification
@@ -259,10 +328,22 @@ def _words(error: BaseException) -> str:
     return (text[0] if text else type(error).__name__)[:300]
 
 
-async def _decline(
-    context: "ClientRequestContext", params: "ElicitRequestParams"
-) -> "ElicitResult":
-    """A server may not ask people things: nobody could see what becomes of the answer."""
-    from mcp_types import ElicitResult
+async def _put_links(call: RunningCall, data: object) -> None:
+    """Have the person open the pages that the server needs first. Raises ToolFailed."""
+    from mcp_types import ElicitationRequiredErrorData
 
-    return ElicitResult(action="decline")
+    try:
+        needed = ElicitationRequiredErrorData.model_validate(data).elicitations
+    except ValueError:
+        needed = []
+    if not 0 < len(needed) <= MAX_LINKS:
+        raise ToolFailed(UNOPENED)
+    for one in needed:
+        if (await call.elicit(_read_elicitation(one))).action != "accept":
+            raise ToolFailed(UNOPENED)
+
+
+def _read_elicitation(params: "ElicitRequestParams") -> Elicitation:
+    if params.mode == "url":
+        return ServerLink(message=params.message, url=params.url)
+    return ServerForm(message=params.message, schema=dict(params.requested_schema))

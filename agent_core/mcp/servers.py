@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from pydantic import BaseModel
 
-from agent_core.errors import ToolFailed
+from agent_core.errors import Parked, ToolFailed
+from agent_core.mcp.calls import RunningCall, RunningCalls
 from agent_core.mcp.connection import START, Connection, Unavailable
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.results import Keep, output, words
@@ -72,6 +73,7 @@ class Servers:
     ) -> None:
         self._folder, self._keep = folder, keep
         self._known: dict[str, Definition] = {}
+        self._calls = RunningCalls()
         self._there: dict[str, frozenset[str]] = {}
         self._connections = {
             server.name: Connection(server, partial(self._update_tools, server), self._spawn)
@@ -108,6 +110,14 @@ class Servers:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def holds(self, turn: str) -> bool:
+        """A call of the parked turn waits here for a person."""
+        return self._calls.holds_turn(turn)
+
+    def end_turn(self, turn: str) -> None:
+        """The turn is over: no call waits for it any more."""
+        self._calls.end_turn(turn)
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that are known, without waiting."""
@@ -146,6 +156,7 @@ class Servers:
         tool = foreign_tool(definition, partial(self._call, connection, definition))
         changes: dict[str, object] = {
             "limit": connection.server.timeout,
+            "holder": self._calls,
             "bind": lambda arguments, workspace: self._version(definition),
             "rule": lambda arguments: phrase(
                 "covers_foreign",
@@ -193,26 +204,38 @@ class Servers:
         arguments: BaseModel,
         context: ToolContext,
     ) -> ToolOutput:
+        call = self._calls.take(context.key)
+        if call is None:
+            call = await self._begin(connection, definition, arguments)
+        try:
+            result = await call.follow(context, connection.redact)
+        except Parked:
+            self._calls.hold(context.key, call)
+            raise
+        except BaseException:
+            call.cancel()
+            raise
+        notes = "".join(f"\n{note}" for note in dict.fromkeys(call.notes))
+        if result.is_error:
+            said = mark_untrusted(definition.server, [connection.redact(words(result))])
+            raise ToolFailed(f"{definition.name} failed.\n{said}{notes}")
+        make = partial(output, result, definition.server, context.workspace, context.key)
+        made = await asyncio.to_thread(make, self._keep, connection.redact)
+        return msgspec.structs.replace(made, text=f"{made.text}{notes}")
+
+    async def _begin(
+        self, connection: Connection, definition: Definition, arguments: BaseModel
+    ) -> RunningCall:
         before = self._version(definition)
         await connection.look_again()
         if self._version(definition) != before:
             raise ToolFailed(CHANGED.format(name=definition.name, server=definition.server))
         try:
-            call = await connection.begin(definition.tool, arguments.model_dump(mode="json"))
+            return await connection.begin(definition.tool, arguments.model_dump(mode="json"))
         except Unavailable as error:
             why = f"the server {definition.server} is not there"
             said = mark_untrusted(definition.server, [connection.redact(str(error))])
             raise ToolFailed(f"{GONE.format(name=definition.name, why=why)}\n{said}") from None
-        try:
-            result = await call.follow(context, connection.redact)
-        except BaseException:
-            call.cancel()
-            raise
-        if result.is_error:
-            said = mark_untrusted(definition.server, [connection.redact(words(result))])
-            raise ToolFailed(f"{definition.name} failed.\n{said}")
-        make = partial(output, result, definition.server, context.workspace, context.key)
-        return await asyncio.to_thread(make, self._keep, connection.redact)
 
     def _update_tools(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
         """Take over what the server says that it has: new tools behind those known."""

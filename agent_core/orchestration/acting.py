@@ -233,6 +233,7 @@ class _Worker:
                 hosts=open_hosts(),
                 invoke=partial(self._invoke, item, scope),
                 progress=partial(self._show_progress, item, scope),
+                ask=lambda name, asked: scope.child(item.call.id).ask(asked, name),
                 most=self._brief.most_observed,
             )
             changes = hooks.post or hides is not None or guard is not None

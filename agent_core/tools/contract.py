@@ -12,7 +12,7 @@ from agent_core.context.room import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import Access, Repetition, ToolOutput, ToolResult
 from agent_core.phrases import Phrase
-from agent_core.questions import Question
+from agent_core.questions import Answer, Question
 from agent_core.scope import CallHolder
 
 Args = TypeVar("Args", bound=BaseModel, covariant=True, default=BaseModel)
@@ -53,6 +53,11 @@ async def refuse_inner(call: InnerCall, caller: Caller) -> ToolResult:
     raise ToolFailed("This tool belongs to a turn; it does not run alone.")
 
 
+async def refuse_question(name: str, question: Question) -> Answer:
+    """There is nobody to ask."""
+    raise ToolFailed("This tool asks a person; it does not run alone.")
+
+
 async def show_nobody(n: int, text: str) -> None:
     """Nobody looks on."""
 
@@ -64,7 +69,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     `output` shows live text to people. `hosts`: what is open besides what the call names.
     `invoke` makes a call within this one, for a tool with a `holder`. `progress` says in a line
     beside the call how far it is, until its result stands there: the number of the sign, which no
-    other of the call has, and its words.
+    other of the call has, and its words. `ask` puts a question to the person, for a tool with a
+    `holder`, under a name that no other of the call has; it raises Parked as `invoke` does.
     """
 
     workspace: Path
@@ -74,6 +80,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     hosts: frozenset[str] = frozenset()
     invoke: Invoke = refuse_inner
     progress: Callable[[int, str], Awaitable[None]] = show_nobody
+    ask: Callable[[str, Question], Awaitable[Answer]] = refuse_question
     most: int = MAX_OBSERVE
     """Characters of the result that the model sees."""
 

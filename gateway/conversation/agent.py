@@ -81,7 +81,7 @@ class TurnMaker(Protocol):
         """Models, tools and policy for a turn."""
 
     def holds(self, turn: str) -> bool:
-        """Something of the parked turn waits in this process: a script."""
+        """Something of the parked turn waits in this process: a script, a server's call."""
 
     def end_turn(self, turn: str) -> None:
         """The turn is over, however it ended: nothing waits for it any more."""

@@ -136,6 +136,7 @@ class ViewFold:
     events: EventFolds = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
     _cards: dict[str, str] = field(default_factory=dict)
+    _labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, record: Record) -> tuple[str, ...]:
         """Take one more record; the names of the views it changed."""
@@ -297,13 +298,16 @@ class ViewFold:
                     changed = self._line(proposal.call_id, "waiting") or changed
                 card = self._approval(record.id, question)
             case Decision():
-                hints = (say_phrase(hint, self.language) for hint in question.hints)
+                self._labels[record.key] = {
+                    option: say_phrase(label, self.language)
+                    for option, label in question.labels.items()
+                }
                 card = ChoiceCard(
                     question=record.id,
-                    text="\n".join((question.text, *hints)),
+                    text=self._compose(question),
                     buttons=tuple(
                         Button(
-                            label=option,
+                            label=self._labels[record.key].get(option, option),
                             token=button_token(record.id, str(n)),
                             style="plain" if n else question.first,
                         )
@@ -318,9 +322,17 @@ class ViewFold:
             case Input():
                 token = button_token(record.id, "text")
                 card = FormCard(
-                    question=record.id, text=question.text, token=token, language=self.language
+                    question=record.id,
+                    text=self._compose(question),
+                    token=token,
+                    language=self.language,
                 )
         return (*changed, *self._set(name, card))
+
+    def _compose(self, question: Decision | Input) -> str:
+        lead = (say_phrase(one, self.language) for one in question.lead)
+        hints = (say_phrase(one, self.language) for one in question.hints)
+        return "\n".join((*lead, question.text, *hints))
 
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
         language = self.language
@@ -373,6 +385,8 @@ class ViewFold:
         changed: tuple[str, ...] = ()
         view = shape.view
         once: Key = "plan_went" if isinstance(view, PlanView) else "approved"
+        text = self._labels.get(asked, {}).get(answer.text, answer.text)
+        answer = with_(answer, text=text)
         state, outcome = _outcome(answer, self.language, once)
         match view:
             case ApprovalCard() if answer.allowed:

@@ -446,12 +446,14 @@ class TurnkeeperAgent:
         return ""
 
     def holds(self, turn: str) -> bool:
-        """Something of the parked turn waits in this process: a script."""
-        return any(token.startswith(f"{turn}/") for token in self._scripts.tokens)
+        """Something of the parked turn waits in this process: a script, a server's call."""
+        scripts = any(token.startswith(f"{turn}/") for token in self._scripts.tokens)
+        return scripts or self.servers.holds(turn)
 
     def end_turn(self, turn: str) -> None:
         """The turn is over, however it ended: nothing waits for it any more."""
         self._scripts.end_turn(turn)
+        self.servers.end_turn(turn)
 
     async def close(self) -> None:
         """End what runs in the background; close the models' connections."""

@@ -320,11 +320,3 @@ async def test_a_server_that_does_not_exist_costs_nothing_until_it_is_used(
         model=Named(model.endpoint), mcp=[{"name": "none", "command": "/nowhere"}]
     ) as agent:
         assert await agent.achat("hi") == "hello"
-
-
-async def test_a_server_may_not_ask_people(tmp_path: Path) -> None:
-    """It is told that the person declined: its question would reach nobody."""
-    from agent_core.mcp.connection import _decline
-
-    said = await _decline(None, None)  # type: ignore[arg-type]
-    assert said.action == "decline"

@@ -27,7 +27,7 @@ class Signs:
 
 
 def run(send: calls.Send, group: asyncio.TaskGroup, limit: float = 9.0) -> RunningCall:
-    return RunningCall(send, limit, lambda work: group.create_task(work))
+    return RunningCall("s", send, limit, lambda work: group.create_task(work))
 
 
 async def test_a_server_that_says_much_is_shown_seldom(tmp_path: Path) -> None:

@@ -14,10 +14,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp_types import ElicitRequestURLParams
+from pydantic import BaseModel, Field
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
@@ -66,6 +70,8 @@ def build(note: Path, tools: int = 0, publishes: str = PUBLISH) -> MCPServer:
             await asyncio.sleep(0.01)
         return "all three are read"
 
+    add_questions(server, noted)
+
     @server.tool(description="Ends the server in the middle of a call.")
     def die() -> str:
         noted("die")
@@ -82,6 +88,49 @@ def build(note: Path, tools: int = 0, publishes: str = PUBLISH) -> MCPServer:
     for n in range(tools):
         add(server, n)
     return server
+
+
+class Trip(BaseModel):
+    city: str = Field(min_length=2, description="Where *to*?\nignore ``` all")
+    days: int = Field(ge=1, le=9)
+    seat: Literal["window", "aisle"]
+    meal: bool = True
+
+
+class Login(BaseModel):
+    user_password: str
+
+
+def add_questions(server: MCPServer, noted: Callable[[str], None]) -> None:
+    """Tools that ask a person in the middle of their call."""
+
+    @server.tool(description="Book a trip.")
+    async def book(ctx: Context) -> str:
+        noted("book begins")
+        said = await ctx.elicit("Which trip?\n[press](http://evil.example) ```", Trip)
+        noted(f"book {said.action}")
+        return repr(said.data) if said.action == "accept" else said.action
+
+    @server.tool(description="Log in.")
+    async def log_in(ctx: Context) -> str:
+        return (await ctx.elicit("Who are you?", Login)).action
+
+    @server.tool(description="Pay on a page.")
+    async def settle_bill(ctx: Context) -> str:
+        said = await ctx.elicit_url("Pay there.", "https://pay.example/x?id=1", "one")
+        return f"paid: {said.action}"
+
+    paid: list[str] = []
+
+    @server.tool(description="Needs a page first.")
+    async def need_page() -> str:
+        if not paid:
+            paid.append("asked")
+            one = ElicitRequestURLParams(
+                message="M", url="https://pay.example/", elicitation_id="1"
+            )
+            raise UrlElicitationRequiredError([one])
+        return "the page was there"
 
 
 def add(server: MCPServer, n: int) -> None:

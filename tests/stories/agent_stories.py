@@ -14,6 +14,7 @@ from tests.fakes.package_server import NAME, WORDS, PackageServer
 from tests.fakes.web_pages import served
 from tests.gateway.process import KEY
 from tests.stories.budget_rig import PRICES, looks
+from tests.stories.mcp_rig import stdio
 from tests.stories.memory_rig import TEA, memory
 from tests.stories.plan_rig import ASK, CHAIN, plan
 from tests.stories.research_rig import fact, thinks, web_of
@@ -176,6 +177,44 @@ async def script_with_calls(s: Surface) -> None:
         assert made == [], "nothing of the script goes on without it"
     else:
         assert json.loads(told)["success"] and made == ["one\n"]
+
+
+@contextlib.asynccontextmanager
+async def trips(s: Surface) -> AsyncIterator[dict[str, str]]:
+    """A server that asks people where to."""
+    yield {"MCP_SERVERS": stdio(s.rig)}
+
+
+@story("city asked", differs="city asked", beside=trips, long=True)
+async def server_asks(s: Surface) -> None:
+    """A server's form is asked field by field, and sent as a whole. Cut off meanwhile, its call is
+    not made again, and the model is told."""
+    s.answers(Book=[Call("notes__book"), Say("That was the trip.")])
+    await s.say("Book it")
+    await s.card("book of notes")
+    await s.press("Approve once")
+    await s.card("in its own words")
+    await s.rest("city asked")
+    s.look("while it asks")
+    await s.fill_in("Ulm")
+    if s.crash_at == "city asked":
+        await s.shows("That was the trip.")
+        (told,) = s.rig.seen(role="tool")
+        assert told.startswith("Outcome unknown")
+        return
+    await s.card("A whole number")
+    await s.fill_in("3")
+    await s.card("Seat")
+    await s.press("aisle")
+    await s.card("The server proposes")
+    await s.press("No")
+    await s.card("Send this")
+    await s.rig.quiet()
+    s.look("before it is sent")
+    await s.press("Send")
+    await s.shows("That was the trip.")
+    (told,) = s.rig.seen(role="tool")
+    assert "days=3, seat='aisle', meal=False" in told
 
 
 # ---- what is kept ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.stories.surfaces.chat_stories import NOT_APPLICABLE, SURFACES
 from tests.stories.surfaces.story import STORIES
 from tests.stories.surfaces.surface import GOLDENS, compare, told_by_bot, without_notes
 
-AT_THE_PAGE = {"form": ["☑ Ann: Monday"]}
+AT_THE_PAGE = {"form": ["☑ Ann: Monday"], "server_asks": ["☑ Ann: Ulm", "☑ Ann: 3"]}
 """What only the page's cards say: in Telegram the answer stands there as a message, and the form,
 which asks for a reply, cannot be edited."""
 

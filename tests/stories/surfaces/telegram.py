@@ -112,7 +112,7 @@ class Telegram(Surface):
         await self.say(f"/deny {reason}")
 
     async def fill_in(self, text: str) -> None:
-        (form,) = self._forms()
+        *_, form = self._forms()
         self._note()
         self._put(self.rig.telegram.say(self.chat, text, user=PERSON, reply_to=form["message_id"]))
 
