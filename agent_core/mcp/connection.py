@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.mcp.calls import RunningCall, Spawn, current_call
+from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
 from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.resources import Request, has_resources
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.settings import McpServer
 from agent_core.mcp.transport import Complaints, address, child
@@ -60,11 +61,11 @@ class Unavailable(Exception):
 
 
 class Connection:
-    """`listed` is called with the server's tools whenever they were asked for; `spawn` starts the
-    task of a call."""
+    """`listed` is called with the server's tools whenever they were asked for, and with whether it
+    has resources; `spawn` starts the task of a call."""
 
     def __init__(
-        self, server: McpServer, listed: Callable[[tuple["Tool", ...]], None], spawn: Spawn
+        self, server: McpServer, listed: Callable[[tuple["Tool", ...], bool], None], spawn: Spawn
     ) -> None:
         self.server = server
         self._spawn = spawn
@@ -78,7 +79,7 @@ class Connection:
         self._why = ""
         # by the newer protocol a tool that asks a person in the middle of its call fails
         self._older = bool(server.command) or server.transport == "sse"
-        self._reopens = False
+        self._has_resources = self._reopens = False
         self._listed_at = 0.0
         known = (server.url, *server.secrets) if server.url else server.secrets
         self._redactions = make_redactions(known)
@@ -151,33 +152,39 @@ class Connection:
 
     async def begin(self, tool: str, arguments: dict[str, object]) -> RunningCall:
         """Begin a call of a tool. Raises Unavailable where nothing can be sent."""
+
+        async def call_tool(client: "Client", call: RunningCall) -> "CallToolResult":
+            show = call.note_progress
+            return await client.call_tool(tool, arguments, progress_callback=show)
+
+        return await self.ask(call_tool)
+
+    async def ask(self, request: Request) -> RunningCall:
+        """Begin what is asked. Raises Unavailable where nothing can be sent."""
         if not await self.ready(START) or self._client is None:
             starting = self.state == "starting"
             raise Unavailable(
                 self._why or ("it is still starting" if starting else "it cannot be reached")
             )
-        send = partial(self._send, self._client, tool, arguments)
+        send = partial(self._send, partial(request, self._client))
         call = RunningCall(self.server.name, send, self.server.timeout, self._spawn)
         self._calls.add(call)
         call.when_done(self._calls.discard)
         return call
 
-    async def _send(
-        self, client: "Client", tool: str, arguments: dict[str, object], call: RunningCall
-    ) -> "CallToolResult":
+    async def _send(self, send: Send, call: RunningCall) -> "CallToolResult":
         """The call's result. Raises ToolFailed: it may have taken effect."""
         from mcp.shared.exceptions import MCPError
         from mcp_types import URL_ELICITATION_REQUIRED
 
-        send = partial(client.call_tool, tool, arguments, progress_callback=call.note_progress)
         try:
             try:
-                return await send()
+                return await send(call)
             except MCPError as error:
                 if error.code != URL_ELICITATION_REQUIRED:
                     raise
                 await _put_links(call, error.data)
-                return await send()
+                return await send(call)
         except MCPError as error:
             raise ToolFailed(self._describe_refusal(error)) from error
         except ToolFailed:
@@ -221,6 +228,7 @@ class Connection:
             try:
                 async with ambient.limit(START):
                     await stack.enter_async_context(client)
+                    self._has_resources = await has_resources(client)
                     await self._list(client)
             except Exception as error:
                 if own and isinstance(error, mcp.MCPError):
@@ -258,7 +266,7 @@ class Connection:
             if not cursor:
                 break
         self._listed_at = ambient.monotonic()
-        self._listed(tuple(tools))
+        self._listed(tuple(tools), self._has_resources)
 
     async def _listen(self, client: "Client") -> None:
         """Hear of changes, where the newer protocol needs to be asked for them. A stream that is

@@ -24,6 +24,7 @@ from agent_core.errors import Parked, ToolFailed
 from agent_core.mcp.calls import RunningCall, RunningCalls
 from agent_core.mcp.connection import START, Connection, Unavailable
 from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.resources import READ, define_resource_tools, make_request
 from agent_core.mcp.results import Keep, output, words
 from agent_core.mcp.settings import McpServer
 from agent_core.messages import ToolOutput
@@ -118,6 +119,24 @@ class Servers:
     def end_turn(self, turn: str) -> None:
         """The turn is over: no call waits for it any more."""
         self._calls.end_turn(turn)
+
+    async def read(self, server: str, uri: str, workspace: Path, key: str) -> str:
+        """A resource's text, marked as its server's; its files are written into `workspace`.
+        Raises ToolFailed."""
+        connection = self._connections.get(server)
+        if connection is None or not _fits(READ, connection.server.tools):
+            raise ToolFailed("its server is not set up")
+        context = ToolContext(workspace=workspace, key=key, limit=0, output=lambda _: None)
+        try:
+            call = await connection.ask(make_request(READ, {"uri": uri}))
+        except Unavailable:
+            raise ToolFailed("its server is not there") from None
+        try:
+            result = await call.follow(context, connection.redact)
+        finally:
+            call.cancel()
+        make = partial(output, result, server, workspace, key, None, connection.redact)
+        return (await asyncio.to_thread(make)).text
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that are known, without waiting."""
@@ -230,22 +249,29 @@ class Servers:
         await connection.look_again()
         if self._version(definition) != before:
             raise ToolFailed(CHANGED.format(name=definition.name, server=definition.server))
+        given = arguments.model_dump(mode="json")
         try:
-            return await connection.begin(definition.tool, arguments.model_dump(mode="json"))
+            if definition.ours:
+                return await connection.ask(make_request(definition.tool, given))
+            return await connection.begin(definition.tool, given)
         except Unavailable as error:
             why = f"the server {definition.server} is not there"
             said = mark_untrusted(definition.server, [connection.redact(str(error))])
             raise ToolFailed(f"{GONE.format(name=definition.name, why=why)}\n{said}") from None
 
-    def _update_tools(self, server: McpServer, tools: "tuple[Listed, ...]") -> None:
+    def _update_tools(
+        self, server: McpServer, tools: "tuple[Listed, ...]", resources: bool
+    ) -> None:
         """Take over what the server says that it has: new tools behind those known."""
-        taken = [tool for tool in tools if _fits(tool.name, server.tools)][:MAX_TOOLS]
-        there = frozenset(tool.name for tool in taken)
+        own = tuple(_definition(server.name, tool) for tool in tools)
+        names = {one.tool for one in own}
+        more = define_resource_tools(server.name) if resources else ()
+        more = tuple(one for one in more if one.tool not in names)
+        taken = [one for one in (*own, *more) if _fits(one.tool, server.tools)][:MAX_TOOLS]
+        there = frozenset(one.tool for one in taken)
         before = self._there.get(server.name)
         old = {name: self._known[name] for name in self._known}
-        for tool in taken:
-            definition = _definition(server.name, tool)
-            self._known[definition.name] = definition
+        self._known |= {one.name: one for one in taken}
         self._there[server.name] = there
         if before != there or old != self._known:
             log.info("mcp_tools", extra={"server": server.name, "count": len(there)})

@@ -70,6 +70,8 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """What `text` ends with that nobody said: what is remembered, what holds around it."""
     pictures: tuple[Picture, ...] = ()
     """What the person showed with it."""
+    mentions: tuple[tuple[str, str], ...] = ()
+    """(server, URI) of the resources that the person named."""
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
 

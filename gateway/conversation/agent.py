@@ -53,6 +53,9 @@ class TurnMaker(Protocol):
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder."""
 
+    def find_mentions(self, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """(server, URI) of the servers' resources that people name with an @."""
+
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it. Blocks.
         OSError if it cannot be kept."""

@@ -20,6 +20,7 @@ from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.models import load_models
+from agent_core.mcp.mentions import add_mentions, find_mentions
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.messages import Message, Picture
@@ -216,6 +217,10 @@ class TurnkeeperAgent:
         profile = "" if first is not None else settings.profile  # the skill has to be in reach
         specs = self._toolbox.specs if small else None
         return choice.apply_choice(brief, self._kit, profile, places, specs)
+
+    def find_mentions(self, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """(server, URI) of the servers' resources that people name with an @."""
+        return find_mentions(texts, self.servers.names)
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it."""
@@ -425,6 +430,8 @@ class TurnkeeperAgent:
         brief = replace(brief, workspace=str(self._folder / Path(brief.workspace).name))
         box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
         hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
+        if brief.mentions and not past:
+            brief = await add_mentions(scope, brief, self.servers)
         try:
             result = await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):

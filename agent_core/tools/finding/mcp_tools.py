@@ -24,14 +24,16 @@ NAME_SEPARATOR = "__"
 GONE = "{name} is not available now: {why}. Go on without it, or say what you would need."
 
 
-class Definition(Struct, frozen=True, kw_only=True):
-    """What is known of a foreign tool. `name` is ours, `tool` its server's."""
+class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of a foreign tool. `name` is ours, `tool` its server's. `ours`: the server has
+    no such tool, it stands for something else that servers do."""
 
     name: str
     server: str
     tool: str
     description: str
     parameters: dict[str, object]
+    ours: bool = False
 
     @property
     def version(self) -> str:

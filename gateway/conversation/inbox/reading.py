@@ -45,12 +45,14 @@ MAX_PICTURES = 10
 
 class TurnInput(Struct, frozen=True, kw_only=True):
     """What a turn begins with: `text` for the model, `said` for people where the surface does
-    not show it by itself. `fetched`: files or a voice note were got for it, once."""
+    not show it by itself. `fetched`: files or a voice note were got for it, once. `mentions`:
+    (server, URI) of the resources that it names."""
 
     text: str
     said: str
     fetched: bool
     pictures: tuple[Picture, ...] = ()
+    mentions: tuple[tuple[str, str], ...] = ()
 
 
 def words(row: InboxRow) -> str:
@@ -60,6 +62,18 @@ def words(row: InboxRow) -> str:
         sender, group = inbound.sender, not inbound.conversation.private
         return attribute_text(sender.name or sender.handle or sender.id, inbound.text, group)
     return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
+
+
+def _read_typed(row: InboxRow) -> str:
+    """What its sender wrote; "" of what they hand on, and of what nobody sent."""
+    message = row.inbound
+    if isinstance(message, MessageReceived) and not is_forwarded(message):
+        return message.text
+    return ""
+
+
+def _has_mark(text: str) -> bool:
+    return "@" in text
 
 
 def show_row(row: InboxRow) -> str:
@@ -109,11 +123,13 @@ class MessageReader:
         """All of `rows` as one turn takes it up."""
         self._seen.clear()
         texts = [await self._whole(row) for row in rows]
+        typed = tuple(filter(_has_mark, map(_read_typed, rows)))
         return TurnInput(
             pictures=tuple(self._seen[:MAX_PICTURES]),
             text=await self._within_bounds(texts),
             said="\n\n".join(map(show_row, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
+            mentions=self._services.agent.find_mentions(typed) if typed else (),
         )
 
     async def answer(self, row: InboxRow) -> str:

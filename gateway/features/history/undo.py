@@ -230,7 +230,13 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         resumes=0,
     )
     text = brief.request_text()
-    asked = TurnInput(text=text, said=brief.said, fetched=True, pictures=brief.pictures)
+    asked = TurnInput(
+        text=text,
+        said=brief.said,
+        fetched=True,
+        pictures=brief.pictures,
+        mentions=brief.mentions,
+    )
     shown = retire_plan("plan_anew")
     context.state.along += await context.state.redraw(past.turn.id, "plan", shown)
     # a commit before the turn's own would take back this much alone

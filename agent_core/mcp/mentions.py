@@ -1,0 +1,74 @@
+"""Resources that a person names in a message, as `@server:uri`: read as the turn begins."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from agent_core.errors import ToolFailed
+from agent_core.events import StatusShown
+from agent_core.mcp.resources import READ
+from agent_core.mcp.servers import Servers
+from agent_core.orchestration.brief import Brief
+from agent_core.scope import Scope
+from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR
+from agent_core.tools.finding.toolsets import within
+
+MAX_MENTIONS = 5
+"""Resources that one message names."""
+MAX_SHOWN = 2_000
+"""Characters of why one cannot be read."""
+_MENTION = re.compile(r"(?<![\w@./:])@([a-z0-9][a-z0-9_-]{0,40}):([^\s<>\"']{1,2000})")
+
+
+class _Read(Struct, frozen=True, kw_only=True):
+    """A resource that was named. `text`: what the model reads; `why`: why it cannot be read."""
+
+    mention: str
+    text: str = ""
+    why: str = ""
+
+
+def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """(server, URI) of what is named of `servers`, each once."""
+    known = frozenset(servers)
+    found = (match.groups() for text in texts for match in _MENTION.finditer(text))
+    named = ((server, uri.rstrip(".,;:!?)]}")) for server, uri in found if server in known)
+    return tuple(dict.fromkeys(one for one in named if one[1]))[:MAX_MENTIONS]
+
+
+async def add_mentions(scope: Scope, brief: Brief, servers: Servers) -> Brief:
+    """The brief with what its message names, each as data; what cannot be read is told in a line
+    beside the answer, and to the model."""
+    own = scope.child("mentions")
+
+    async def read() -> list[_Read]:
+        return [await _read(own, brief, servers, *one) for one in brief.mentions]
+
+    found = await own.once("read", read, kind=list[_Read])
+    for n, one in enumerate(found):
+        said = one.why or f"{len(one.text):,} characters"
+        own.emit(StatusShown(text=said, phase=one.mention), f"mention-{n}")
+    told = (one.text or f"[{one.mention} could not be read: {one.why}]" for one in found)
+    return brief.append("\n\n".join(told), brief.said or brief.request_text())
+
+
+async def _read(own: Scope, brief: Brief, servers: Servers, server: str, uri: str) -> _Read:
+    mention = f"@{server}:{uri}"
+    if brief.reach is None or not within(f"{server}{NAME_SEPARATOR}{READ}", brief.reach):
+        return _Read(mention=mention, why="its server is not in reach here")
+    key = f"{own.turn_id}/mention/{mention}"
+    try:
+        text = await servers.read(server, uri, Path(brief.workspace), key)
+    except ToolFailed as error:
+        said = [line for line in str(error).splitlines() if line and not line.startswith("[")]
+        return _Read(mention=mention, why=" ".join(said)[:MAX_SHOWN] or "it cannot be read")
+    most = brief.most_observed
+    return _Read(mention=mention, text=text if len(text) <= most else _cut(text, most))
+
+
+def _cut(text: str, most: int) -> str:
+    """`text` without its middle; its end is the mark that closes it."""
+    head, tail = most * 3 // 4, most // 4
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out]\n{text[-tail:]}"
