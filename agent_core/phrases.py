@@ -106,6 +106,7 @@ ReasonKey = Literal[
     "elicit_no_secrets",
     "elicit_leave",
     "elicit_refuse",
+    "elicit_take",
     "elicit_again",
     "elicit_text",
     "elicit_number",
@@ -274,6 +275,7 @@ REASONS: dict[ReasonKey, str] = {
     "elicit_no_secrets": "No passwords, keys or card numbers here: the server may not "
     "ask for them.",
     "elicit_leave": "Write - to leave it out.",
+    "elicit_take": "The server proposes {value}; write - to take that.",
     "elicit_refuse": "Write - to decline.",
     "elicit_again": "That did not fit; please once more.",
     "elicit_text": "A text.",

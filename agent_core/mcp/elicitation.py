@@ -21,6 +21,8 @@ from agent_core.text import clean
 MAX_WORDS = 1_000
 """Characters of a server's message that are shown."""
 MAX_URL = 2_000
+MAX_VALUE = 100
+"""Characters of a proposal that are shown."""
 MAX_BUTTONS = 8
 MAX_TRIES = 3
 """Times that a person is asked for one field."""
@@ -111,7 +113,8 @@ async def _put_form(
         value = await _put_field(lead, f"{head}`{field.label}`{_about(field)}", field, ask)
         if value is not None:
             content[field.name] = value
-            shown.append(f"{field.label}: {_show_value(value)}")
+            words = ", ".join(value) if isinstance(value, list) else str(value)
+            shown.append(f"{field.label}: {words}")
     if len(fields) != 1:
         question = Decision(
             lead=lead if not fields else (phrase("elicit_send", server=server),),
@@ -130,6 +133,8 @@ async def _put_field(
     if field.kind == "yes_no" or (field.kind == "choice" and len(field.options) <= MAX_BUTTONS):
         return await _put_choice(lead, text, field, ask)
     leave = phrase("elicit_leave" if not field.required else "elicit_refuse")
+    if field.default is not None and not field.required:
+        leave = phrase("elicit_take", value=_show_value(field.default))
     hints = (field.expected, leave, phrase("elicit_no_secrets"))
     for n in range(MAX_TRIES):
         again = (phrase("elicit_again"),) if n else ()
@@ -203,4 +208,6 @@ def _quote(words: str) -> str:
 
 
 def _show_value(value: Value | None) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    words = ", ".join(value) if isinstance(value, list) else str(value)
+    line = " ".join(clean(words).replace("`", "ˋ").split())
+    return f"`{line[:MAX_VALUE]}`" if line else "—"

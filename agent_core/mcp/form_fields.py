@@ -11,17 +11,21 @@ from msgspec.structs import replace
 from agent_core.phrases import Phrase, phrase
 from agent_core.text import clean
 
-MAX_FIELDS = 10
+MAX_FIELDS = 20
 MAX_OPTIONS = 50
 MAX_LABEL = 60
 MAX_ABOUT = 300
 MAX_TEXT = 2_000
 """Characters of an answer."""
 _SECRET = re.compile(
-    r"pass(?:word|wd|phrase|code)|kennwort|passwort|\bsecrets?\b|credential|api.?key|private.?key"
-    r"|access.?key|\btoken\b|\bpin\b|\bcvv\b|\bcvc\b|\bssn\b|card.?number|security.?code|\botp\b",
+    r"pass(?:word|wd|phrase|code)|kennwort|passwort|api.?key|private.?key|secret.?key|access.?key"
+    r"|card.?number|security.?code",
     re.IGNORECASE,
 )
+_NAMED = re.compile(
+    r"\bsecrets?\b|credential|\btoken\b|\bpin\b|\bcvv\b|\bcvc\b|\bssn\b|\botp\b", re.IGNORECASE
+)
+"""In a field's name; its description may say that none of these is wanted."""
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\s-]+")
@@ -67,8 +71,8 @@ def _read_field(name: str, given: object, required: bool) -> FormField:
         raise Unasked("it is no form")
     label, about = _line(given.get("title") or name, MAX_LABEL), _line(given.get("description"))
     form = given.get("format")
-    words = " ".join(_WORD.sub(" ", one) for one in (name, label, about))
-    if form == "password" or _SECRET.search(words):
+    named = " ".join(_WORD.sub(" ", one) for one in (name, label))
+    if form == "password" or _NAMED.search(named) or _SECRET.search(f"{named} {about}"):
         raise Unasked("it asks for a secret, which no form may")
     items = given.get("items")
     kind, options = _read_kind(given, items if isinstance(items, dict) else {})

@@ -263,7 +263,7 @@ class Servers:
         self, server: McpServer, tools: "tuple[Listed, ...]", resources: bool
     ) -> None:
         """Take over what the server says that it has: new tools behind those known."""
-        own = tuple(_definition(server.name, tool) for tool in tools)
+        own = tuple(_definition(server.name, tool) for tool in tools if not _needs_task(tool))
         names = {one.tool for one in own}
         more = define_resource_tools(server.name) if resources else ()
         more = tuple(one for one in more if one.tool not in names)
@@ -319,6 +319,11 @@ def _definition(server: str, tool: "Listed") -> Definition:
         description=(tool.description or tool.title or tool.name)[:MAX_DESCRIPTION],
         parameters=objects(tool.input_schema),
     )
+
+
+def _needs_task(tool: "Listed") -> bool:
+    """It can be called only as a task that goes on by itself, which we do not follow."""
+    return tool.execution is not None and tool.execution.task_support == "required"
 
 
 def _name(server: str, tool: str) -> str:

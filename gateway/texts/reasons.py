@@ -130,6 +130,7 @@ GERMAN: dict[ReasonKey, str] = {
     "elicit_no_secrets": "Keine Passwörter, Schlüssel oder Kartennummern: danach darf "
     "der Server nicht fragen.",
     "elicit_leave": "Schreib -, um es wegzulassen.",
+    "elicit_take": "Der Server schlägt {value} vor; schreib -, um das zu nehmen.",
     "elicit_refuse": "Schreib -, um abzulehnen.",
     "elicit_again": "Das passte nicht; bitte noch einmal.",
     "elicit_text": "Ein Text.",

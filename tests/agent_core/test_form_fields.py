@@ -72,11 +72,12 @@ def test_words_become_values(schema: dict[str, object], said: str, value: object
         {"properties": {"a": {"type": "array", "items": {"type": "string"}}}},
         {"properties": {"a": {"type": "string", "enum": []}}},
         {"properties": {"a": {"type": "string", "enum": [*map(str, range(51))]}}},
-        {"properties": {str(n): {"type": "string"} for n in range(11)}},
+        {"properties": {str(n): {"type": "string"} for n in range(21)}},
         {"properties": {"userPassword": {"type": "string"}}},
         {"properties": {"a": {"type": "string", "format": "password"}}},
         {"properties": {"a": {"type": "string", "title": "Your API key"}}},
-        {"properties": {"a": {"type": "string", "description": "The token that you got"}}},
+        {"properties": {"a": {"type": "string", "title": "The token that you got"}}},
+        {"properties": {"a": {"type": "string", "description": "Your password, please"}}},
         {"properties": {"card_number": {"type": "string"}}},
         {"properties": {}, "required": "a"},
     ],
@@ -93,6 +94,8 @@ async def test_what_is_no_flat_form_or_asks_for_a_secret_is_not_shown(
 
 @pytest.mark.parametrize("name", ["pinned", "tokenizer", "passage", "compass", "secretary_name"])
 def test_harmless_names_are_asked_for(name: str) -> None:
+    about = "Your favorite integer (do not give us your phone number, pin, or other sensitive info)"
+    assert read_form(form(a={"type": "integer", "description": about}))
     assert read_form(form(**{name: {"type": "string"}}))
 
 

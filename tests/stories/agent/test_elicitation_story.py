@@ -53,7 +53,7 @@ async def test_a_form_is_asked_field_by_field(rig: Rig) -> None:
     await rig.shows("That did not fit")
     rig.telegram.say(PERSON, "3")
     rig.press(await rig.shows("Seat"), "aisle")
-    rig.press(await rig.shows("The server proposes: True"), "No")
+    rig.press(await rig.shows("The server proposes"), "No")
     card = await rig.shows("Send this to the server notes?")
     assert all(one in card["text"] for one in ("Ulm", "3", "aisle", "False"))
     rig.press(card, "Send")
