@@ -178,3 +178,18 @@ def pictures_of(message: Message) -> tuple[Picture, ...]:
 def calls_of(message: Message) -> tuple[ToolCall, ...]:
     """The tool calls in `message`, in order."""
     return tuple(part for part in message.parts if isinstance(part, ToolCall))
+
+
+class Mention(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What of a server a person names in a message: a resource by its `uri`, or a `prompt` with the
+    `words` behind it."""
+
+    server: str
+    uri: str = ""
+    prompt: str = ""
+    words: str = ""
+
+    def __str__(self) -> str:
+        if self.prompt:
+            return f"/prompt {self.server} {self.prompt}"
+        return f"@{self.server}:{self.uri}"

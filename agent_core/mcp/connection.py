@@ -13,8 +13,10 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
 from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.prompts import list_prompts
 from agent_core.mcp.resources import Request, has_resources
 from agent_core.mcp.secrets import make_redactions
+from agent_core.mcp.server_facts import PromptFacts
 from agent_core.mcp.settings import McpServer
 from agent_core.mcp.transport import Complaints, address, child
 
@@ -206,6 +208,17 @@ class Connection:
             return OLDER
         said = mark_untrusted(self.server.name, [self.redact(str(error))[:2_000]])
         return f"The server refused the call.\n{said}"
+
+    async def list_prompts(self) -> tuple[PromptFacts, ...]:
+        """Its prompts; () where it has none, or is not there."""
+        if self._client is None:
+            return ()
+        try:
+            async with ambient.limit(LOOK):
+                return await list_prompts(self._client)
+        except Exception as error:  # noqa: BLE001  # the border: a list is no reason to fail
+            log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
+            return ()
 
     def redact(self, text: str) -> str:
         """`text` without the secrets that the server was given, and without its address."""

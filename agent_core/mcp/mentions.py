@@ -1,4 +1,5 @@
-"""Resources that a person names in a message, as `@server:uri`: read as the turn begins."""
+"""Resources that a person names in a message, as `@server:uri`, and a prompt that they run, as
+`/prompt server name …`: read as the turn begins."""
 
 import re
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from agent_core.errors import ToolFailed
 from agent_core.events import StatusShown
 from agent_core.mcp.resources import READ
 from agent_core.mcp.servers import Servers
+from agent_core.messages import Mention
 from agent_core.orchestration.brief import Brief
 from agent_core.scope import Scope
 from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR
@@ -22,20 +24,35 @@ MAX_SHOWN = 2_000
 _MENTION = re.compile(r"(?<![\w@./:])@([a-z0-9][a-z0-9_-]{0,40}):([^\s<>\"']{1,2000})")
 
 
+PROMPT = "/prompt "
+"""What a text begins with that runs a prompt."""
+RUN = (
+    "[The person runs the prompt {name} of the server {server}. What follows is its text: take it "
+    "as their request.]\n\n{text}"
+)
+
+
 class _Read(Struct, frozen=True, kw_only=True):
-    """A resource that was named. `text`: what the model reads; `why`: why it cannot be read."""
+    """What was named. `text`: what the model reads; `why`: why it cannot be read."""
 
     mention: str
     text: str = ""
     why: str = ""
 
 
-def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """(server, URI) of what is named of `servers`, each once."""
-    known = frozenset(servers)
-    found = (match.groups() for text in texts for match in _MENTION.finditer(text))
-    named = ((server, uri.rstrip(".,;:!?)]}")) for server, uri in found if server in known)
-    return tuple(dict.fromkeys(one for one in named if one[1]))[:MAX_MENTIONS]
+def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[Mention, ...]:
+    """What is named of `servers`, each once."""
+    known, found = frozenset(servers), []
+    for text in texts:
+        if text.startswith(PROMPT):
+            server, name, words = (*text.removeprefix(PROMPT).split(maxsplit=2), "", "", "")[:3]
+            if name:
+                found.append(Mention(server=server, prompt=name, words=words))
+            continue
+        for server, uri in _MENTION.findall(text):
+            if uri := uri.rstrip(".,;:!?)]}"):
+                found.append(Mention(server=server, uri=uri))
+    return tuple(dict.fromkeys(one for one in found if one.server in known))[:MAX_MENTIONS]
 
 
 async def add_mentions(scope: Scope, brief: Brief, servers: Servers) -> Brief:
@@ -44,7 +61,7 @@ async def add_mentions(scope: Scope, brief: Brief, servers: Servers) -> Brief:
     own = scope.child("mentions")
 
     async def read() -> list[_Read]:
-        return [await _read(own, brief, servers, *one) for one in brief.mentions]
+        return [await _read(own, brief, servers, one) for one in brief.mentions]
 
     found = await own.once("read", read, kind=list[_Read])
     for n, one in enumerate(found):
@@ -54,18 +71,22 @@ async def add_mentions(scope: Scope, brief: Brief, servers: Servers) -> Brief:
     return brief.append("\n\n".join(told), brief.said or brief.request_text())
 
 
-async def _read(own: Scope, brief: Brief, servers: Servers, server: str, uri: str) -> _Read:
-    mention = f"@{server}:{uri}"
-    if brief.reach is None or not within(f"{server}{NAME_SEPARATOR}{READ}", brief.reach):
-        return _Read(mention=mention, why="its server is not in reach here")
-    key = f"{own.turn_id}/mention/{mention}"
+async def _read(own: Scope, brief: Brief, servers: Servers, mention: Mention) -> _Read:
+    shown = str(mention)
+    tool = f"{mention.server}{NAME_SEPARATOR}{READ}"
+    if brief.reach is None or not within(tool, brief.reach):
+        return _Read(mention=shown, why="its server is not in reach here")
+    key = f"{own.turn_id}/mention/{shown}"
     try:
-        text = await servers.read(server, uri, Path(brief.workspace), key)
+        text = await servers.read(mention, Path(brief.workspace), key)
     except ToolFailed as error:
         said = [line for line in str(error).splitlines() if line and not line.startswith("[")]
-        return _Read(mention=mention, why=" ".join(said)[:MAX_SHOWN] or "it cannot be read")
+        return _Read(mention=shown, why=" ".join(said)[:MAX_SHOWN] or "it cannot be read")
     most = brief.most_observed
-    return _Read(mention=mention, text=text if len(text) <= most else _cut(text, most))
+    text = text if len(text) <= most else _cut(text, most)
+    if mention.prompt:
+        text = RUN.format(name=mention.prompt, server=mention.server, text=text)
+    return _Read(mention=shown, text=text)
 
 
 def _cut(text: str, most: int) -> str:

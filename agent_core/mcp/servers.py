@@ -24,10 +24,12 @@ from agent_core.errors import Parked, ToolFailed
 from agent_core.mcp.calls import RunningCall, RunningCalls
 from agent_core.mcp.connection import START, Connection, Unavailable
 from agent_core.mcp.marks import mark_untrusted
-from agent_core.mcp.resources import READ, define_resource_tools, make_request
+from agent_core.mcp.prompts import get_prompt
+from agent_core.mcp.resources import READ, Request, define_resource_tools, make_request
 from agent_core.mcp.results import Keep, output, words
+from agent_core.mcp.server_facts import ServerFacts
 from agent_core.mcp.settings import McpServer
-from agent_core.messages import ToolOutput
+from agent_core.messages import Mention, ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.phrases import phrase
 from agent_core.tools.contract import Tool, ToolContext
@@ -42,6 +44,7 @@ from agent_core.tools.finding.schema import objects
 from agent_core.tools.finding.toolsets import Reach, within
 
 if TYPE_CHECKING:
+    from mcp_types import CallToolResult
     from mcp_types import Tool as Listed
 
 log = logging.getLogger("turnkeeper.mcp")
@@ -52,6 +55,8 @@ MAX_TOOLS = 500
 """Of one server."""
 MAX_OFFERED = 3_000
 """Bytes of servers' schemas that are always shown."""
+MAX_PROMPT = 20_000
+"""Characters of a prompt that a person runs."""
 MAX_NAME = 64
 MAX_DESCRIPTION = 2_000
 CHANGED = (
@@ -120,23 +125,53 @@ class Servers:
         """The turn is over: no call waits for it any more."""
         self._calls.end_turn(turn)
 
-    async def read(self, server: str, uri: str, workspace: Path, key: str) -> str:
-        """A resource's text, marked as its server's; its files are written into `workspace`.
-        Raises ToolFailed."""
-        connection = self._connections.get(server)
+    async def read(self, mention: Mention, workspace: Path, key: str) -> str:
+        """The text of a resource, marked as its server's, or of a prompt, whose words are not;
+        files are written into `workspace`. Raises ToolFailed."""
+        connection = self._connections.get(mention.server)
         if connection is None or not _fits(READ, connection.server.tools):
             raise ToolFailed("its server is not set up")
+        request = make_request(READ, {"uri": mention.uri})
+        if mention.prompt:
+            request = lambda client, _: get_prompt(client, mention.prompt, mention.words)  # noqa: E731
+        result = await self._follow(connection, request, workspace, key)
+        make = partial(output, workspace=workspace, key=key, keep=None, redact=connection.redact)
+        if not mention.prompt:
+            return (await asyncio.to_thread(make, result, mention.server)).text
+        said = [connection.redact(one.text) for one in result.content if one.type == "text"]
+        rest = [one for one in result.content if one.type != "text"]
+        more = result.model_copy(update={"content": rest})
+        if rest:
+            said.append((await asyncio.to_thread(make, more, mention.server)).text)
+        return "\n".join(said)[:MAX_PROMPT]
+
+    async def _follow(
+        self, connection: Connection, request: Request, workspace: Path, key: str
+    ) -> "CallToolResult":
         context = ToolContext(workspace=workspace, key=key, limit=0, output=lambda _: None)
         try:
-            call = await connection.ask(make_request(READ, {"uri": uri}))
+            call = await connection.ask(request)
         except Unavailable:
             raise ToolFailed("its server is not there") from None
         try:
-            result = await call.follow(context, connection.redact)
+            return await call.follow(context, connection.redact)
         finally:
             call.cancel()
-        make = partial(output, result, server, workspace, key, None, connection.redact)
-        return (await asyncio.to_thread(make)).text
+
+    async def describe(self) -> tuple[ServerFacts, ...]:
+        """The servers for a list; waits a little for those that are not there yet."""
+        await self.meet()
+        return tuple([await self._describe(one) for one in self._connections.values()])
+
+    async def _describe(self, connection: Connection) -> ServerFacts:
+        name = connection.server.name
+        tools = tuple(sorted(self._there.get(name, ())))
+        return ServerFacts(
+            name=name,
+            there=connection.there,
+            tools=tools,
+            prompts=await connection.list_prompts(),
+        )
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of `names` that are known, without waiting."""

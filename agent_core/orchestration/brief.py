@@ -12,7 +12,7 @@ from agent_core.events import OutputAdded
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.redaction import Hides
 from agent_core.memory.port import Memory
-from agent_core.messages import Message, Picture, ToolCall, user
+from agent_core.messages import Mention, Message, Picture, ToolCall, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.orchestration.plan import Plan
 from agent_core.policy import Bond, Verdict
@@ -70,8 +70,8 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """What `text` ends with that nobody said: what is remembered, what holds around it."""
     pictures: tuple[Picture, ...] = ()
     """What the person showed with it."""
-    mentions: tuple[tuple[str, str], ...] = ()
-    """(server, URI) of the resources that the person named."""
+    mentions: tuple[Mention, ...] = ()
+    """What of servers the person named."""
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_core.events import OutputAdded
-from agent_core.messages import Message, Picture
+from agent_core.mcp.server_facts import ServerFacts
+from agent_core.messages import Mention, Message, Picture
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.policy import Mode
 from agent_core.scope import Scope
@@ -53,8 +54,11 @@ class TurnMaker(Protocol):
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder."""
 
-    def find_mentions(self, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """(server, URI) of the servers' resources that people name with an @."""
+    def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
+        """What people name of servers: resources with an @, a prompt that they run."""
+
+    async def list_servers(self) -> tuple[ServerFacts, ...]:
+        """The servers of tools that are set up; waits a little for them to start."""
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it. Blocks.

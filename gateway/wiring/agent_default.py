@@ -21,9 +21,10 @@ from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.models import load_models
 from agent_core.mcp.mentions import add_mentions, find_mentions
+from agent_core.mcp.server_facts import ServerFacts
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
-from agent_core.messages import Message, Picture
+from agent_core.messages import Mention, Message, Picture
 from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
@@ -218,9 +219,13 @@ class TurnkeeperAgent:
         specs = self._toolbox.specs if small else None
         return choice.apply_choice(brief, self._kit, profile, places, specs)
 
-    def find_mentions(self, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """(server, URI) of the servers' resources that people name with an @."""
+    def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
+        """What people name of servers: resources with an @, a prompt that they run."""
         return find_mentions(texts, self.servers.names)
+
+    async def list_servers(self) -> tuple[ServerFacts, ...]:
+        """The servers of tools that are set up; waits a little for them to start."""
+        return await self.servers.describe()
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it."""

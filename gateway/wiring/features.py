@@ -16,6 +16,7 @@ from gateway.features.jobs.zones import find_zone
 from gateway.features.memory import feature as memory
 from gateway.features.plans import feature as plans
 from gateway.features.secrets import feature as vault
+from gateway.features.servers import feature as servers
 from gateway.features.spending.feature import make_feature as make_spending
 from gateway.features.surroundings.feature import make_feature as make_surroundings
 from gateway.settings import PLUGINS, TABLES
@@ -34,6 +35,7 @@ OWN: tuple[Feature, ...] = (
     vault.FEATURE,
     instructions.FEATURE,
     guardrails.FEATURE,
+    servers.FEATURE,
     make_surroundings(find_zone),
 )
 OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
@@ -41,7 +43,7 @@ OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
 MENU = (
     *("start", "help", "new", "stop", "undo", "retry", "resume", "memory", "jobs", "timezone"),
     *("mode", "plan", "todo", "approvals", "approve", "deny", "usage", "status", "model"),
-    *("permissions", "instructions", "pair", "unpair", "link", "secret", "whoami"),
+    *("permissions", "instructions", "mcp", "prompt", "pair", "unpair", "link", "secret", "whoami"),
 )
 """The order of our commands for people."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.prompts.base import AssistantMessage, Message, UserMessage
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequestURLParams
 from pydantic import BaseModel, Field
@@ -134,11 +135,19 @@ def add_questions(server: MCPServer, noted: Callable[[str], None]) -> None:
 
 
 def add_books(server: MCPServer) -> None:
-    """Resources, and a pattern of some."""
+    """Resources, a pattern of some, and a prompt."""
 
     @server.resource("book://list", description="All books.")
     def books() -> str:
         return "Emma, Momo"
+
+    @server.prompt(description="Praise a book.")
+    def praise(book: str, tone: str = "warm") -> list[Message]:
+        return [
+            UserMessage(f"Praise {book} in a {tone} tone. TOKEN-SECRET"),
+            AssistantMessage("I like it."),
+            UserMessage("More."),
+        ]
 
     @server.resource("book://cover", mime_type="image/png")
     def cover() -> bytes:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from agent_core import ambient
 from agent_core.context.prompt import attribute_text
 from agent_core.errors import ModelFailed, ToolFailed
-from agent_core.messages import Picture
+from agent_core.messages import Mention, Picture
 from agent_core.text import file_name
 from agent_core.tools import paths
 from gateway.conversation.inbox.parts import is_forwarded, render_quote, render_words
@@ -46,13 +46,13 @@ MAX_PICTURES = 10
 class TurnInput(Struct, frozen=True, kw_only=True):
     """What a turn begins with: `text` for the model, `said` for people where the surface does
     not show it by itself. `fetched`: files or a voice note were got for it, once. `mentions`:
-    (server, URI) of the resources that it names."""
+    what it names of servers."""
 
     text: str
     said: str
     fetched: bool
     pictures: tuple[Picture, ...] = ()
-    mentions: tuple[tuple[str, str], ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
 
 def words(row: InboxRow) -> str:
@@ -73,7 +73,7 @@ def _read_typed(row: InboxRow) -> str:
 
 
 def _has_mark(text: str) -> bool:
-    return "@" in text
+    return "@" in text or text.startswith("/")
 
 
 def show_row(row: InboxRow) -> str:

@@ -1,9 +1,11 @@
-"""Resources of servers: read by the agent, and named by people with an @."""
+"""Resources of servers, read by the agent and named by people with an @, and prompts."""
+
+import json
 
 import pytest
 
 from agent_core.mcp import connection, servers
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import Hang, Say
 from tests.fakes.waiting import PATIENCE
 from tests.stories.mcp_rig import find, stdio, through
 from tests.stories.rig import PERSON, Rig
@@ -30,9 +32,9 @@ async def test_the_agent_lists_and_reads_them_when_it_may(rig: Rig) -> None:
     )  # fmt: skip
     await rig.start(MCP_SERVERS=stdio(rig, "--books", allow=["list_resources"]))
     rig.telegram.say(PERSON, "read it")
-    for n in range(3):
-        card = await rig.shows(("Momo", "book://cover", "book://nothing")[n])
-        rig.press(card if n else await rig.card(), "Approve once")
+    for uri in ("book://Momo/text", "book://cover", "book://nothing"):
+        await rig.until(lambda uri=uri: any(uri in one["text"] for one in rig.cards()))  # type: ignore[misc]
+        rig.press(rig.cards()[-1], "Approve once")
     await rig.shows("done")
     _, listed, text, cover, nothing = rig.seen(role="tool")
     assert "book://list: books. All books." in listed and "book://{title}/text" in listed
@@ -85,3 +87,60 @@ async def test_a_server_that_is_not_there_delays_nobody(rig: Rig, how: str) -> N
     why = "is not there" if how == "dead" else "is not set up"
     assert f"[@notes:book://list could not be read: its server {why}]" in heard(rig)
     await rig.quiet()
+
+
+# ---- prompts -----------------------------------------------------------------------------
+
+
+async def test_servers_and_their_prompts_are_listed(rig: Rig) -> None:
+    away = json.loads(stdio(rig, name="away"))[0] | {"command": "/nowhere"}
+    both = [*json.loads(stdio(rig, "--books", tools=["publish", "fail"])), away]
+    await rig.start(MCP_SERVERS=json.dumps(both))
+    rig.telegram.say(PERSON, "/mcp")
+    listed = (await rig.shows("notes: fail, publish"))["text"]
+    assert "/prompt notes praise book=… [tone=…] — Praise a book." in listed
+    assert "away: not there now." in listed
+
+
+async def test_a_prompt_is_run_as_the_persons_request(rig: Rig) -> None:
+    rig.model.script(Say("What a book."))
+    await rig.start(MCP_SERVERS=stdio(rig, "--books"))
+    rig.telegram.say(PERSON, '/prompt notes praise book="Emma and Momo"')
+    await rig.shows("What a book.")
+    told = heard(rig)
+    assert "[The person runs the prompt praise of the server notes." in told
+    assert "Praise Emma and Momo in a warm tone. ***" in told
+    assert "(You answered then:)\nI like it.\nMore." in told
+    await rig.quiet()
+    assert any("☑ /prompt notes praise" in said for said in rig.said())
+
+
+async def test_a_prompt_that_cannot_be_run_says_why(rig: Rig) -> None:
+    rig.model.script(Say("I cannot."), Say("Nor that."))
+    await rig.start(MCP_SERVERS=stdio(rig, "--books"))
+    rig.telegram.say(PERSON, "/prompt other praise")
+    await rig.shows("There is no server other here.")
+    rig.telegram.say(PERSON, "/prompt")
+    await rig.shows("with quotes around values")
+    rig.telegram.say(PERSON, "/prompt notes scold")
+    await rig.shows("I cannot.")
+    assert "[/prompt notes scold could not be read: its server has no such prompt]" in heard(rig)
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/prompt notes praise tone=cold")
+    await rig.shows("Nor that.")
+    assert "could not be read: it takes: book=… [tone=…]]" in heard(rig)
+    await rig.quiet()
+
+
+async def test_a_prompt_that_was_asked_for_in_a_crash_is_run_once(rig: Rig) -> None:
+    rig.model.script(Hang())
+    await rig.start(MCP_SERVERS=stdio(rig, "--books"))
+    rig.telegram.say(PERSON, "/prompt notes praise Momo")
+    await rig.model.wait_inflight(1, PATIENCE)
+    await rig.crash()
+    rig.model.script(Say("What a book."))
+    await rig.start(MCP_SERVERS=stdio(rig, "--books"))
+    await rig.shows("What a book.")
+    await rig.quiet()
+    assert "Praise Momo in a warm tone." in heard(rig)
+    assert sum("What a book." in said for said in rig.said()) == 1

@@ -1,0 +1,78 @@
+"""A server's prompts: texts that a person has run as their own request."""
+
+import shlex
+from typing import TYPE_CHECKING
+
+from agent_core.errors import ToolFailed
+from agent_core.mcp.server_facts import PromptFacts
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import CallToolResult, ContentBlock, Prompt
+
+MAX_PROMPTS = 50
+"""Of one server."""
+MAX_ABOUT = 120
+"""Characters of what a prompt says of itself in a list."""
+ANSWERED = "(You answered then:)"
+
+
+async def list_prompts(client: "Client") -> tuple[PromptFacts, ...]:
+    """The server's prompts."""
+    capabilities = client.server_capabilities
+    if capabilities is None or capabilities.prompts is None:
+        return ()
+    prompts = (await client.list_prompts()).prompts
+    return tuple(map(_describe, prompts[:MAX_PROMPTS]))
+
+
+async def get_prompt(client: "Client", name: str, words: str) -> "CallToolResult":
+    """The prompt's messages, in the shape of a tool's result. `words`: its arguments as people
+    write them. Raises ToolFailed."""
+    from mcp_types import CallToolResult, TextContent
+
+    found = next((one for one in await list_prompts(client) if one.name == name), None)
+    if found is None:
+        raise ToolFailed("its server has no such prompt")
+    result = await client.get_prompt(name, read_arguments(found, words))
+    content: list[ContentBlock] = []
+    for message in result.messages:
+        if message.role == "assistant":
+            content.append(TextContent(text=ANSWERED))
+        content.append(message.content)
+    return CallToolResult(content=content)
+
+
+def read_arguments(prompt: PromptFacts, words: str) -> dict[str, str]:
+    """`name=value` for each argument, in quotes where it has spaces; words without any name are the
+    first argument. Raises ToolFailed, which says what it takes."""
+    names = (*prompt.required, *prompt.optional)
+    try:
+        parts = shlex.split(words)
+    except ValueError:
+        parts = words.split()
+    pairs = [part.partition("=") for part in parts]
+    if names and pairs and not any(mark and name in names for name, mark, _ in pairs):
+        given = {names[0]: words.strip()}
+    else:
+        given = {name: value for name, mark, value in pairs if mark}
+    strange = sorted(given.keys() - set(names)) or [name for name, mark, _ in pairs if not given]
+    missing = [name for name in prompt.required if name not in given]
+    if strange or missing:
+        takes = " ".join((*(f"{one}=…" for one in prompt.required), *_brackets(prompt.optional)))
+        raise ToolFailed(f"it takes: {takes}" if takes else "it takes no arguments")
+    return given
+
+
+def _brackets(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"[{one}=…]" for one in names)
+
+
+def _describe(prompt: "Prompt") -> PromptFacts:
+    arguments = prompt.arguments or []
+    return PromptFacts(
+        name=prompt.name,
+        about=" ".join((prompt.description or "").split())[:MAX_ABOUT],
+        required=tuple(one.name for one in arguments if one.required),
+        optional=tuple(one.name for one in arguments if not one.required),
+    )

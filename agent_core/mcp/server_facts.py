@@ -1,0 +1,21 @@
+"""What a list of servers says of each."""
+
+from msgspec import Struct
+
+
+class PromptFacts(Struct, frozen=True, kw_only=True):
+    """A prompt. `required` and `optional`: names of its arguments."""
+
+    name: str
+    about: str = ""
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+class ServerFacts(Struct, frozen=True, kw_only=True):
+    """A server. `there`: it is connected; `tools`: their names at the server."""
+
+    name: str
+    there: bool
+    tools: tuple[str, ...]
+    prompts: tuple[PromptFacts, ...] = ()
