@@ -124,14 +124,14 @@ GERMAN: dict[ReasonKey, str] = {
     "elicit_yes": "Ja",
     "elicit_no": "Nein",
     "elicit_skip": "Weglassen",
-    "elicit_link": "Die Seite liegt bei {host}. Nur öffnen, wenn du sie kennst; "
-    "der Server erfährt, ob du es getan hast.",
+    "elicit_link": "Die Seite liegt bei {host}. Öffnen Sie sie nur, wenn Sie sie "
+    "kennen; der Server erfährt, ob Sie es getan haben.",
     "elicit_proposed": "Der Server schlägt vor: {value}",
     "elicit_no_secrets": "Keine Passwörter, Schlüssel oder Kartennummern: danach darf "
     "der Server nicht fragen.",
-    "elicit_leave": "Schreib -, um es wegzulassen.",
-    "elicit_take": "Der Server schlägt {value} vor; schreib -, um das zu nehmen.",
-    "elicit_refuse": "Schreib -, um abzulehnen.",
+    "elicit_leave": "Schreiben Sie -, um es wegzulassen.",
+    "elicit_take": "Der Server schlägt {value} vor; schreiben Sie -, um das zu nehmen.",
+    "elicit_refuse": "Schreiben Sie -, um abzulehnen.",
     "elicit_again": "Das passte nicht; bitte noch einmal.",
     "elicit_text": "Ein Text.",
     "elicit_number": "Eine Zahl{limits}.",

@@ -20,6 +20,7 @@ from cron.schedule_words import WORDS as SCHEDULES
 from gateway.command_texts import drop_marks
 from gateway.features.instructions.texts import TEXTS as INSTRUCTIONS
 from gateway.features.secrets.texts import TEXTS as SECRETS
+from gateway.features.servers.texts import TEXTS as SERVERS
 from gateway.texts import CATALOGUE
 from gateway.texts.languages import ENGLISH, LanguageFile, Texts, compare, reduce_language
 from gateway.texts.plurals import choose_form, count_forms
@@ -30,6 +31,7 @@ SETS: Mapping[str, Texts[str]] = {
     "gateway": CATALOGUE,
     "instructions": INSTRUCTIONS,
     "secrets": SECRETS,
+    "servers": SERVERS,
     "page": PAGE,
     "schedules": SCHEDULES,
 }

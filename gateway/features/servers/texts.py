@@ -1,8 +1,11 @@
 """What people read about servers of tools, by language."""
 
+from pathlib import Path
 from typing import Literal
 
 from gateway.texts.languages import Texts
+
+DATA = Path(__file__).parent / "data"
 
 ServersKey = Literal[
     "servers_none", "server_tools", "server_away", "prompt_usage", "prompt_unknown", "command_mcp",
@@ -31,4 +34,4 @@ GERMAN: dict[ServersKey, str] = {
     "command_prompt": "Einen Prompt eines Servers ausführen",
 }
 
-TEXTS: Texts[ServersKey] = Texts({"en": ENGLISH, "de": GERMAN})
+TEXTS: Texts[ServersKey] = Texts({"en": ENGLISH, "de": GERMAN}, DATA)

@@ -79,7 +79,7 @@ async def test_usage_is_told(rig: Rig) -> None:
     await rig.quiet()
     rig.telegram.say(PERSON, "/usage")
     told = (await rig.shows("Last request: "))["text"]
-    assert "1 calls, $0." in told and told.count("\n") == 2
+    assert "1 call, $0." in told and told.count("\n") == 2
     rig.telegram.say(PERSON, "/status")
     assert "Today: $" in (await rig.shows("Pending messages"))["text"]
 
