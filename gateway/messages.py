@@ -384,6 +384,13 @@ class PlanPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan")
     step: str = ""
 
 
+class TurnPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="turn"):
+    """A button of the turn `turn`, which is over: `retry` or `continue`."""
+
+    turn: str
+    action: str
+
+
 class RulePress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rule"):
     """The button that takes back the rule named `rule`."""
 
@@ -411,7 +418,9 @@ class UnknownPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unk
     """A token that this version has never given to a button."""
 
 
-Press: TypeAlias = QuestionPress | PlanPress | RulePress | JobPress | PluginPress | UnknownPress
+Press: TypeAlias = (
+    QuestionPress | PlanPress | TurnPress | RulePress | JobPress | PluginPress | UnknownPress
+)
 """What a button's token says: read once, where the press enters."""
 
 
@@ -423,6 +432,8 @@ def read_press(token: str) -> Press:
         return RulePress(rule=rest)
     if kind == "q" and name and more:
         return QuestionPress(question=name, option=more)
+    if kind == "t" and name and more:
+        return TurnPress(turn=name, action=more)
     action, colon, last = more.partition(":")
     if kind == "p" and name and action and colon:
         return PlanPress(turn=name, action=action, step=last)
@@ -441,6 +452,11 @@ def button_token(question: str, option: str) -> str:
 def plan_token(turn: str, action: str, step: str = "") -> str:
     """What a plan's button carries (≤ 64 bytes)."""
     return f"p:{turn}:{action}:{step}"
+
+
+def turn_token(turn: str, action: str) -> str:
+    """What a button about a turn that is over carries (≤ 64 bytes)."""
+    return f"t:{turn}:{action}"
 
 
 def rule_token(rule: str) -> str:

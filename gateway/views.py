@@ -17,6 +17,7 @@ CardState = Literal["open", "approved", "denied", "answered", "expired", "cancel
 StepState = Literal["pending", "running", "done", "failed", "skipped"]
 PlanState = Literal["open", "running", "done", "failed", "stopped"]
 Tone = Literal["info", "warning", "error"]
+Fate = Literal["", "undone", "retried"]
 
 
 LINE_MARKS: dict[LineState, str] = {
@@ -212,19 +213,23 @@ class ReportView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="repor
 
 class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     """A short word from the gateway itself: what happened, what to do. A `quiet` one rings
-    nowhere."""
+    nowhere. `buttons`: what can be done about a turn that failed or stopped, while it is the
+    last one."""
 
     text: str
     tone: Tone = "info"
     quiet: bool = False
     doubt: str = ""
+    buttons: tuple[Button, ...] = ()
 
 
 class SaidView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
-    """What a person wrote, for surfaces that do not show it by themselves (web)."""
+    """What a person wrote, for surfaces that do not show it by themselves (web). `fate`: what
+    became of all that the turn shows, where it holds no longer."""
 
     name: str
     text: str
+    fate: Fate = ""
 
 
 View: TypeAlias = (

@@ -97,7 +97,7 @@ def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes
             return _answer(heading + view.text, view.note, "report.md", view.language)
         case Notice():
             mark = "✕ " if view.tone == "error" else ""
-            return messages(parts(f"{mark}{view.text}"), quiet=view.quiet)
+            return messages(parts(f"{mark}{view.text}"), buttons(view.buttons), quiet=view.quiet)
         case SaidView():
             return ()
     assert_never(view)

@@ -119,7 +119,7 @@ def _payloads(view: View) -> tuple[bytes, ...]:
             return _report(view)
         case Notice():
             mark = "✕ " if view.tone == "error" else ""
-            return _prose(mark + view.text) if view.text.strip() else ()
+            return _notice(mark + view.text, view.buttons) if view.text.strip() else ()
         case SaidView():
             return ()
     assert_never(view)
@@ -130,6 +130,12 @@ def _payloads(view: View) -> tuple[bytes, ...]:
 
 def _prose(text: str) -> tuple[bytes, ...]:
     return tuple(message([markdown(part)], part) for part in texts(text))
+
+
+def _notice(text: str, given: Sequence[Button]) -> tuple[bytes, ...]:
+    if not given:
+        return _prose(text)
+    return pack_blocks([markdown(part) for part in texts(text)], buttons(given), text)
 
 
 def _reply(view: ReplyView) -> tuple[bytes, ...]:

@@ -80,7 +80,8 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
             return answers.report(view, rich=rich)
         case Notice():
             mark = Marked("✕ ") if view.tone == "error" else Marked("")
-            return messages(cut(mark + one_markdown(view.text)), quiet=view.quiet)
+            card = cut(mark + one_markdown(view.text))
+            return messages(card, keyboard(view.buttons), quiet=view.quiet)
         case SaidView():
             return ()
     assert_never(view)

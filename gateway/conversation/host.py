@@ -40,6 +40,7 @@ from gateway.messages import (
     QuestionExpired,
     QuestionPress,
     RulePress,
+    TurnPress,
     UnknownPress,
     read_conversation,
     read_press,
@@ -278,7 +279,9 @@ class Host:
         match press := read_press(token):
             case QuestionPress():
                 return await self.services.store.find(press.question)
-            case PlanPress() | RulePress() | JobPress() | PluginPress() | UnknownPress():
+            case PlanPress() | TurnPress() | RulePress() | JobPress() | PluginPress():
+                return None
+            case UnknownPress():
                 return None
             case _:
                 assert_never(press)

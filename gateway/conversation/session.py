@@ -43,10 +43,7 @@ from gateway.conversation.turns import OpenTurn, began, note_rows, read_brief
 from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Change, Context, Features, FiredTurns
-from gateway.messages import (
-    Conversation,
-    Sender,
-)
+from gateway.messages import Conversation, Sender
 from gateway.store.rows import (
     AcquiredConversation,
     Changes,
@@ -378,6 +375,7 @@ class Session:
     ) -> OpenTurn:
         """Make a new turn; it enters the store with its first commit."""
         await self.history.rows()
+        self.state.along += await self.state.retire_offer()
         additions = [await read(self.context, row) for read in self._features.on_begin]
         if prepare is not None:
             prepare()

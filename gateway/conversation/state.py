@@ -24,6 +24,7 @@ from gateway.conversation.turns import OpenTurn
 from gateway.conversation.unsaved import RefusedCommit
 from gateway.delivery.holder import Cause, Key
 from gateway.delivery.outbox import Outbox
+from gateway.delivery.retire import drop_buttons
 from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
 from gateway.messages import Conversation
 from gateway.ports import Changed
@@ -196,6 +197,8 @@ class ConversationState:
         self.row = replace(
             self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
         )
+        if isinstance(view, Notice) and view.buttons:
+            self.row = replace(self.row, offered=key)
         return self.outbox.want(
             OutboxRow(
                 turn=turn,
@@ -232,6 +235,14 @@ class ConversationState:
         if known is not None and view is not None and view != known.view:
             made = (self.want(turn, name, view, known.version + 1, final=True),)
         self.outbox.forget(turn)
+        return made
+
+    async def retire_offer(self) -> tuple[OutboxRow, ...]:
+        """What could be done about the last turn cannot any more: the row to commit at once."""
+        if self.row.offered is None:
+            return ()
+        made = await self.redraw(*self.row.offered, drop_buttons)
+        self.row = replace(self.row, offered=None)
         return made
 
     async def flush(self) -> None:

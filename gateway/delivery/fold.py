@@ -63,7 +63,7 @@ from gateway.delivery.plan_view import (
     render_plan,
 )
 from gateway.delivery.research_view import add_source, apply_research_event, finish_research
-from gateway.messages import button_token
+from gateway.messages import button_token, turn_token
 from gateway.texts import Key, say
 from gateway.views import (
     Activity,
@@ -110,6 +110,18 @@ _APPROVED: dict[Choice, Key] = {
     "conversation": "approved_conversation",
     "always": "approved_always",
 }
+Action = Literal["retry", "continue"]
+OFFERS: dict[Action, Key] = {"retry": "turn_retry", "continue": "turn_continue"}
+"""What can be done about a turn that is over."""
+STOPPED: dict[str, tuple[Action, ...]] = {
+    "stop": ("continue", "retry"),
+    "interrupt": (),
+    "dead": ("retry",),
+    "error": ("retry",),
+}
+"""By the reason for which it was ended from outside."""
+REFUSED = frozenset({"fault_guard_message", "fault_guard_answer"})
+"""Failures that asking again would meet again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +145,13 @@ class ViewFold:
     turn: str = ""
     private: bool | None = None
     course: Course | None = None
+    offers: bool = True
+    """A turn that failed or stopped bears buttons for what can be done about it."""
     events: EventFolds = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
     _cards: dict[str, str] = field(default_factory=dict)
     _labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    _failure: tuple[str, ErrorMet] | None = None
 
     def add(self, record: Record) -> tuple[str, ...]:
         """Take one more record; the names of the views it changed."""
@@ -170,6 +185,7 @@ class ViewFold:
         match record.event:
             case ErrorMet() as met:
                 notice = Notice(text=describe_error(met, self.language), tone="error")
+                self._failure = (f"notice:{record.key}", met)
                 return self._set(f"notice:{record.key}", notice, True)
             case Compressed() if "compressed" not in self.shapes:
                 notice = Notice(text=say("compressed", self.language), quiet=True)
@@ -412,13 +428,40 @@ class ViewFold:
     def _fold_end(self, record: Finished) -> tuple[str, ...]:
         failed = record.finish == "error"
         changed = (*self._plan_ended("failed" if failed else "done"), *self._seal("stopped"))
+        if failed:
+            changed = (*changed, *self._offer_again())
         if failed and not record.text:
             return changed
-        note = say("limit_note", self.language) if record.finish == "limit" else ""
-        text = record.text or say("empty", self.language)
-        return (
-            *changed,
-            *self._set("reply", ReplyView(text=text, note=note, language=self.language), True),
+        reply = ReplyView(text=record.text or say("empty", self.language), language=self.language)
+        if record.finish != "limit":
+            return (*changed, *self._set("reply", reply, True))
+        note = say("limit_note", self.language)
+        return (*changed, *self._set_short(reply, note, "continue"))
+
+    def _offer_again(self) -> tuple[str, ...]:
+        """What ended the turn bears what can be done about it: a budget's end is no fault."""
+        if self._failure is None:
+            return ()
+        name, met = self._failure
+        keys, shape = {one.key for one in met.phrases}, self.shapes.get(name)
+        view = shape.view if shape is not None else None  # a job's fold shows no such notice
+        if keys & REFUSED or not isinstance(view, Notice):
+            return ()
+        buttons = self._buttons("retry" if keys else "continue")
+        return self._set(name, with_(view, buttons=buttons), True) if buttons else ()
+
+    def _set_short(self, reply: ReplyView, note: str, *offers: Action) -> tuple[str, ...]:
+        """The answer of a turn that was cut short; `note` says so, with what can be done."""
+        buttons = self._buttons(*offers)
+        if not buttons:
+            return self._set("reply", with_(reply, note=note), True)
+        notice = Notice(text=note, quiet=True, buttons=buttons)
+        return (*self._set("reply", reply, True), *self._set("stopped", notice, True))
+
+    def _buttons(self, *offers: Action) -> tuple[Button, ...]:
+        return tuple(
+            Button(label=say(OFFERS[one], self.language), token=turn_token(self.turn, one))
+            for one in (offers if self.offers else ())
         )
 
     def _fold_stop(self, record: Stopped) -> tuple[str, ...]:
@@ -432,15 +475,15 @@ class ViewFold:
         if record.partial:
             key: Key = "interrupted_note" if record.reason == "interrupt" else "stopped_note"
             note = record.text or say(key, self.language)
-            reply = ReplyView(
-                text=record.partial, state="stopped", note=note, language=self.language
-            )
-            return (*changed, *self._set("reply", reply, True))
+            reply = ReplyView(text=record.partial, state="stopped", language=self.language)
+            return (*changed, *self._set_short(reply, note, *STOPPED[record.reason]))
         if record.reason == "interrupt" or (withdrawn and not record.text):
             return changed  # a card that is withdrawn says why
         text = record.text or say("stopped", self.language)
         tone = "info" if record.reason == "stop" else "error"
-        return (*changed, *self._set("stopped", Notice(text=text, tone=tone), True))  # type: ignore[arg-type]
+        buttons = self._buttons(*STOPPED[record.reason])
+        notice = Notice(text=text, tone=tone, buttons=buttons)  # type: ignore[arg-type]
+        return (*changed, *self._set("stopped", notice, True))
 
     def _seal(self, state: LineState) -> tuple[str, ...]:
         """No line stays running when the turn has ended."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gateway.texts import Key, say
-from gateway.views import PlanView, View
+from gateway.views import Fate, Notice, PlanView, SaidView, View
 
 
 def retire_plan(key: Key, **values: object) -> Callable[[View], View]:
@@ -15,5 +15,19 @@ def retire_plan(key: Key, **values: object) -> Callable[[View], View]:
         if not isinstance(view, PlanView) or not view.buttons:
             return view
         return replace(view, buttons=(), outcome=say(key, view.language, **values))
+
+    return retire
+
+
+def drop_buttons(view: View) -> View:
+    """Make a notice one that offers nothing any more."""
+    return replace(view, buttons=()) if isinstance(view, Notice) else view
+
+
+def fold_said(fate: Fate) -> Callable[[View], View]:
+    """Let what was said tell that all of its turn holds no longer."""
+
+    def retire(view: View) -> View:
+        return replace(view, fate=fate) if isinstance(view, SaidView) else view
 
     return retire

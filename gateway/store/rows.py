@@ -300,6 +300,8 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     spent: Spent = Spent()
     found: tuple[HistoryPart, ...] = ()
     """What the last /resume found here, in the order it was listed."""
+    offered: tuple[str, str] | None = None
+    """The view, by its turn and name, that bears what can be done about the last turn."""
     audited: ChainEnd | None = None
     """Where its chain of audit lines ends."""
 

@@ -78,7 +78,7 @@ ENGLISH: dict[Key, str] = {
     "stopped": "Stopped.",
     "stopped_note": "Stopped here.",
     "interrupted_note": "Stopped here: a newer message came in.",
-    "limit_note": "Stopped at the limit for one request. Write 'go on' to continue.",
+    "limit_note": "Stopped at the limit for one request.",
     "twice_note": "Possibly sent twice (restart).",
     "lost_note": "Possibly sent twice (the connection broke off).",
     "dead": "I could not finish this: the gateway stopped {n} {n:time|times} while working on it. "
@@ -267,8 +267,7 @@ GERMAN: dict[Key, str] = {
     "stopped": "Angehalten.",
     "stopped_note": "Hier angehalten.",
     "interrupted_note": "Hier angehalten: eine neuere Nachricht kam.",
-    "limit_note": "Angehalten: mehr darf ein Vorgang nicht dauern. Schreiben Sie 'weiter', um "
-    "fortzufahren.",
+    "limit_note": "Angehalten: mehr darf ein Vorgang nicht dauern.",
     "twice_note": "Möglicherweise doppelt gesendet (Neustart).",
     "lost_note": "Möglicherweise doppelt gesendet (die Verbindung brach ab).",
     "dead": "Das konnte ich nicht beenden: das Gateway brach dabei {n}-mal ab. Die Nachricht ist "

@@ -4,7 +4,7 @@ from typing import Literal
 
 HistoryKey = Literal[
     "undone", "undone_files", "undone_not", "undone_left", "undone_stays", "undo_asks",
-    "nothing_to_undo", "stop_first",
+    "nothing_to_undo", "stop_first", "turn_retry", "turn_continue", "turn_go_on", "turn_over",
     "resume_list", "resume_recent", "resume_none", "resume_gone", "resumed", "compressed",
     "command_undo", "command_retry", "command_resume",
 ]  # fmt: skip
@@ -20,6 +20,10 @@ ENGLISH: dict[HistoryKey, str] = {
     "nothing_to_undo": "There is no request here to undo or repeat.",
     "stop_first": "Something is still running or pending here. Wait until it ends, or write "
     "{/stop} first.",
+    "turn_retry": "Retry",
+    "turn_continue": "Continue",
+    "turn_go_on": "Continue.",
+    "turn_over": "This was done already, or something newer has begun.",
     "resume_list": "Found in earlier conversations:\n{found}\n\nWrite {/resume …} and a number to "
     "continue from there.",
     "resume_recent": "Your latest conversations:\n{found}\n\nWrite {/resume …} and a number to "
@@ -44,6 +48,10 @@ GERMAN: dict[HistoryKey, str] = {
     "nothing_to_undo": "Hier ist kein Vorgang, den ich zurücknehmen könnte.",
     "stop_first": "Hier läuft oder wartet noch etwas. Warten Sie das Ende ab oder schreiben Sie "
     "zuerst {/stop}.",
+    "turn_retry": "Nochmal",
+    "turn_continue": "Weiter",
+    "turn_go_on": "Mach weiter.",
+    "turn_over": "Das ist schon geschehen, oder etwas Neueres hat begonnen.",
     "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nSchreiben Sie {/resume …} und "
     "eine Nummer, um dort weiterzumachen.",
     "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\n\nSchreiben Sie {/resume …} und eine "

@@ -11,6 +11,7 @@ from gateway.messages import (
     Press,
     QuestionPress,
     RulePress,
+    TurnPress,
     UnknownPress,
     button_token,
     job_token,
@@ -18,6 +19,7 @@ from gateway.messages import (
     plugin_token,
     read_press,
     rule_token,
+    turn_token,
 )
 
 
@@ -27,6 +29,7 @@ from gateway.messages import (
         (button_token("q1", "once"), QuestionPress(question="q1", option="once")),
         (plan_token("t1", "stop"), PlanPress(turn="t1", action="stop")),
         (plan_token("t1", "skip", "s:2"), PlanPress(turn="t1", action="skip", step="s:2")),
+        (turn_token("t1", "retry"), TurnPress(turn="t1", action="retry")),
         (rule_token("abc"), RulePress(rule="abc")),
         (
             plugin_token("ping", "again", "4-1"),
@@ -51,6 +54,8 @@ def test_what_is_given_to_a_button_is_read_back(token: str, press: Press) -> Non
         "q::once",
         "p:t:stop",
         "p::stop:",
+        "t:t1",
+        "t::retry",
         "r:",
         "j:1:run",
         "x:1:2",
@@ -62,13 +67,15 @@ def test_what_was_never_given_to_a_button_is_unknown(token: str) -> None:
     assert read_press(token) == UnknownPress()
 
 
-@given(st.text(alphabet="qprjx:ab", max_size=40))
+@given(st.text(alphabet="qptrjx:ab", max_size=40))
 def test_any_token_is_read(token: str) -> None:
     match read_press(token):
         case QuestionPress(question=question, option=option):
             assert button_token(question, option) == token
         case PlanPress(turn=turn, action=action, step=step):
             assert plan_token(turn, action, step) == token
+        case TurnPress(turn=turn, action=action):
+            assert turn_token(turn, action) == token
         case RulePress(rule=rule):
             assert rule_token(rule) == token
         case JobPress(job=job, action=action, slot=slot):
@@ -76,7 +83,8 @@ def test_any_token_is_read(token: str) -> None:
         case PluginPress(feature=feature, action=action, argument=argument):
             assert plugin_token(feature, action, argument) == token
         case UnknownPress():
-            assert not any(map(token.startswith, ("q:a:a", "p:a:a:", "r:a", "j:a:a:", "x:a:a:")))
+            read = ("q:a:a", "p:a:a:", "t:a:a", "r:a", "j:a:a:", "x:a:a:")
+            assert not any(map(token.startswith, read))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.sandboxes.detect import MissingTier
 from gateway.wiring import assembly
-from tests.fakes.model_server import Call, Json, Say, Slow, Step
+from tests.fakes.model_server import Call, Fail, Json, Say, Slow, Step
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT
 from tests.fakes.package_server import NAME, WORDS, PackageServer
 from tests.fakes.web_pages import served
@@ -300,6 +300,33 @@ async def limits(s: Surface) -> None:
     await s.say("Now what is costly")
     await s.shows("This request has used up its budget of $0.10")
     await s.rest("too much")
+
+
+@story("failed", "cut short", "stopped", settings={"AGENT_MAX_TURNS": "3"})
+async def tried_again(s: Surface) -> None:
+    """What failed is asked again, what was cut short goes on, by a button that goes then."""
+    s.answers(
+        weather=[Fail(401)], everywhere=looks(3), Budget=[Say("This is what I know.")],
+        Continue=[Say("And this is the rest.")], Count=[Slow(0.02, "word " * 2000)],
+    )  # fmt: skip
+    await s.say("How is the weather?")
+    await s.shows("refused the key")
+    await s.rest("failed")
+    s.look("what failed")
+    s.mind.lines["weather"] = [Say("Two degrees.")]
+    await s.press("Retry")
+    await s.shows("Two degrees.")
+    await s.say("Look everywhere")
+    await s.shows("Stopped at the limit")
+    await s.rest("cut short")
+    s.look("what was cut short")
+    await s.press("Continue")
+    await s.shows("And this is the rest.")
+    await s.say("Count")
+    await s.grows("word word")
+    await s.stop()
+    await s.shows("Stopped here.")
+    await s.rest("stopped")
 
 
 @contextlib.asynccontextmanager

@@ -24,6 +24,7 @@ OUTPUT = ["Created a.txt (5 bytes).", "--- a.txt", "+++ a.txt", "@@ -0,0 +1 @@",
 FOLDED = {
     ("tools", "discord"): OUTPUT, ("limits", "discord"): ["Nothing found."],
     ("script_with_calls", "discord"): ["done", "[exit code 0]"],
+    ("tried_again", "discord"): ["Nothing found."],
 }  # fmt: skip
 """(story, surface) -> what is not shown there: where nothing can be folded, only the newest outputs
 of tools stand below their lines."""

@@ -171,7 +171,7 @@ async def test_stop_and_a_message_that_waits(tmp_path: Path) -> None:
         await tab.write("And then?")
         await tab.shows("#pending .said", "And then?")
         await tab.page.click("#stop")
-        await tab.shows(".reply .note", "Stopped here.")
+        await tab.shows(".reply + .notice", "Stopped here.")
         await tab.shows("#log article.reply", "the second answer")
         await tab.idle()
         assert await tab.texts("#pending .said") == []

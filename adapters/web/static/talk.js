@@ -77,7 +77,7 @@ function connect() {
 }
 
 function release() { // a card that is still open can be pressed again
-  document.querySelectorAll(".card.open :disabled").forEach((node) => (node.disabled = false));
+  document.querySelectorAll(":is(.card.open, .notice) :disabled").forEach((node) => (node.disabled = false));
 }
 
 function lost(words) {

@@ -13,7 +13,7 @@ const scope = ({ rule, here }) => rule && rule === here ? say("both_cover", { ru
 const DRAW = {
   said: (view) => make("div", { class: "said", dir: "auto" }, make("bdi", { class: "hide" }, `${view.name}: `), view.text),
   reply: (view, html) => make("article", { class: "reply" }, code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
-  notice: (view, html) => make("div", { class: `notice ${view.tone}` }, safe(html)),
+  notice: (view, html) => make("div", { class: `notice ${view.tone}` }, safe(html), ...buttons(view, false)),
   report: (view, html) => make("article", { class: "report", "aria-label": say("report") },
     view.title && make("h2", { dir: "auto" }, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   activity: (view, html) => make("div", { class: "activity" }, html && safe(html),
@@ -125,7 +125,7 @@ function file(one) {
 }
 
 function buttons(view, withReason) {
-  const open = view.state === "open" || view.kind === "plan";
+  const open = view.state === "open" || ["plan", "notice"].includes(view.kind);
   if (!open || !view.buttons.length) return [];
   const reason = make("textarea", { class: "field", rows: 1, "data-keep": "reason", "aria-label": say("reason") });
   const row = make("div", { class: "buttons" }), stays = view.kind === "choice" && !view.question; // it asks nothing: its buttons can be pressed again
@@ -143,7 +143,7 @@ function form(view) {
 }
 
 async function answer(node, token, words, stays = false) {
-  const controls = node.closest(".card").querySelectorAll("button, textarea");
+  const controls = node.closest(".card, .notice").querySelectorAll("button, textarea");
   controls.forEach((one) => (one.disabled = true));
   try {
     await post("/answers", { token, text: words.trim() });

@@ -46,6 +46,7 @@ from gateway.messages import (
     RulePress,
     Sender,
     StopPressed,
+    TurnPress,
     UnknownPress,
     WebhookCalled,
     read_press,
@@ -124,7 +125,7 @@ class Intake:
                 await self._decisions.press(row, pressed, press)
             case UnknownPress():
                 await self._decisions.press(row, pressed, None)
-            case PlanPress() | RulePress() | JobPress() | PluginPress():
+            case PlanPress() | TurnPress() | RulePress() | JobPress() | PluginPress():
                 await self._hand_over_press(row, pressed, press)
             case _:
                 assert_never(press)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.sandboxes.snapshots import join_names
 from gateway.conversation.quotas import refuse_turn
-from gateway.delivery.retire import retire_plan
+from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Call
 from gateway.features.history.resume import bring_back, find
 from gateway.features.history.undo import busy, find_changed_since, last_turn, restore, take_back
@@ -27,9 +27,13 @@ async def undo(call: Call) -> str:
     restored = await restore(past, changed_too=wish == "all")
     if wish == "keep":
         restored = replace(restored, left=restored.changed, changed=())
-    plan = await context.state.redraw(past.turn.id, "plan", retire_plan("plan_undone"))
-    if plan:  # before it is taken back: a commit in between would have a crash take back two
-        context.state.show(Changes(views=plan, row=context.state.row))
+    shown = (
+        *await context.state.redraw(past.turn.id, "plan", retire_plan("plan_undone")),
+        *await context.state.redraw(past.turn.id, "said", fold_said("undone")),
+        *await context.state.retire_offer(),
+    )
+    if shown:  # before it is taken back: a commit in between would have a crash take back two
+        context.state.show(Changes(views=shown, row=context.state.row))
     take_back(context, past)
     context.state.notice(call.seq, say("undone", call.language) + restored.describe(call.language))
     return ""

@@ -1,9 +1,10 @@
 """What was said: taken back, asked anew, gone on from."""
 
-from gateway.feature import Feature, on_queued, own_command
+from gateway.feature import Feature, on_press, on_queued, own_command
 from gateway.features.history.commands import resume, retry, undo
+from gateway.features.history.presses import press
 from gateway.features.history.undo import begin_again
-from gateway.messages import CommandGiven
+from gateway.messages import CommandGiven, TurnPress
 
 FEATURE = Feature(
     name="history",
@@ -12,5 +13,6 @@ FEATURE = Feature(
         own_command("retry", retry),
         own_command("resume", resume),
     ),
+    presses=(on_press(TurnPress, press),),
     begins=(on_queued(CommandGiven, begin_again),),
 )

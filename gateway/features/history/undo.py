@@ -1,6 +1,7 @@
 """Takes the last turn back: what the model sees of it, and what it wrote into files."""
 
 import asyncio
+import re
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from agent_core.tools.backups import go_back
 from gateway.access.access import Role
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.turns import OpenTurn, read_brief
-from gateway.delivery.retire import retire_plan
+from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Context
 from gateway.messages import CommandGiven, Sender
 from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
@@ -43,6 +44,8 @@ SHELLS = frozenset(
     }
 )
 """Tools that change files of the workspace in any way, and in a sandbox nothing else."""
+FILE_LINE = re.compile(r"^\[[^\]\n]+\]$", re.MULTILINE)
+"""What a message says of a file that came with it, for the model or for people."""
 Refusal = Literal["nothing_to_undo", "not_yours"]
 
 
@@ -203,8 +206,14 @@ def take_back(context: Context, past: Past) -> None:
     context.turns.history.show("undone", past.shows, past.rows, past.turn.id)
 
 
+def _reword(words: str, before: str) -> str:
+    """Other words for a message, with the files that came with it."""
+    return "\n".join((words, *FILE_LINE.findall(before)))
+
+
 async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
-    """/retry: the last message is asked anew in a turn whose first commit takes the last turn
+    """/retry: the last message is asked anew, or in other words that were given, in a turn whose
+    first commit takes the last turn
     back and ends the command's row, so that a crash leaves all of it to do or nothing."""
     context.state.queue.popleft()
     sender, role = command.sender, context.services.access.role(command.sender) or "viewer"
@@ -229,16 +238,18 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         code=context.services.version,
         resumes=0,
     )
-    text = brief.request_text()
+    text, said = brief.request_text(), brief.said
+    if command.arguments:
+        text, said = _reword(command.arguments, text), _reword(command.arguments, said)
     asked = TurnInput(
         text=text,
-        said=brief.said,
+        said=said,
         fetched=True,
         pictures=brief.pictures,
         mentions=brief.mentions,
     )
-    shown = retire_plan("plan_anew")
-    context.state.along += await context.state.redraw(past.turn.id, "plan", shown)
+    for name, retired in (("plan", retire_plan("plan_anew")), ("said", fold_said("retried"))):
+        context.state.along += await context.state.redraw(past.turn.id, name, retired)
     # a commit before the turn's own would take back this much alone
     prepare = partial(take_back, context, past)
     return await context.turns.start(turn, asked, (row.seq,), prepare=prepare)

@@ -19,6 +19,7 @@ class JobFold(ViewFold):
     """The views of one job's turn so far."""
 
     firing: Firing
+    offers: bool = False
 
     @property
     def _for_here(self) -> bool:

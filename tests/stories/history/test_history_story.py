@@ -16,7 +16,7 @@ from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Calls, Fail, Json, Say
 from tests.fakes.model_steps import Step
 from tests.stories.history_rig import SHORT, summaries, until_long
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, mention, write
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, mention, token, write
 
 AUTO = {"TELEGRAM_ADMIN_USERS": f"{ADMIN},{PERSON}"}
 """The person is an admin, whose own writes need no approval."""
@@ -184,6 +184,57 @@ async def test_while_a_turn_runs_neither_undo_nor_retry(rig: Rig) -> None:
     assert users(rig)[:2] == ["hello", "wait for me"], "it goes on with what it began with"
     await ask(rig, "next", "ok")
     assert users(rig) == ["wait for me", "next"], "the undone one stays undone"
+
+
+# ---- buttons of a turn that is over ---------------------------------------------------------
+
+
+async def test_retry_is_for_who_asked_and_works_once(rig: Rig) -> None:
+    await rig.start(**GROUPS)
+    rig.model.script(Fail(401))
+    rig.telegram.say(GROUP, "@test_bot hello", PERSON, True, **mention(""))
+    await rig.shows("refused the key", GROUP)
+    await rig.quiet()
+    (card,) = rig.buttons(GROUP)
+    pressed = GROUP, card["message_id"], token(card, "Retry")
+    told = await rig.told(rig.telegram.press(*pressed, user=FRIEND))
+    assert "Only the person who asked" in told
+    assert rig.buttons(GROUP) == [card]
+    rig.model.script(Say("hi Ann"))
+    assert await rig.told(rig.telegram.press(*pressed, user=ADMIN)) == ""
+    await rig.shows("hi Ann", GROUP)
+    await rig.quiet()
+    assert rig.buttons(GROUP) == [], "nothing is offered any more"
+    asked = len(rig.model.requests)
+    told = await rig.told(rig.telegram.press(*pressed, user=PERSON))
+    assert "done already" in told
+    await rig.quiet()
+    assert len(rig.model.requests) == asked
+
+
+async def test_retry_takes_other_words(rig: Rig) -> None:
+    await rig.start()
+    await ask(rig, "hello", "hi")
+    rig.model.script(Say("a good poem"))
+    rig.telegram.say(PERSON, "/retry write a poem")
+    await rig.shows("a good poem")
+    await rig.quiet()
+    assert users(rig) == ["write a poem"]
+
+
+async def test_a_new_message_and_undo_take_the_buttons_away(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(Fail(401))
+    rig.telegram.say(PERSON, "hello")
+    await rig.telegram.wait(lambda: bool(rig.buttons(PERSON)))
+    await ask(rig, "never mind", "fine")
+    assert rig.buttons(PERSON) == []
+    rig.model.script(Fail(401))
+    rig.telegram.say(PERSON, "once more")
+    await rig.telegram.wait(lambda: bool(rig.buttons(PERSON)))
+    rig.telegram.say(PERSON, "/undo")
+    await rig.telegram.wait(lambda: not rig.buttons(PERSON))
+    await rig.quiet()
 
 
 # ---- /resume -----------------------------------------------------------------------------

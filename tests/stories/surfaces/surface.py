@@ -210,6 +210,10 @@ OWN_COMMAND = re.compile(r"(?:@turnkeeper /|/turnkeeper |</(?=\w+:\d+>))(\w+)(?:
 """A command as Slack and Discord write it."""
 
 
+BESIDE = re.compile(r"(?<=\]) (?=\[)")
+"""Between buttons of one row, which not every surface has."""
+
+
 def told_by_bot(golden: str) -> list[str]:
     """What the bot shows at the end, line by line, its commands written alike."""
     _, _, shown = OWN_COMMAND.sub(r"/\1", golden).partition("-- at the end --\n")
@@ -217,7 +221,8 @@ def told_by_bot(golden: str) -> list[str]:
         BOXED.sub(r"\1 ", line.removeprefix("bot: ").strip().replace("owner", "Ann"))
         for message in re.split(r"\n(?=\S)", shown.partition("\n-- ")[0])
         if message.startswith("bot: ")
-        for line in message.split("\n")
+        for row in message.split("\n")
+        for line in BESIDE.split(row)
     ]
 
 

@@ -238,7 +238,7 @@ class Web(Surface):
         """What bears buttons: open cards, and plans."""
         views = sorted(self._views.values(), key=lambda one: one["position"])
         kinds = (one["view"] for one in views)
-        return [v for v in kinds if v.get("state") == "open" or v["kind"] == "plan"]
+        return [v for v in kinds if v.get("state") == "open" or v["kind"] in ("plan", "notice")]
 
     def _answers(self, state: str = "") -> Iterator[str]:
         for one in self._views.values():
@@ -287,7 +287,7 @@ class Web(Surface):
                 mark = "✕ " if view.get("tone") == "error" else ""  # a colour of its own there
                 yield mark + (words or view.get("text", ""))
                 yield view.get("note", "")
-        if (is_open or view["kind"] == "plan") and view.get("buttons"):
+        if (is_open or view["kind"] in ("plan", "notice")) and view.get("buttons"):
             yield " ".join(f"[{one['label']}]" for one in view["buttons"])
         if is_open and view["kind"] == "form":
             yield f"[{text_of('your_answer', self.language)}: ____] [{self._words['answer']}]"

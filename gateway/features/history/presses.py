@@ -1,0 +1,55 @@
+"""The buttons of a turn that is over: it is asked again, or goes on where it was cut short.
+
+A press waits in line as what it stands for, /retry or a message, until its turn begins: one commit
+does that and ends its row, so that a crash leaves the press to do or done. What bears the button
+offers nothing from then on.
+"""
+
+from msgspec.structs import replace
+
+from gateway.conversation.quotas import refuse_turn
+from gateway.feature import Context, Pressed
+from gateway.features.history.undo import busy, last_turn
+from gateway.messages import CommandGiven, MessageReceived, TurnPress, dedupe_keys
+from gateway.store.rows import InboxRow
+from gateway.texts import say
+
+
+async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPress) -> None:
+    """Carry it out once, for who may act for the person of the turn. Words that came with
+    `retry` are asked in place of the old ones."""
+    sender, state = pressed.sender, context.state
+    role = context.services.access.role(sender) or "viewer"
+    past = await last_turn(context, sender, role)
+    wish = _read(pressed, asked)
+    bears = state.row.offered is not None and state.row.offered[0] == asked.turn
+    if past == "not_yours" and bears:
+        return state.acknowledge(row.seq, pressed.press, say(past, sender.language))
+    over = isinstance(past, str) or past.turn.id != asked.turn or not past.records
+    if over or busy(context) or wish is None:
+        return state.acknowledge(row.seq, pressed.press, say("turn_over", sender.language))
+    if why := await refuse_turn(context.services, wish):
+        return state.acknowledge(row.seq, pressed.press, why)
+    state.queue.append(replace(row, inbound=wish))
+    state.tell(pressed.press, "")
+    return None
+
+
+def _read(pressed: Pressed, asked: TurnPress) -> CommandGiven | MessageReceived | None:
+    """What the button stands for, None for one of another version."""
+    where, sender, event = pressed.conversation, pressed.sender, dedupe_keys(pressed)[0]
+    if asked.action == "retry":
+        return CommandGiven(
+            conversation=where,
+            sender=sender,
+            event=event,
+            message="",
+            name="retry",
+            arguments=pressed.text,
+        )
+    if asked.action == "continue":
+        text = say("turn_go_on", sender.language)
+        return MessageReceived(
+            conversation=where, sender=sender, event=event, message="", text=text
+        )
+    return None
