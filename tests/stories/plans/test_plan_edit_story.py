@@ -160,7 +160,7 @@ async def test_trying_again_counts_as_a_turn_where_turns_are_counted(rig: Rig) -
     await rig.shows("It did not work.")
     await rig.quiet()
     word = await rig.told(rig.press(rig.plan(), "Retry 1"))
-    assert "the limit of 1 requests an hour" in word
+    assert "the limit of 1 request an hour" in word
     await rig.quiet()
     assert len(rig.model.requests) == 5, "no turn began"
 
