@@ -39,6 +39,7 @@ SMALL, LARGE = 700, 7_000
 MAX_SECONDS = 0.15
 """For LARGE characters; what is quadratic takes longer."""
 WHOLE_LINES_ONLY = {
+    "agent_core.mcp.form_fields._EMAIL": "fullmatch of an answer",
     "agent_core.research.writing._FENCE": "fullmatch of a line",
     "agent_core.tools.code.charts.table._PLAIN": "fullmatch of a cell",
     "agent_core.tools.code.charts.table._COMMA": "fullmatch of a cell",

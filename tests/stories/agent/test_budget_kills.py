@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
-from gateway.views import ReplyView
+from gateway.views import Notice, ReplyView
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import some_and_every
@@ -49,7 +49,8 @@ def check(folder: Path, label: str) -> None:
         if line["what"] in ("send", "edit")
     }
     final = [v for v in screen.values() if isinstance(v, ReplyView)]
-    assert final and all("limit" in reply.note for reply in final), f"{label}: {final}"
+    told = [v for v in screen.values() if isinstance(v, Notice) and "limit" in v.text]
+    assert final and told and all(notice.buttons for notice in told), f"{label}: {screen}"
     assert len(final) <= 2, f"{label}: {final}"
     tools = Counter(line["name"] for line in ledger.all("tool"))
     assert tools["note"] <= 1 and set(tools) <= {"note", "add", "look"}, f"{label}: {tools}"
