@@ -42,7 +42,7 @@ async def test_a_command_in_a_text_is_a_button(tmp_path: Path) -> None:
         desk, page = room.server.desk, room.page
         desk.show(room.where, ReplyView(text=say("memory_usage")), "reply")
         await room.shows(".reply", "Write /memory, /memory forget")
-        assert await room.texts(".reply button") == [], "a model makes none"
+        assert await room.texts(".reply .html button") == [], "a model makes none"
         desk.show(room.where, Notice(text=say("memory_usage")), "notice")
         await room.shows(".notice .command", "/memory")
         written = ["/memory", "/memory forget", "/memory clear", "/memory off", "/memory on"]

@@ -115,7 +115,8 @@ class Page:
 
     async def click(self, selector: str) -> None:
         """A real mouse click in the middle of the element."""
-        await self.until(f"document.querySelector({json.dumps(selector)})")
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.until(f"{found}?.getBoundingClientRect().width > 0")
         where = (
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"

@@ -11,7 +11,7 @@ from aiohttp import ClientSession
 
 from adapters.web.stream import HEARTBEAT
 from tests.fakes.browser import Page, browse
-from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.fakes.model_server import Call, Calls, Fail, Say, Slow
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.ports import free_port
 from tests.fakes.web_server import LIVE
@@ -360,7 +360,7 @@ async def test_what_a_hostile_model_says_does_nothing(tmp_path: Path) -> None:
         await tab.idle()
         page = tab.page
         assert await page.js("typeof window.__x") == "undefined"
-        evil_nodes = "#main img, #main script, #main iframe, #log svg"
+        evil_nodes = "#main img, #main script, #main iframe, #log svg:not(.acts svg)"
         assert await page.js(f"document.querySelectorAll('{evil_nodes}').length") == 0
         hrefs = await page.js("[...document.querySelectorAll('#log a')].map((one) => one.href)")
         seen = {"https://evil.invalid/p.png", "https://evil.invalid/"}  # both are to be read there
@@ -393,3 +393,51 @@ async def test_other_sites_and_names_are_refused(tmp_path: Path) -> None:
             assert await status(Origin=own) == 202
         await rig.until(lambda: rig.model.requests)
         await rig.quiet()
+
+
+async def test_an_answer_is_asked_again_and_a_message_in_other_words(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        page = tab.page
+        rig.model.script(write("a.txt", "bad"), Say("A **bad** poem."))
+        await tab.write("Write a poem")
+        await tab.shows("#log > article.reply", "bad")
+        await tab.idle()
+        (made,) = rig.home.glob("workspaces/*/a.txt")
+        await page.call("Browser.grantPermissions", permissions=["clipboardReadWrite"])
+        await page.click("#log > .reply .take")
+        await page.until(
+            "navigator.clipboard.readText().then((t) => t === 'A **bad** poem.', () => false)"
+        )
+        rig.model.script(Say("A good poem."))
+        await page.click("#log > .reply .again")
+        await tab.shows("#log > article.reply", "A good poem.")
+        await tab.idle()
+        assert not made.exists(), "what the first one wrote went with it"
+        assert await tab.texts("#log > .said") == ["owner: Write a poem"]
+        assert await tab.texts(".gone > summary") == ["Replaced: Write a poem"]
+        assert "bad" in str(await tab.texts(".gone article.reply"))
+        rig.model.script(Say("A short one."))
+        await page.click("#log > .said .edit_asked")
+        await page.until("document.activeElement.value === 'Write a poem'")
+        await page.js("document.activeElement.select()")
+        await page.type("Write a short poem")
+        await tab.click(".rewrite button", "Send")
+        await tab.shows("#log > article.reply", "A short one.")
+        await tab.idle()
+        assert await tab.texts("#log > .said") == ["owner: Write a short poem"]
+        assert len(await tab.texts(".gone")) == 2
+        assert rig.seen(role="user") == ["Write a short poem"]
+        before = await tab.texts("#log > *")
+        await page.call("Page.reload")
+        await page.until(LIVE)
+        await tab.shows("#log > article.reply", "A short one.")
+        assert await tab.texts("#log > *") == before
+        rig.model.script(Fail(401))
+        await tab.write("And a song")
+        await tab.shows("#log > .notice.error", "refused the key")
+        rig.model.script(Say("La la."))
+        await tab.click(".notice button", "Retry")
+        await tab.shows("#log > article.reply", "La la.")
+        await tab.idle()
+        assert await tab.texts("#log > .notice") == [], "it is folded away with its turn"
+        assert page.errors == []

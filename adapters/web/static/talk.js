@@ -2,11 +2,13 @@
 
 import { at, call, edit, here, withdraw } from "./api.js";
 import { $, banner, enterSends, make, retitle, say, toast } from "./dom.js";
+import { addActions, fold, foldOf, forget, markLast } from "./turns.js";
 import { draw, replace } from "./views.js";
 
 const log = $("log"), scroll = $("scroll"), text = $("text");
 const hooks = { standing: () => {} };
 
+let marks = false; // which turn is the last one is to be looked at
 let source = null, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
 const PRINTED = 2000; // characters of what runs that are seen
 
@@ -17,7 +19,7 @@ export function onStanding(act) { hooks.standing = act; }
 export async function open(id) {
   at.chat = id;
   close();
-  items.clear(); growing.clear(); prints.clear();
+  items.clear(); growing.clear(); prints.clear(); forget();
   sent = []; waiting = []; limit = 100; lastRev = 0; editing = "";
   log.replaceChildren();
   $("empty").hidden = true; // until we know
@@ -89,7 +91,7 @@ function lost(words) {
 
 function stand(now) {
   const title = now.title || say("new"), changed = now.state !== state || title !== $("title").textContent;
-  state = now.state;
+  state = log.dataset.state = now.state;
   waiting = now.waiting;
   const known = new Set(waiting.map((one) => one.message));
   sent = sent.filter((one) => !one.kept && !known.has(one.key));
@@ -176,21 +178,24 @@ function show(shown) {
     growing.get(shown.turn)?.remove();
     growing.delete(shown.turn);
   }
-  const node = draw(shown);
+  const node = addActions(draw(shown), shown);
   node.dataset.position = shown.position;
+  node.dataset.turn = shown.turn;
   node.querySelectorAll("li[data-call]").forEach(reprint);
   if (old) replace(old.node, node, text);
-  else place(node, shown.position);
+  else place(node, shown.position, foldOf(shown.turn) ?? log);
+  if (view.fate) fold(log, shown.turn, view, node);
+  marks ||= !queueMicrotask(() => { marks = false; markLast(log); }); // once for many views
   node.querySelectorAll("img").forEach((one) => one.addEventListener("load", () => keepEnd(() => {})));
   items.set(key, { rev: shown.rev, node });
   drawPending();
 }
 
-function place(node, position) {
-  let before = log.lastElementChild;
+function place(node, position, within) {
+  let before = within.lastElementChild;
   while (before && (before.classList.contains("live") || Number(before.dataset.position) > position)) before = before.previousElementSibling;
   if (before) before.after(node);
-  else log.prepend(node);
+  else within.prepend(node);
 }
 
 function grow(event) {
