@@ -1,5 +1,6 @@
 """Names, languages and user groups of people, which Slack's events leave out."""
 
+import asyncio
 import logging
 from collections import OrderedDict
 
@@ -13,33 +14,42 @@ from gateway.messages import Sender
 log = logging.getLogger("adapters.slack")
 
 NAMING = 1.0
+"""Seconds that an event waits for a name; without one it goes on."""
 KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
-GROUPS_FOR = 300.0
+GROUPING = 10.0
+"""Seconds that an event waits for the groups: rights hang on them. Slack sends again what waits
+for more than three, and what comes twice is taken once."""
+GROUPS_FOR, GROUPS_AGAIN = 300.0, 10.0
 
 
 class Groups:
     """The workspace's user groups with their members, asked for every few minutes; none where the
-    app may not read them."""
+    app may not read them. The last ones known hold while Slack does not answer."""
 
     def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
         self._until = 0.0
         self._of: dict[str, tuple[str, ...]] = {}
+        self._asking = asyncio.Lock()
 
     async def of(self, user: str) -> tuple[str, ...]:
         """The ids of the groups that `user` is in."""
-        if self._until <= clock.monotonic():
-            self._until = clock.monotonic() + GROUPS_FOR
-            try:
-                async with clock.limit(NAMING):
-                    asked = {"include_users": "true"}
-                    answer = await self._wire.call("usergroups.list", asked, form=True)
-                self._of = _members(answer.get("usergroups"))
-            except (DeliveryError, TimeoutError) as error:
-                refused = isinstance(error, Rejected)
-                self._until = clock.monotonic() + (KNOWN_FOR if refused else UNKNOWN_FOR)
-                log.info("slack_no_groups", extra={"why": str(error)})
+        async with self._asking:  # who comes meanwhile waits for the same answer
+            if self._until <= clock.monotonic():
+                self._until = clock.monotonic() + await self._load()
         return self._of.get(user, ())
+
+    async def _load(self) -> float:
+        """Ask Slack; for how many seconds what is known now holds."""
+        try:
+            async with clock.limit(GROUPING):
+                asked = {"include_users": "true"}
+                answer = await self._wire.call("usergroups.list", asked, form=True)
+        except (DeliveryError, TimeoutError) as error:
+            log.info("slack_no_groups", extra={"why": str(error)})
+            return KNOWN_FOR if isinstance(error, Rejected) else GROUPS_AGAIN
+        self._of = _members(answer.get("usergroups"))
+        return GROUPS_FOR
 
 
 def _members(groups: object) -> dict[str, tuple[str, ...]]:

@@ -314,6 +314,26 @@ async def test_a_user_group_decides_and_its_members_at_the_press_count(rig: Slac
     assert "by Bob" in shown(card)
 
 
+async def test_who_presses_while_the_groups_are_asked_for_waits_for_them(rig: SlackRig) -> None:
+    rig.slack.groups = {"S0OPS": ["U0BOB"]}
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start(APPROVERS="slack:@S0OPS")
+    rig.slack.mention(DEV, "write it")
+    card = await rig.asks(DEV)
+    await rig.crash()
+    rig.slack.hold("usergroups.list")
+    looked = len(rig.slack.made("usergroups.list"))
+    await rig.start(APPROVERS="slack:@S0OPS")  # what was missed is read back, and its sender asked for
+    await rig.slack.wait(lambda: len(rig.slack.made("usergroups.list")) > looked)
+    rig.slack.press(card, "Approve once", "U0BOB")
+    await rig.slack.wait(lambda: rig.slack.made("users.info")[-1].arguments["user"] == "U0BOB")
+    rig.slack.release("usergroups.list")
+    await rig.shows("written", DEV)
+    await rig.quiet()
+    assert "by Bob" in shown(card)
+    assert len(rig.slack.made("usergroups.list")) == looked + 1
+
+
 async def test_without_the_scope_for_user_groups_nobody_is_kept_out(rig: SlackRig) -> None:
     rig.slack.fail("usergroups.list", error="missing_scope", times=9)
     await rig.start()
