@@ -21,6 +21,8 @@ class Clock(Protocol):
 
 
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_OF_FILES = 5
+"""Linux's CLOCK_REALTIME_COARSE, which Python has no name for."""
 
 
 class SystemClock:
@@ -59,6 +61,16 @@ def monotonic() -> float:
 def utc(seconds: float) -> datetime:
     """`seconds` since 1970 as an aware datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+async def part_file_times() -> float:
+    """Wait until the clock of file times has passed this moment; the moment, seconds since 1970.
+    What was written before bears a time up to it, what is written after bears a later one: the
+    kernel stamps files by a clock that steps, every 4 ms or 10."""
+    moment = time.time()
+    while time.clock_gettime(_OF_FILES) <= moment:
+        await asyncio.sleep(0.001)
+    return moment
 
 
 async def wait(seconds: float) -> None:

@@ -303,6 +303,7 @@ class SandboxPool:
         place.users += 1
         if place.timer is not None:
             place.timer.cancel()
+        over: float | None = None
         try:
             async with place.making:
                 gone, found = place.sandbox is None or place.sandbox.link.gone.done(), NO_SECRETS
@@ -316,9 +317,11 @@ class SandboxPool:
                 assert place.sandbox is not None
                 link = place.sandbox.link
             yield key, link
+            if starts and self._tier.masks:
+                over = await ambient.part_file_times()  # what a person brings now is new
         finally:
             place.users -= 1
-            place.used, place.used_at = ambient.monotonic(), ambient.now()
+            place.used, place.used_at = ambient.monotonic(), over or ambient.now()
             if not place.users:
                 loop = asyncio.get_running_loop()
                 why = f"was idle for {self._idle / 60:g} minutes"

@@ -82,6 +82,17 @@ async def test_what_comes_later_is_hidden_and_what_a_command_makes_is_not(
     assert "Nothing can be read here" in told
 
 
+@pytest.mark.parametrize("tier", [BWRAP], indirect=True)
+async def test_what_comes_right_behind_a_command_is_hidden(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier)
+    for n in range(8):
+        assert f"mine {n}" in await read(pool, tmp_path, f"echo mine {n} > own.pem; cat own.pem")
+        (tmp_path / f"{n}.pem").write_text(VALUE)
+        told = await read(pool, tmp_path, "cat *.pem")
+        assert VALUE not in told and f"a file for secrets came: {n}.pem" in told
+        (tmp_path / "own.pem").unlink()
+
+
 def test_they_are_found(tmp_path: Path) -> None:
     plant(tmp_path)
     (tmp_path / "node_modules" / "x").mkdir(parents=True)
