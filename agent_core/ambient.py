@@ -23,6 +23,8 @@ class Clock(Protocol):
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _OF_FILES = 5
 """Linux's CLOCK_REALTIME_COARSE, which Python has no name for."""
+MAX_STEPS = 20
+"""Milliseconds to wait for its next step at most."""
 
 
 class SystemClock:
@@ -68,7 +70,9 @@ async def part_file_times() -> float:
     What was written before bears a time up to it, what is written after bears a later one: the
     kernel stamps files by a clock that steps, every 4 ms or 10."""
     moment = time.time()
-    while time.clock_gettime(_OF_FILES) <= moment:
+    for _ in range(MAX_STEPS):
+        if time.clock_gettime(_OF_FILES) > moment:
+            break
         await asyncio.sleep(0.001)
     return moment
 

@@ -34,9 +34,10 @@ async def test_a_yes_sends_it_to_research_and_a_no_does_not(rig: Rig) -> None:
 async def test_the_rules_decide_where_the_model_does_not(
     rig: Rig, silent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routing, "LIMIT", 0.2)
+    if silent:
+        monkeypatch.setattr(routing, "LIMIT", 1.0)  # the request has to arrive within it
     await rig.start(ROUTING="llm")
-    rig.model.script(Hang(2.0) if silent else Fail(400), Say("answered"))
+    rig.model.script(Hang(5.0) if silent else Fail(400), Say("answered"))
     rig.telegram.say(PERSON, "hello")
     await rig.shows("answered")
     await rig.quiet()

@@ -323,7 +323,7 @@ async def test_who_presses_while_the_groups_are_asked_for_waits_for_them(rig: Sl
     await rig.crash()
     rig.slack.hold("usergroups.list")
     looked = len(rig.slack.made("usergroups.list"))
-    await rig.start(APPROVERS="slack:@S0OPS")  # what was missed is read back, and its sender asked for
+    await rig.start(APPROVERS="slack:@S0OPS")  # reads back what was missed, and asks for its sender
     await rig.slack.wait(lambda: len(rig.slack.made("usergroups.list")) > looked)
     rig.slack.press(card, "Approve once", "U0BOB")
     await rig.slack.wait(lambda: rig.slack.made("users.info")[-1].arguments["user"] == "U0BOB")
