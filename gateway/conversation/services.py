@@ -14,7 +14,7 @@ from gateway.conversation.slots import Slots
 from gateway.conversation.spawn import Spawn
 from gateway.conversation.unsaved import RefusedCommit, Unsaved
 from gateway.declaration import Env
-from gateway.delivery.pace import Pace, Paces, SendGate
+from gateway.delivery.pace import Pace, Paces, SendGate, SignBudget
 from gateway.jobs_port import JobPorts
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
@@ -154,11 +154,19 @@ class Services:
     """Tells people that their work cannot be committed at the moment; None: nobody is told."""
     slots: Slots = field(default_factory=Slots)
     _gates: dict[str, SendGate] = field(default_factory=dict)
+    _signs: dict[tuple[str, str], SignBudget] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)
 
     def gate(self, platform: str) -> SendGate:
         """The gate of first sends of a platform's account."""
         return self._gates.setdefault(platform, SendGate())
+
+    def has_room_for_sign(self, where: Conversation) -> bool:
+        """Whether one more sign of life may be sent by the account there; it counts as sent."""
+        account = (where.platform, where.account)
+        if account not in self._signs:
+            self._signs[account] = SignBudget()
+        return self._signs[account].take()
 
     def pace(self, conversation: Conversation) -> Pace:
         """The rate budget of a chat: its threads share it, and whatever is sent there."""

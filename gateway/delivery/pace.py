@@ -61,6 +61,28 @@ class Pace:
         self._distance = min(30.0, max(1.0, self._distance * 2))
 
 
+class SignBudget:
+    """How many signs of life (typing, eyes on a message) an account sends.
+
+    They are hints, and platforms count them among the calls that answers need: at most
+    `a_second`, and as many at once; what finds no room is left out.
+    """
+
+    def __init__(self, a_second: float = 20.0) -> None:
+        self._a_second = self._left = a_second
+        self._at = ambient.monotonic()
+
+    def take(self) -> bool:
+        """Whether there is room for one more now; it counts as sent then."""
+        now = ambient.monotonic()
+        self._left = min(self._a_second, self._left + (now - self._at) * self._a_second)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
 class Paces:
     """The paces of an account's chats; one that has nothing to remember is dropped."""
 

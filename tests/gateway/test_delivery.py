@@ -4,9 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import cast
 
+import pytest
+
+from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.pace import FEW, Pace, Paces, SendGate
+from gateway.delivery.pace import FEW, Pace, Paces, SendGate, SignBudget
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
 from gateway.store.rows import Changes, Native, OutboxRow
@@ -32,6 +35,17 @@ def test_only_budgets_that_matter_are_kept() -> None:
         paces.of(("telegram", "1", "", str(n + 100)), 1.0)
     assert len(paces._known) <= FEW + 1
     assert paces.of(CHAT, 1.0).busy(), "the one that is limited is known still"
+
+
+def test_signs_of_life_have_a_budget_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(ambient, "monotonic", lambda: now)
+    signs = SignBudget(20.0)
+    assert sum(signs.take() for _ in range(50)) == 20
+    now += 0.5
+    assert sum(signs.take() for _ in range(50)) == 10
+    now += 3_600.0
+    assert sum(signs.take() for _ in range(50)) == 20, "what is not used is not saved up"
 
 
 async def test_a_decided_card_is_edited_before_the_activity_and_a_new_one_is_not() -> None:

@@ -16,25 +16,31 @@ FIRST_SIGN, NEXT_SIGN = 0.4, 4.0
 """Seconds after which a turn without a view is shown as being worked at, and after which again:
 people expect it within 1, Telegram shows it for 5."""
 LOOK_AGAIN = 0.5
-"""Seconds after which it is looked whether a sign that stands has to go."""
+"""Seconds after which it is looked whether a sign that stands has to go, or whether there is room
+for one."""
 
 
 def show_work(state: ConversationState, services: Services, open_turn: OpenTurn) -> None:
     """From now on and until something of the turn is seen, show that it is worked at."""
-    if isinstance(state.adapter, Working) and open_turn.row.firing is None:
-        services.spawn(partial(_show_work, state, state.adapter, open_turn), "working")
+    adapter = state.adapter
+    if isinstance(adapter, Working) and open_turn.row.firing is None:
+        services.spawn(partial(_show_work, state, services, adapter, open_turn), "working")
 
 
-async def _show_work(state: ConversationState, adapter: Working, open_turn: OpenTurn) -> None:
+async def _show_work(
+    state: ConversationState, services: Services, adapter: Working, open_turn: OpenTurn
+) -> None:
     message, stands = open_turn.row.message, False
     await ambient.wait(FIRST_SIGN)
     while state.active is open_turn and not state.outbox.has_shown(open_turn.id):
-        try:
-            stands = stands or await adapter.show_work(state.conversation, message)
-        except DeliveryError as error:
-            log.info("work_not_shown", extra={"why": str(error)})
-            break
-        await ambient.wait(LOOK_AGAIN if stands else NEXT_SIGN)
+        room = stands or services.has_room_for_sign(state.conversation)
+        if room and not stands:
+            try:
+                stands = await adapter.show_work(state.conversation, message)
+            except DeliveryError as error:
+                log.info("work_not_shown", extra={"why": str(error)})
+                break
+        await ambient.wait(LOOK_AGAIN if stands or not room else NEXT_SIGN)
     if stands:
         await _clear(state, adapter, message)
 

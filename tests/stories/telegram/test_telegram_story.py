@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -335,6 +336,22 @@ async def test_in_a_group_only_a_reply_of_the_asked_answers_a_form(rig: Rig) -> 
 
 
 # ---- messages during a turn ----------------------------------------------------------------
+
+
+async def test_many_who_wait_are_seen_typing_to_a_few_at_a_time(rig: Rig) -> None:
+    people, gate = range(9_001, 9_061), asyncio.Event()
+    rig.model.gate = gate
+    await rig.start(TELEGRAM_ALLOWED_USERS="*")
+    began = time.monotonic()
+    for person in people:
+        rig.telegram.say(person, "hello")
+    await rig.telegram.wait(lambda: set(rig.telegram.working) == set(people), PATIENCE)
+    took = time.monotonic() - began
+    assert took > 1.9 and len(rig.telegram.working) <= 20 * (1 + took)
+    rig.model.gate = None
+    gate.set()
+    for person in people:
+        await rig.shows("ack hello", person)
 
 
 async def test_a_message_during_a_turn_waits_and_shows_its_receipt(rig: Rig) -> None:
