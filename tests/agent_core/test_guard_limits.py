@@ -18,6 +18,7 @@ from agent_core.tools.contract import Tool
 from agent_core.tools.toolbox import Prepared
 
 SOON = GuardrailSettings(limit=0.02, personal="redact")
+AMPLE = GuardrailSettings(limit=30.0, personal="redact")
 ALLOW = Verdict(ruling="allow", rule="granted", reason="", risk="low")
 
 
@@ -66,7 +67,7 @@ def call(command: str) -> Prepared:
 async def test_a_message_that_is_scanned_too_long_is_marked(hang: Callable[..., bool]) -> None:
     late = await Guard(SOON, GuardModels(is_injection=hang)).check_message("hello")
     assert late is not None and (late.scanner, late.action) == ("injection", "warn")
-    broken = Guard(SOON, GuardModels(is_injection=fail))
+    broken = Guard(AMPLE, GuardModels(is_injection=fail))
     assert await broken.check_message("hello") is None
 
 
@@ -85,7 +86,7 @@ async def test_of_an_answer_the_rules_alone_have_judged(hang: Callable[..., bool
     kept = await Guard(SOON, GuardModels(is_toxic=hang)).check_reply(said)
     (part,) = kept.parts
     assert isinstance(part, Text) and "ada@example.org" not in part.text and not kept.flagged
-    again = await Guard(SOON, GuardModels(is_toxic=fail)).check_reply(said)
+    again = await Guard(AMPLE, GuardModels(is_toxic=fail)).check_reply(said)
     assert again == kept
-    toxic = await Guard(SOON, GuardModels(is_toxic=lambda text: True)).check_reply(said)
+    toxic = await Guard(AMPLE, GuardModels(is_toxic=lambda text: True)).check_reply(said)
     assert toxic.finish == "refused"
