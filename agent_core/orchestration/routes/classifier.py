@@ -6,6 +6,7 @@ all else is simple. What steps and work look like is data (`patterns`).
 """
 
 import re
+from functools import cache
 from typing import Literal
 
 from agent_core.orchestration.routes.patterns import LANGUAGES, Patterns
@@ -39,7 +40,7 @@ def classify(text: str, mode: Mode = "task", short: int = SHORT_WORDS) -> Route:
     if mode != "task" or _is_short(text.strip(), short):
         return "simple"
     head = text[:READ]
-    several = len(_LISTED.findall(head)) >= 3 or any(one.several(head) for one in _KNOWN)
+    several = len(_LISTED.findall(head)) >= 3 or any(one.several(head) for one in _read_languages())
     return "complex" if several else "simple"
 
 
@@ -79,4 +80,7 @@ def _any(patterns: tuple[str, ...], spaced: bool) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{either})(?!\w)" if spaced else either, re.IGNORECASE)
 
 
-_KNOWN = tuple(_Language(patterns) for patterns in LANGUAGES.values())
+@cache
+def _read_languages() -> tuple[_Language, ...]:
+    """All that are known, compiled with the first use: a start waits for nothing."""
+    return tuple(_Language(patterns) for patterns in LANGUAGES.values())
