@@ -110,6 +110,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
 )
 """Each with what stands in every text that has one: most texts have none, and are not searched."""
+_SIGNS = tuple((n, sign) for n, (signs, _) in enumerate(_SHAPES) for sign in signs)
 _NAMES = (
     *("client_secret", "client-secret", "clientsecret", "aws_secret_access_key", "secret_key"),
     *("secretkey", "secret-key", "secret_access_key", "api_key", "api-key", "apikey", "password"),
@@ -125,10 +126,10 @@ _NAMED = (
 def compile_shapes(text: str) -> re.Pattern[str] | None:
     """One expression of all shapes that may stand in `text`, None if none may. Compiled with the
     first use: a start waits for nothing."""
-    there = [n for n, (signs, _) in enumerate(_SHAPES) if any(sign in text for sign in signs)]
+    there = {n for n, sign in _SIGNS if sign in text}
     small = text.lower()
     named = ("=" in text or ":" in text) and any(name in small for name in _NAMES)
-    return _compile(tuple(there), named) if there or named else None
+    return _compile(tuple(sorted(there)), named) if there or named else None
 
 
 @lru_cache(maxsize=256)
