@@ -1,15 +1,15 @@
 """OpenAI's chat completions, at OpenAI or at any address that speaks them.
 
-Goes through the SDK's connection with a body made here: the typed `create` walks the whole
+Goes past the SDK's calls with a body made here: the typed `create` walks the whole
 history (80 ms a call at 200 messages). The body is append-only: what may change stands behind the
 messages, and a message is always written the same way.
 """
 
+import ssl
 from functools import cached_property
 
 import httpx2
 import msgspec
-import openai
 
 from agent_core import ambient
 from agent_core.context.pictures import render_user_content, split_result
@@ -25,6 +25,7 @@ from agent_core.messages import (
 from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
+from agent_core.models.streamed_http import StreamedResponse, StreamingClient
 from agent_core.models.wire import (
     CONTINUED,
     TRIED,
@@ -42,73 +43,92 @@ SEEN = "[What the results above show: {paths}]"
 """Stands before pictures of results, which are told as a user's: a result takes words alone."""
 
 
+_AGENT = "Turnkeeper"
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
 
 
-class ChatClient:
-    """OpenAI's client without its layer of calls: the SDK's `post` copies options and looks at
-    types for longer than all that a short message costs the gateway otherwise. Connection,
-    headers and kinds of errors are the SDK's; it tries again after what the SDK would."""
+class CallRefused(Exception):
+    """The server answered 400. `param`: the field of the body that it does not take, "" where it
+    names none."""
 
-    def __init__(self, endpoint: Endpoint, line: Line, path: str) -> None:
-        self.own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
-        self._line = line
-        self._url = httpx2.URL(f"{endpoint.base_url.rstrip('/')}/{path}")
-        self._http = openai.DefaultAioHttpClient(timeout=line.timeout)
-        self._sdk = openai.AsyncOpenAI(
-            api_key=endpoint.api_key, base_url=endpoint.base_url, http_client=self._http
-        )
-        self._extensions = {"timeout": line.timeout.as_dict()}
-
-    @cached_property
-    def _headers(self) -> httpx2.Headers:
-        """Of each call; raises ValueError for a key that cannot be sent."""
-        headers = {**self._sdk.default_headers, **self._sdk.auth_headers}
-        return httpx2.Headers({name: v for name, v in headers.items() if isinstance(v, str)})
-
-    async def post(self, body: bytes, retries: int) -> httpx2.Response:
-        """Start a call, with as many more tries as `retries`; raises ModelFailed, and
-        openai.BadRequestError for a status of 400."""
-        for tried in range(retries + 1):
-            request = httpx2.Request(
-                "POST",
-                self._url,
-                headers=self._headers,
-                content=body,
-                extensions=self._extensions,
-            )
-            if tried:
-                request.headers[TRIED] = str(tried)
-            wanted: float | None = None
-            try:
-                response = await self._http.send(request, stream=True)
-                if response.is_success:
-                    return response
-                await response.aread()
-            except httpx2.RequestError as error:
-                if tried == retries:
-                    raise self._line.unreachable(error) from None
-            else:
-                wanted = read_pause(response)
-                if tried == retries or not _is_passing(response) or (wanted or 0) > MAX_PAUSE:
-                    raise self._read_error(response)
-            await ambient.wait(wanted or _pick_pause(tried))
-        raise AssertionError("every last try returns or raises")
-
-    def _read_error(self, response: httpx2.Response) -> Exception:
-        if response.status_code != 400:
-            return self._line.read_refusal(response)
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(response.text)
+        self.response = response
         try:
             body = response.json()
         except ValueError:
             body = None
         error = body.get("error", body) if isinstance(body, dict) else body
-        return openai.BadRequestError(response.text, response=response, body=error)
+        param = error.get("param") if isinstance(error, dict) else None
+        self.param = param if isinstance(param, str) else ""
+
+
+class ChatClient:
+    """OpenAI's client without its layer of calls: the SDK's `post` copies options and looks at
+    types for longer than all that a short message costs the gateway otherwise. It tries again
+    after what the SDK would. The SDK's headers (organisation, project) are for OpenAI alone: no
+    other server is worth half a second of a start."""
+
+    def __init__(self, endpoint: Endpoint, line: Line, path: str) -> None:
+        self.own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
+        self._line = line
+        self._endpoint = endpoint
+        self._http = StreamingClient(f"{endpoint.base_url.rstrip('/')}/{path}", line.timeout)
+
+    @cached_property
+    def _headers(self) -> dict[str, str]:
+        """Of each call; raises ValueError for a key that cannot be sent."""
+        headers = {
+            "Accept": "application/json",
+            "Authorization": f"Bearer {self._endpoint.api_key}",
+            "Content-Type": "application/json",
+            "User-Agent": _AGENT,
+        }
+        if self.own:
+            headers |= _load_sdk_headers(self._endpoint)
+        return dict(httpx2.Headers(headers).multi_items())
+
+    async def post(self, body: bytes, retries: int) -> StreamedResponse:
+        """Start a call, with as many more tries as `retries`; raises ModelFailed, and CallRefused
+        for a status of 400."""
+        headers = self._headers
+        for tried in range(retries + 1):
+            if tried:
+                headers = {**self._headers, TRIED: str(tried)}
+            wanted: float | None = None
+            try:
+                response = await self._http.post(headers, body, tried)
+                if 200 <= response.status < 300:
+                    return response
+                refusal = await response.keep()
+            except httpx2.RequestError as error:
+                if tried == retries:
+                    raise self._line.unreachable(error) from None
+            else:
+                wanted = read_pause(refusal)
+                if tried == retries or not _is_passing(refusal) or (wanted or 0) > MAX_PAUSE:
+                    if refusal.status_code == 400:
+                        raise CallRefused(refusal)
+                    raise self._line.read_refusal(refusal)
+            await ambient.wait(wanted or _pick_pause(tried))
+        raise AssertionError("every last try returns or raises")
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._sdk.close()
+        await self._http.close()
+
+
+def _load_sdk_headers(endpoint: Endpoint) -> dict[str, str]:
+    """What OpenAI's SDK sends along with each call."""
+    import openai
+
+    nobody = httpx2.AsyncClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # is never called
+    sdk = openai.AsyncOpenAI(
+        api_key=endpoint.api_key, base_url=endpoint.base_url, http_client=nobody
+    )
+    headers = {**sdk.default_headers, **sdk.auth_headers}
+    return {name: value for name, value in headers.items() if isinstance(value, str)}
 
 
 def _pick_pause(tried: int) -> float:
@@ -143,15 +163,15 @@ class OpenAIChat:
         """Close the connections."""
         await self._calls.close()
 
-    async def _send(self, request: ModelRequest, retries: int) -> httpx2.Response:
+    async def _send(self, request: ModelRequest, retries: int) -> StreamedResponse:
         try:
             return await self._calls.post(self._body(request), retries)
-        except openai.APIStatusError as error:
+        except CallRefused as error:
             if self._learn(request, error):
                 return await self._send(request, retries)
             raise self._line.read_refusal(error.response) from None
 
-    def _learn(self, request: ModelRequest, error: openai.APIStatusError) -> bool:
+    def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
         """True if the model takes tools here only without reasoning (gpt-5.6 and later), or does
         not know the effort that is set."""
         known = request.model in self._without_effort

@@ -6,9 +6,7 @@ goes back as the encrypted items that came with it. The low-level call is that o
 
 from collections.abc import Mapping
 
-import httpx2
 import msgspec
-import openai
 
 from agent_core.context.pictures import render_user_content, split_result
 from agent_core.errors import ModelFailed
@@ -20,9 +18,10 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.models.answers.openai_responses import MARK, ResponsesReader
-from agent_core.models.openai_chat import ChatClient
+from agent_core.models.openai_chat import CallRefused, ChatClient
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
+from agent_core.models.streamed_http import StreamedResponse
 from agent_core.models.wire import CONTINUED, UNANSWERED, Line, ToolSheet
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -50,22 +49,22 @@ class OpenAIResponses:
         """Close the connections."""
         await self._calls.close()
 
-    async def _send(self, request: ModelRequest, retries: int) -> httpx2.Response:
+    async def _send(self, request: ModelRequest, retries: int) -> StreamedResponse:
         try:
             return await self._calls.post(self._body(request), retries)
-        except openai.APIStatusError as error:
+        except CallRefused as error:
             if self._learn(request, error):
                 return await self._send(request, retries)
             raise self._line.read_refusal(error.response) from None
 
-    def _learn(self, request: ModelRequest, error: openai.APIStatusError) -> bool:
+    def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
         """True if the model turns out to be one that does not know this effort, or that does not
         reason at all: it refuses `include`."""
         effort = (request.model, request.effort)
         if error.param == "reasoning.effort" and request.effort and effort not in self._refused:
             self._refused.add(effort)
             return True
-        about = (error.param or "").partition(".")[0]
+        about = error.param.partition(".")[0]
         if request.model in self._without_reasoning or about not in ("include", "reasoning"):
             return False
         self._without_reasoning.add(request.model)

@@ -18,12 +18,16 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import Delta, ModelReply, ModelRequest, OnDelta, Restarted, ToolSpec
+from agent_core.models.streamed_http import StreamedResponse
 from agent_core.phrases import Phrase, phrase
 from agent_core.settings import Endpoint
 
 log = logging.getLogger("turnkeeper.models")
 
-Send: TypeAlias = Callable[[ModelRequest, int], Awaitable[httpx2.Response]]
+Response: TypeAlias = httpx2.Response | StreamedResponse
+"""An answer whose body may be still to come."""
+
+Send: TypeAlias = Callable[[ModelRequest, int], Awaitable[Response]]
 """Starts the call; the number is how many tries the SDK may add."""
 
 Attempt: TypeAlias = Callable[[int, OnDelta], Awaitable[ModelReply]]
@@ -99,7 +103,7 @@ class Line:
             try:
                 return await self._read(response, make(request, self._endpoint.provider, show))
             except Broken as broken:
-                broken.tries = int(response.request.headers.get(TRIED, 0))
+                broken.tries = _count_tries(response)
                 raise
 
         return await self.try_again(request, attempt, on_delta)
@@ -155,7 +159,7 @@ class Line:
         self._unseen.update(dict.fromkeys((request.model, ref) for ref in seen))
         return begun
 
-    async def _begin(self, request: ModelRequest, send: Send, retries: int) -> httpx2.Response:
+    async def _begin(self, request: ModelRequest, send: Send, retries: int) -> Response:
         began = ambient.monotonic()
         try:
             try:
@@ -168,7 +172,7 @@ class Line:
         except (OSError, ValueError) as error:
             raise self.uncallable(error) from None
 
-    async def _read(self, response: httpx2.Response, fold: "StreamFold") -> ModelReply:
+    async def _read(self, response: Response, fold: "StreamFold") -> ModelReply:
         try:
             await feed(response, fold)
             return fold.reply()
@@ -248,7 +252,13 @@ class StreamFold(Protocol):
         """The whole answer; raises Broken."""
 
 
-async def feed(response: httpx2.Response, fold: StreamFold) -> None:
+def _count_tries(response: Response) -> int:
+    if isinstance(response, StreamedResponse):
+        return response.tries
+    return int(response.request.headers.get(TRIED, 0))
+
+
+async def feed(response: Response, fold: StreamFold) -> None:
     """Give `fold` all events; a provider may answer in one piece although a stream was asked
     for."""
     if str(response.headers.get("content-type", "")).startswith("application/json"):
@@ -262,7 +272,7 @@ async def feed(response: httpx2.Response, fold: StreamFold) -> None:
                 return
 
 
-async def events(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+async def events(response: Response) -> AsyncGenerator[bytes, None]:
     """The data of each server-sent event; the names are not needed."""
     data: list[bytes] = []
     rest = b""

@@ -1,0 +1,126 @@
+"""HTTP calls to a model's server whose answer is read while it comes, by aiohttp itself.
+
+A client above it (httpx2, as the SDKs have it) makes objects of requests, headers and answers that
+cost as much as the call. Failures are httpx2's all the same, so that whoever reads an answer knows
+one kind."""
+
+import urllib.request
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+
+import aiohttp
+import httpx2
+
+MAX_CONNECTIONS = 1_000
+"""As many as the SDKs allow."""
+_DECODED = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers of a body that are not true of the one that was read."""
+
+
+@contextmanager
+def _map_failures() -> Iterator[None]:
+    try:
+        yield
+    except aiohttp.SocketTimeoutError as error:
+        raise httpx2.ReadTimeout(str(error)) from error
+    except aiohttp.ServerTimeoutError as error:
+        raise httpx2.ConnectTimeout(str(error)) from error
+    except aiohttp.ClientPayloadError as error:
+        raise httpx2.ReadError(str(error)) from error
+    except aiohttp.InvalidURL as error:
+        raise httpx2.UnsupportedProtocol(str(error)) from error
+    except aiohttp.ClientError as error:
+        raise httpx2.ConnectError(str(error)) from error
+
+
+class StreamedResponse:
+    """An answer whose body has not been read yet. `tries`: how many calls failed before it."""
+
+    def __init__(self, response: aiohttp.ClientResponse, tries: int) -> None:
+        self._response = response
+        self.tries = tries
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name, however that is spelled."""
+        return self._response.headers
+
+    async def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """The body in pieces as they come. Raises httpx2.HTTPError."""
+        content = self._response.content
+        with _map_failures():
+            while piece := await content.readany():
+                yield piece
+
+    async def aread(self) -> bytes:
+        """The whole body. Raises httpx2.HTTPError."""
+        with _map_failures():
+            return await self._response.read()
+
+    async def aclose(self) -> None:
+        """Give the connection back, or end it where there is more to come."""
+        self._response.release()
+
+    async def keep(self) -> httpx2.Response:
+        """The answer with its body, as the SDKs' errors want it. Raises httpx2.HTTPError."""
+        body = await self.aread()
+        headers = [(k, v) for k, v in self.headers.items() if k.lower() not in _DECODED]
+        request = httpx2.Request("POST", str(self._response.url))
+        return httpx2.Response(self.status, headers=headers, content=body, request=request)
+
+
+class StreamingClient:
+    """Calls to one address. Connections open with the first call, by the proxy that the
+    environment names for it, and are trusted as the SDKs' are (SSL_CERT_FILE)."""
+
+    def __init__(self, url: str, timeout: httpx2.Timeout) -> None:
+        self._url = url
+        self._timeout = aiohttp.ClientTimeout(
+            connect=timeout.pool, sock_connect=timeout.connect, sock_read=timeout.read
+        )
+        self._session: aiohttp.ClientSession | None = None
+        self._proxy: str | None = None
+
+    async def post(self, headers: dict[str, str], body: bytes, tries: int = 0) -> StreamedResponse:
+        """The answer once its head is there. Raises httpx2.RequestError, and ValueError for
+        headers that cannot be sent."""
+        session = self._session or self._open()
+        with _map_failures():
+            response = await session.post(
+                self._url,
+                data=body,
+                headers=headers,
+                timeout=self._timeout,
+                allow_redirects=False,
+                proxy=self._proxy,
+            )
+        return StreamedResponse(response, tries)
+
+    def _open(self) -> aiohttp.ClientSession:
+        url = httpx2.URL(self._url)
+        trusted = httpx2.create_ssl_context() if url.scheme == "https" else True
+        self._proxy = _find_proxy(url)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=trusted),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        return self._session
+
+    async def close(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+def _find_proxy(url: httpx2.URL) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for `url`."""
+    if urllib.request.proxy_bypass(url.host):
+        return None
+    known = urllib.request.getproxies()
+    return known.get(url.scheme) or known.get("all")
