@@ -18,7 +18,7 @@ from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_lists import DIRECTORY, list_key
 from gateway.store.redis_scripts import LAST, MOVE, RANGE, run
-from gateway.store.redis_wire import Command, RedisWire
+from gateway.store.redis_wire import Command, RedisWire, Reply
 from gateway.store.rows import (
     AcquiredConversation,
     AuditRow,
@@ -201,16 +201,34 @@ class RedisReads:
         self, some: Sequence[Summary], words: frozenset[str]
     ) -> list[Summary]:
         """Those of `some` that hold the words."""
-        rows = await self._newest_bodies([one.conversation for one in some], VIEWS, MAX_VIEWS)
+        rows = await self._first_bodies([one.conversation for one in some], VIEWS)
 
-        def look() -> list[Summary]:
-            return [
-                one
-                for one, pieces in zip(some, rows, strict=True)
-                if search.holds(words, one.title, pieces, _read_shown)
-            ]
+        def look() -> list[frozenset[str]]:
+            pairs = zip(some, rows, strict=True)
+            return [search.miss(words, one.title, (row,), _read_shown) for one, row in pairs]
 
-        return await asyncio.to_thread(look)
+        found = []
+        for one, row, missing in zip(some, rows, await asyncio.to_thread(look), strict=True):
+            if missing and len(row) == FIRST:
+                missing = await self._seek_older(one.conversation, missing)
+            if not missing:
+                found.append(one)
+        return found
+
+    async def _seek_older(self, conversation: str, missing: frozenset[str]) -> frozenset[str]:
+        """Those of the words that no view behind the first ones holds. The next pieces are on
+        their way while these are searched."""
+        coming = self._ask_older(conversation, VIEWS, FIRST)
+        for start in range(FIRST, MAX_VIEWS, search.PIECE * TOGETHER):
+            pieces = cast("list[list[bytes]]", await coming)
+            more = len(pieces[-1]) == search.PIECE
+            if more:
+                after = start + search.PIECE * TOGETHER
+                coming = self._ask_older(conversation, VIEWS, after)
+            missing = await asyncio.to_thread(search.seek, missing, pieces, _read_shown)
+            if not missing or not more:
+                break
+        return missing
 
     async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
@@ -228,26 +246,39 @@ class RedisReads:
     ) -> list[list[list[bytes]]]:
         """The newest bodies of each conversation in pieces, the newest first. What is long is read
         a piece at a time: neither Redis nor this process is held by it."""
-        first = (run(LAST, key(name), *where, 0, FIRST - 1) for name in conversations)
-        found = cast("list[list[bytes]]", await self._reads.call(*first))
+        found = await self._first_bodies(conversations, where)
         return [
             [bodies, *(await self._older(name, where, limit) if len(bodies) == FIRST else ())]
             for name, bodies in zip(conversations, found, strict=True)
         ]
+
+    async def _first_bodies(
+        self, conversations: Sequence[str], where: tuple[str, str]
+    ) -> list[list[bytes]]:
+        scripts = (run(LAST, key(name), *where, 0, FIRST - 1) for name in conversations)
+        return cast("list[list[bytes]]", await self._reads.call(*scripts))
 
     async def _older(
         self, conversation: str, where: tuple[str, str], limit: int
     ) -> list[list[bytes]]:
         pieces: list[list[bytes]] = []
         for start in range(FIRST, limit, search.PIECE * TOGETHER):
-            scripts = (
-                run(LAST, key(conversation), *where, at, at + search.PIECE - 1)
-                for at in range(start, start + search.PIECE * TOGETHER, search.PIECE)
-            )
-            pieces += cast("list[list[bytes]]", await self._reads.call(*scripts))
+            asked = self._ask_older(conversation, where, start)
+            pieces += cast("list[list[bytes]]", await asked)
             if len(pieces[-1]) < search.PIECE:
                 break
         return pieces
+
+    def _ask_older(
+        self, conversation: str, where: tuple[str, str], start: int
+    ) -> "asyncio.Future[list[Reply]]":
+        """The pieces from the `start`-th body on that one round trip brings."""
+        return self._reads.ask(
+            *(
+                run(LAST, key(conversation), *where, at, at + search.PIECE - 1)
+                for at in range(start, start + search.PIECE * TOGETHER, search.PIECE)
+            )
+        )
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         if limit < 1:

@@ -88,6 +88,12 @@ class _Call:
             self._future.set_exception(error)
 
 
+def _look(future: asyncio.Future[list[Reply]]) -> None:
+    """Let nobody be told of an error that nobody waits for."""
+    if not future.cancelled():
+        future.exception()
+
+
 class RedisWire:
     """Sends requests in order over one connection, many in one round trip. `moved` is called when
     the server says that it is no master. `failed`: why nothing is sent any more, "" while all is
@@ -114,9 +120,14 @@ class RedisWire:
 
     async def call(self, *commands: Command) -> list[Reply]:
         """The replies of `commands`; StoreFailed if one of them was refused."""
+        return await self.ask(*commands)
+
+    def ask(self, *commands: Command) -> "asyncio.Future[list[Reply]]":
+        """The same, queued in this very step; a future that nobody awaits any more is silent."""
         future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_look)
         self.put(_Call(commands, future))
-        return await future
+        return future
 
     def tell(self, *commands: Command) -> None:
         """Queue `commands` whose outcome decides nothing."""

@@ -33,14 +33,30 @@ def parse_words(words: str) -> frozenset[str]:
 
 
 def holds(
-    missing: frozenset[str],
+    words: frozenset[str],
     title: str,
     pieces: Iterable[Sequence[bytes]],
     read: Callable[[bytes], str],
 ) -> bool:
-    """The title and the texts that `read` finds in stored rows together hold all that is
-    `missing`. Reads no more than it must: a row without the word is not taken apart."""
-    missing = _without(missing, title.casefold())
+    """The title and the texts that `read` finds in stored rows together hold all `words`."""
+    return not miss(words, title, pieces, read)
+
+
+def miss(
+    words: frozenset[str],
+    title: str,
+    pieces: Iterable[Sequence[bytes]],
+    read: Callable[[bytes], str],
+) -> frozenset[str]:
+    """Those of the words that neither the title holds nor the texts."""
+    return seek(_without(words, title.casefold()), pieces, read)
+
+
+def seek(
+    missing: frozenset[str], pieces: Iterable[Sequence[bytes]], read: Callable[[bytes], str]
+) -> frozenset[str]:
+    """Those of the folded words that none of the texts holds that `read` finds in stored rows.
+    Reads no more than it must: a row without the word is not taken apart."""
     for bodies in pieces:
         if not missing:
             break
@@ -49,7 +65,7 @@ def holds(
         for body in bodies:
             if _possible(missing, (body,)):
                 missing = _without(missing, read(body).casefold())
-    return not missing
+    return missing
 
 
 def may_hold(words: frozenset[str], bodies: Sequence[bytes]) -> bool:
