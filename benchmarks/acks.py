@@ -95,9 +95,7 @@ async def measure(name: str, probes: int, turns: int) -> list[float]:
             try:
                 for person in range(turns):
                     await begin(world, person)
-                while len(model.requests) < turns:
-                    model.changed.clear()
-                    await model.changed.wait()
+                await model.wait(lambda: len(model.requests) >= turns)
                 await probe(world, 0)
                 took = [await probe(world, n % turns) for n in range(probes)]
                 assert model.inflight == turns, "all of them still run"

@@ -70,7 +70,7 @@ async def measure(messages: int) -> dict[str, dict[str, object]]:
             await probe(world, next(people))
             for what in ("rest", *SIEGES):
                 besieger = await besiege(run.url, what, SIEGES[what]) if what in SIEGES else None
-                took = []
+                took: list[float] = []
                 while len(took) < messages or (besieger and what != "half" and len(took) < 2_000):
                     took.append(await probe(world, next(people)))
                     if besieger and besieger.stdout and besieger.stdout.at_eof():

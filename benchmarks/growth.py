@@ -22,9 +22,11 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import uvloop
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 
 from agent_core.models.catalog import Price
 from agent_core.models.port import ModelReply, ModelRequest, Usage
@@ -75,7 +77,7 @@ def copy_sqlite(path: Path, count: int) -> None:
     connection.close()
 
 
-def _rename(value: object, pairs: list[tuple[str, str]]) -> object:
+def _rename(value: Any, pairs: list[tuple[str, str]]) -> Any:
     for old, new in pairs:
         if isinstance(value, bytes):
             value = value.replace(old.encode(), new.encode())
@@ -87,10 +89,11 @@ def _rename(value: object, pairs: list[tuple[str, str]]) -> object:
 async def copy_redis(url: str, count: int) -> None:
     """As `copy_sqlite`: keys of the conversation, and its entries in what names all."""
     async with Redis.from_url(url) as client:
-        own = [key async for key in client.scan_iter(f"tk:{{{room(0).id}}}*")]
-        turns = [one.decode() for one in await client.hkeys(f"tk:{{{room(0).id}}}:turns")]
+        own: list[Any] = [key async for key in client.scan_iter(f"tk:{{{room(0).id}}}*")]
+        names: Any = await client.hkeys(f"tk:{{{room(0).id}}}:turns")
+        turns = [one.decode() for one in names]
         own += [f"tk:of:{turn}".encode() for turn in turns]
-        types = {key: await client.type(key) for key in own}
+        types: dict[Any, Any] = {key: await client.type(key) for key in own}
         values = {key: await _value(client, key, types[key]) for key in own}
         named = [(key, await client.zscore(key, room(0).id)) for key in await _lists(client)]
         pipe = client.pipeline(transaction=False)
@@ -106,11 +109,11 @@ async def copy_redis(url: str, count: int) -> None:
         await settle(client)
 
 
-async def _lists(client: "Redis[bytes]") -> list[bytes]:
+async def _lists(client: Redis) -> list[bytes]:
     return [b"tk:conversations", *[key async for key in client.scan_iter("tk:l:*")]]
 
 
-async def _value(client: "Redis[bytes]", key: bytes, kind: bytes) -> object:
+async def _value(client: Redis, key: bytes, kind: bytes) -> Any:
     match kind:
         case b"hash":
             return await client.hgetall(key)
@@ -122,7 +125,7 @@ async def _value(client: "Redis[bytes]", key: bytes, kind: bytes) -> object:
             return await client.get(key)
 
 
-def _put(pipe, key: str, kind: bytes, value, pairs: list[tuple[str, str]]) -> None:  # type: ignore[no-untyped-def]
+def _put(pipe: Pipeline, key: str, kind: bytes, value: Any, pairs: list[tuple[str, str]]) -> None:
     match kind:
         case b"hash":
             pipe.hset(key, mapping={_rename(k, pairs): _rename(v, pairs) for k, v in value.items()})
@@ -134,7 +137,7 @@ def _put(pipe, key: str, kind: bytes, value, pairs: list[tuple[str, str]]) -> No
             pipe.set(key, _rename(value, pairs))
 
 
-async def settle(client: "Redis[bytes]") -> None:
+async def settle(client: Redis) -> None:
     """Until Redis has rewritten its log, which filling made it do."""
     while (await client.info("persistence"))["aof_rewrite_in_progress"]:
         await asyncio.sleep(0.2)
@@ -268,14 +271,14 @@ async def sweep_pieces(path: Path, rows: int) -> float:
     pieces: list[float] = []
     plain = store._sweep.work
 
-    def measured(c: sqlite3.Connection, now: float, journals: float) -> tuple[int, bool]:
+    def measured(c: sqlite3.Connection, now: float, journals: float | None) -> tuple[int, bool]:
         began = time.perf_counter()
         try:
             return plain(c, now, journals)
         finally:
             pieces.append((time.perf_counter() - began) * 1000)
 
-    store._sweep.work = measured  # type: ignore[method-assign]
+    store._sweep.work = measured  # type: ignore[assignment,method-assign]
     for _ in range(10):
         await store.sweep(time.time())
     await store.close()

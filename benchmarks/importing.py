@@ -36,7 +36,7 @@ def main(times: int) -> bool:
     ours, base = (statistics.median(side) for side in zip(*pairs, strict=True))
     print(json.dumps({"import_s": ours, "standard_library_s": base, "ratio": ours / base}))
     print(f"| library import | {ours / base:.2f} x its standard library (goal {GOAL}) |")
-    return ours / base <= GOAL
+    return bool(ours / base <= GOAL)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.quiet import WAVE, Quiet, percentiles
@@ -48,14 +49,18 @@ def state(gateway: Quiet) -> dict[str, int]:
     }
 
 
+def _set(event: asyncio.Event) -> Callable[[str], None]:
+    return lambda name: event.set()
+
+
 async def resume(gateway: Quiet, rooms: list[int]) -> tuple[list[float], list[float]]:
     """Press in each room, one after the other: seconds to the running tool, to the answer."""
     to_tool, to_reply = [], []
     for n in rooms:
         question = gateway.question(n)
         ran, replied = asyncio.Event(), asyncio.Event()
-        gateway.conversation.agent.on_tool = lambda name, ran=ran: ran.set()
-        gateway.adapter.on_reply = lambda where, replied=replied: replied.set()
+        gateway.agent.on_tool = _set(ran)
+        gateway.adapter.on_reply = _set(replied)
         began = time.perf_counter()
         await gateway.press(n, question)
         async with asyncio.timeout(30):

@@ -6,12 +6,16 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import msgspec
 from pydantic import BaseModel
 
+from agent_core.messages import Repetition
 from agent_core.tools.contract import Tool, ToolContext
-from gateway.access.access import Access, AllowLists
+from gateway.access.access import Access
+from gateway.access.people import AllowLists
+from gateway.conversation.agent import TurnMaker
 from gateway.conversation.host import Host
 from gateway.conversation.services import Services
 from gateway.messages import (
@@ -21,7 +25,8 @@ from gateway.messages import (
     MessageReceived,
     button_token,
 )
-from gateway.ports import Accept
+from gateway.ports import Accept, Adapter
+from gateway.store.audit_chain import AuditSigner
 from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
 from gateway.store.sqlite import SqliteStore
@@ -54,7 +59,7 @@ class QuietAgent(ScriptedAgent):
         self.on_tool: Callable[[str], None] = lambda key: None
         super().__init__(SilentLedger(folder / "none"), SilentPoints(), folder)
 
-    def _tool(self, name: str, repetition: str) -> Tool:
+    def _tool(self, name: str, repetition: Repetition) -> Tool:
         async def call(arguments: BaseModel, context: ToolContext) -> str:
             self.on_tool(name)
             return RESULT
@@ -83,7 +88,7 @@ class QuietAdapter:
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
         return (msgspec.json.encode(view),)
 
-    async def send(self, conversation: Conversation, payload: bytes) -> str:
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         self._look(conversation, payload)
         self.calls += 1
         return str(self.calls)
@@ -107,8 +112,8 @@ class QuietAdapter:
     async def receipt(self, conversation: Conversation, message: str) -> None:
         return None
 
-    async def fetch(self, attachment: Attachment, to: Path) -> None:
-        to.write_bytes(b"")
+    async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
+        return None
 
 
 class Quiet:
@@ -132,9 +137,10 @@ class Quiet:
         people = AllowLists(allowed=frozenset({"ann"}))
         self.host = Host(
             lambda ports: Services(
-                store=self.store, adapters={"test": self.adapter}, agent=self.agent,
+                store=self.store, adapters={"test": cast(Adapter, self.adapter)},
+                agent=cast(TurnMaker, self.agent),  # as much of one as plain turns need
                 access=Access({"test": people}, {}), spawn=ports.spawn, alarm=ports.alarm,
-                deliver=ports.deliver, owner="bench",
+                deliver=ports.deliver, owner="bench", signer=AuditSigner(("a key",)),
             ), load_features(),
         )  # fmt: skip
         self.services = self.host.services

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Awaitable
 from pathlib import Path
+from typing import cast
 
 from agent_core.errors import Parked
 from agent_core.events import OutputAdded
@@ -20,10 +21,12 @@ from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
 from benchmarks.quiet import Quiet, percentiles, room
+from gateway.conversation.agent import PolicyContext
 from gateway.conversation.turns import OpenTurn, read_brief
 from gateway.delivery.fold import ViewFold
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
+from gateway.store.sqlite import SqliteStore
 
 LONG = "do " + "note note note|" * 22 + "deploy"
 """22 rounds of three effects, then a question: about 200 records."""
@@ -75,10 +78,10 @@ async def replay(gateway: Quiet, turn_id: str) -> tuple[int, dict[str, float]]:
     folded = OpenTurn(row, read_brief(records), ViewFold(asker=row.sender_name), records, refuse)
     shaped = time.perf_counter()
     turn = Turn(turn_id, folded.journal, Alone())
-    hands = gateway.conversation.agent.hands(Circumstances(room(0)))
+    hands = gateway.agent.hands(cast(PolicyContext, Circumstances(room(0))))
 
     async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
-        return await gateway.conversation.agent.code(scope, folded.brief, hands, (), past)
+        return await gateway.agent.code(scope, folded.brief, hands, (), past)
 
     try:
         await drive(turn, code)
@@ -96,10 +99,12 @@ async def replay(gateway: Quiet, turn_id: str) -> tuple[int, dict[str, float]]:
 
 async def commits(gateway: Quiet, n: int, text: str) -> int:
     """Commits from the message to the released conversation."""
-    before = gateway.store.commits
+    store = gateway.store
+    assert isinstance(store, SqliteStore)
+    before = store.commits
     await gateway.say([n], text, "m")
     await gateway.quiet()
-    return gateway.store.commits - before
+    return store.commits - before
 
 
 async def measure(times: int) -> dict[str, object]:
@@ -129,7 +134,7 @@ async def measure(times: int) -> dict[str, object]:
 async def resume(gateway: Quiet) -> float:
     """Seconds from the press to the long turn's next tool, with all commits on the way."""
     ran = asyncio.Event()
-    gateway.conversation.agent.on_tool = lambda name: ran.set()
+    gateway.agent.on_tool = lambda name: ran.set()
     question = gateway.question(0)
     began = time.perf_counter()
     await gateway.press(0, question)

@@ -15,7 +15,7 @@ import msgspec
 from pydantic import BaseModel
 
 from agent_core.context.surroundings import strip_surroundings
-from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of
+from agent_core.messages import Message, Repetition, Text, ToolCall, ToolResult, text_of
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.orchestrator import work
@@ -185,7 +185,7 @@ class ScriptedAgent:
             ]
         )  # fmt: skip
 
-    def _tool(self, name: str, repetition: str) -> Tool:
+    def _tool(self, name: str, repetition: Repetition) -> Tool:
         async def call(arguments: BaseModel, context: ToolContext) -> str:
             self._points.hit(f"tool {name}")
             self._ledger.note("tool", name=name, key=context.key, text=arguments.text)
