@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 from telegram.error import BadRequest as Refused
 from telegram.error import ChatMigrated, InvalidToken, NetworkError, TelegramError
 
@@ -65,8 +66,9 @@ class TelegramAdapter:
     poll; `outputs` is the folder of the files that the agent gives out. ValueError if a setting
     cannot work.
 
-    Servers before Bot API 10.2 have no rich messages. That is learned from the first one that is
-    refused, kept in `rich`, and the view comes again in the other form."""
+    Servers before Bot API 10.2 have no rich messages, older ones no drafts. Each is learned from
+    the first one that is refused: `rich` becomes False and the view comes again in the other form;
+    `abilities` say no drafts any more, and answers grow by edits."""
 
     platform = "telegram"
     abilities = Abilities(drafts=True, replies=True, edit_interval=1.0, send_timeout=20.0)
@@ -191,6 +193,8 @@ class TelegramAdapter:
         except RateLimited:
             raise
         except DeliveryError as error:
+            if isinstance(error, _Unknown):
+                self.abilities = replace(self.abilities, drafts=False)
             if not self._draft_failed:
                 self._draft_failed = True
                 log.warning("telegram_no_drafts", extra={"error": str(error)})

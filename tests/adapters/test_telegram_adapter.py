@@ -276,13 +276,17 @@ async def test_drafts_in_private_chats_only(
     await telegram.draft(TEAM, 1, "no")
     (draft,) = server.drafts[7]
     assert (draft["text"], draft["draft_id"], draft["can_stop"]) == ("so far", 1, True)
-    server.fail("sendMessageDraft", 404, times=2)
+    server.fail("sendMessageDraft", 403, times=2)
     await telegram.draft(ANN, 1, "x")
     await telegram.draft(ANN, 1, "x")
     assert caplog.messages == ["telegram_no_drafts"]
+    assert telegram.abilities.drafts, "one chat refuses, not the server"
     server.fail("sendMessageDraft", 429, retry_after=3)
     with pytest.raises(RateLimited):
         await telegram.draft(ANN, 1, "x")
+    server.fail("sendMessageDraft", 404)
+    await telegram.draft(ANN, 1, "x")
+    assert not telegram.abilities.drafts
 
 
 async def test_receipt_and_late_presses_are_best_effort(

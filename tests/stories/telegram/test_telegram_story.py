@@ -697,6 +697,22 @@ async def test_in_private_a_draft_grows_and_one_message_stays(rig: Rig) -> None:
     assert len(rig.said()) == 1 and not rig.telegram.made("editMessageText")
 
 
+async def test_at_a_server_without_drafts_one_message_grows_by_edits(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch, edit_interval=0.1)
+    rig.telegram.fail("sendMessageDraft", 404, times=99)
+    rig.model.script(Slow(0.03, " ".join(f"w{n}" for n in range(30))), Slow(0.03, "and once more"))
+    await rig.start()
+    rig.telegram.say(PERSON, "slowly")
+    await rig.shows("w29")
+    rig.telegram.say(PERSON, "again")
+    await rig.shows("more")
+    await rig.quiet()
+    assert len(rig.telegram.made("sendMessageDraft")) == 1, "it is not asked for again"
+    assert len(rig.said()) == 2 and len(rig.telegram.made("editMessageText")) >= 2
+
+
 async def test_in_a_group_edits_are_paced_and_the_same_message_ends_it(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
