@@ -70,6 +70,7 @@ class TelegramReceiver:
         self._menus: list[dict[str, object]] = []
         self._unhook = False
         self._rehook = asyncio.Event()
+        self._heard = False
         self._old: tuple[str, float] = ("", 0.0)
 
     async def run(self, accept: Accept) -> None:
@@ -114,6 +115,7 @@ class TelegramReceiver:
             return web.Response(status=400)
         if self._accept is None:
             return web.Response(status=503)
+        self._heard = True
         self._contact()
         batch = self._parse_batch([update])
         try:
@@ -204,10 +206,22 @@ class TelegramReceiver:
                 "allowed_updates": self._list_updates(),
             }
             await self._set_webhook(asked)
-        self._contact()
+            told = await self._bot.call("getWebhookInfo", {})
+        self._judge_webhook(told if isinstance(told, dict) else {})
         self._open()
         while self._menus:
             await self._set_menu()
+
+    def _judge_webhook(self, told: dict[str, object]) -> None:
+        """Inbound is live where nothing waits at Telegram, or something came since the last look:
+        a webhook that cannot be reached is set all the same."""
+        waiting, heard = told.get("pending_update_count"), self._heard
+        self._heard = False
+        if heard or not waiting:
+            self._contact()
+            return
+        why = str(told.get("last_error_message", ""))
+        log.warning("telegram_webhook_unreached", extra={"waiting": waiting, "why": why})
 
     async def _set_webhook(self, asked: dict[str, object]) -> None:
         try:

@@ -132,6 +132,27 @@ async def test_a_secret_is_changed_without_a_gap(
         assert [await post(SECRET, 4), await post("another", 5)] == [401, 200]
 
 
+async def test_a_webhook_that_is_not_reached_is_no_contact(
+    server: TelegramServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(receive, "CHECK_WEBHOOK", 0.05)
+    server.unreached = "Connection refused"
+    server.say(7, "is anybody there?")
+    store, adapters = Store(), list[TelegramAdapter]()
+    async with hooked(server, store, adapters):
+        await server.wait(lambda: len(server.made("getWebhookInfo")) >= 3)
+        assert not adapters[0].last_contact, "it is set, and deaf"
+        warned = [one for one in caplog.records if one.message == "telegram_webhook_unreached"]
+        assert (warned[0].waiting, warned[0].why) == (1, "Connection refused")  # type: ignore[attr-defined]
+        server.reach()
+        await store.holds(1)
+        assert adapters[0].last_contact
+        asked = len(server.made("getWebhookInfo"))
+        before = adapters[0].last_contact
+        await server.wait(lambda: len(server.made("getWebhookInfo")) >= asked + 2)
+        assert adapters[0].last_contact > before, "nothing waits"
+
+
 def test_a_webhook_is_changed_to_another_one_only() -> None:
     hooked, polling = TelegramAdapter("1:A", "", "http://x", SECRET), TelegramAdapter("1:A")
     for adapter, url, secret in (

@@ -58,6 +58,8 @@ class TelegramServer:
     limits: Limits | None = None
     """All of Telegram's limits; without them only `flood` counts."""
     webhook: Json | None = None
+    unreached: str = ""
+    """Why the webhook cannot be reached; updates wait."""
     old_presses: set[str] = field(default_factory=set)
     base_url: str = ""
 
@@ -147,9 +149,18 @@ class TelegramServer:
         """The same update again."""
         self._queue.append(update)
         self._note()
-        if self.webhook and (self._pushing is None or self._pushing.done()):
-            self._pushing = asyncio.create_task(self._push())
+        self._begin_push()
         return update
+
+    def reach(self) -> None:
+        """The webhook can be reached from now on."""
+        self.unreached = ""
+        self._begin_push()
+
+    def _begin_push(self) -> None:
+        over = self._pushing is None or self._pushing.done()
+        if self.webhook and not self.unreached and over:
+            self._pushing = asyncio.create_task(self._push())
 
     # ---- how things go wrong -------------------------------------------------------------
     def fail(
@@ -311,7 +322,9 @@ class TelegramServer:
     def _on_getwebhookinfo(self, _p: Json) -> Json:
         url = (self.webhook or {}).get("url", "")
         pending = len(self._queue)
-        return {"url": url, "has_custom_certificate": False, "pending_update_count": pending}
+        info = {"url": url, "has_custom_certificate": False, "pending_update_count": pending}
+        failed = {"last_error_date": int(time.time()), "last_error_message": self.unreached}
+        return info | (failed if self.unreached else {})
 
     def _on_setmycommands(self, p: Json) -> bool:
         scope = p.get("scope", {})
