@@ -140,7 +140,8 @@ class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="d
 
 class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
     """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot;
-    `anywhere`: in which thread of the channel it was given is not known."""
+    `anywhere`: in which thread of the channel it was given is not known; `press`: what the
+    platform wants back with an answer that is for who gave it alone, "" where all may see it."""
 
     conversation: Conversation
     sender: Sender
@@ -150,6 +151,7 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
     arguments: str = ""
     addressed: bool = True
     anywhere: bool = False
+    press: str = ""
 
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):

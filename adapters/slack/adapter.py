@@ -220,13 +220,15 @@ class SlackAdapter:
 
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
         """A word that only the person sees; a press is acknowledged already."""
-        channel, _, rest = press.partition("|")
-        thread, _, user = rest.partition("|")
+        channel, thread, user, answer_at, *_ = (*press.split("|", 3), "", "", "")
         if not text or not channel or not user:
             return
         text = escape_markup(write_commands(text, partial(write_command, thread=bool(thread))))
         said: dict[str, object] = {"channel": channel, "user": user, "text": text}
         try:
+            if answer_at:
+                await self._wire.respond(answer_at, text)
+                return
             await self._wire.call(
                 "chat.postEphemeral", said | ({"thread_ts": thread} if thread else {})
             )

@@ -280,12 +280,14 @@ def _parse_stop(event: Json, me: SlackBot, name: str) -> Inbound | None:
 
 def _command(payload: Json, me: SlackBot) -> Inbound | None:
     """`/turnkeeper stop all` is the command `stop`; without a word it is `help`. Slack does not
-    say in which thread it was given."""
+    say in which thread it was given, nor shows it to the others of a channel: its answer is for
+    who gave it."""
     channel, user = _id(payload.get("channel_id")), _id(payload.get("user_id"))
     trigger = read_string(payload.get("trigger_id"))
     if not channel or not user or not trigger:
         return None
     name, _, arguments = readable(read_string(payload.get("text")), me.user).partition(" ")
+    answer_at = read_string(payload.get("response_url"))
     return CommandGiven(
         conversation=place(me, channel, ""),
         sender=Sender(platform="slack", id=user),
@@ -294,7 +296,14 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
         name=name.lstrip("/").lower() or "help",
         arguments=arguments.strip(),
         anywhere=True,
+        press="" if channel.startswith("D") else press_of(channel, "", user, answer_at),
     )
+
+
+def press_of(channel: str, thread: str, user: str, answer_at: str = "") -> str:
+    """What is wanted back with a word for `user` alone: where it is shown, and the address that
+    takes it also where the app is no member."""
+    return "|".join((channel, thread, user, *((answer_at,) if answer_at else ())))
 
 
 def from_home(conversation: str, token: str) -> str:
@@ -314,7 +323,7 @@ def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
         Sender(platform="slack", id=user),
         f"h{user}:{read_string(action.get('action_ts'))}",
     )
-    press = f"{where.channel}|{where.thread}|{user}"
+    press = press_of(where.channel, where.thread, user)
     if token == STOP:
         return StopPressed(conversation=where, sender=sender, event=event, press=press)
     return ButtonPressed(
@@ -405,7 +414,7 @@ def words_in(view: Json) -> Iterator[str]:
 
 def _press(asked: ModalOrigin, user: str) -> str:
     """Where a private word on the press goes: channel, thread and person."""
-    return f"{asked.channel}|{asked.thread}|{user}"
+    return press_of(asked.channel, asked.thread, user)
 
 
 # ---- odd payloads --------------------------------------------------------------------------

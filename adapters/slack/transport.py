@@ -127,12 +127,28 @@ class SlackWire:
         if status != 200:
             raise Unsent(f"Slack answered {status} to the file")
 
+    async def respond(self, url: str, text: str) -> None:
+        """Show `text` to who gave the command that came with the address `url` (`response_url`).
+        Rejected if that is not Slack's, or is not taken any more (after half an hour)."""
+        if not self._is_own(url):
+            raise Rejected("the answer's address is not Slack's")
+        said = {"response_type": "ephemeral", "text": text}
+        async with self._lend_session() as session:
+            with _told_apart():
+                async with session.post(url, json=said, allow_redirects=False) as answer:
+                    status = answer.status
+        if status != 200:
+            raise Rejected(f"Slack answered {status} to a private word")
+
+    def _is_own(self, url: str) -> bool:
+        host = urlsplit(url).hostname or ""
+        return host in (self._host, OFFICIAL) or host.endswith(f".{OFFICIAL}")
+
     @asynccontextmanager
     async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """The file at `url` in pieces. The token goes to Slack's own hosts only, and is not taken
         along to where they would send us."""
-        host = urlsplit(url).hostname or ""
-        if host not in (self._host, OFFICIAL) and not host.endswith(f".{OFFICIAL}"):
+        if not self._is_own(url):
             raise Rejected("the file is not kept by Slack")
         headers = {"Authorization": f"Bearer {self._token}"}
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)

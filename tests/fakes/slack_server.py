@@ -61,6 +61,8 @@ class SlackServer:
     calls: list[Call] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     ephemeral: list[Json] = field(default_factory=list)
+    responses: dict[str, Json] = field(default_factory=dict)
+    """By what a `response_url` ends in: for whom it is."""
     reactions: list[tuple[str, str, str]] = field(default_factory=list)
     """Channel, message and name."""
     reacted: list[tuple[str, str, str]] = field(default_factory=list)
@@ -117,6 +119,7 @@ class SlackServer:
         app.router.add_get("/socket/{ticket}", self._socket)
         app.router.add_post("/upload/{file}", self._uploaded)
         app.router.add_get("/files/{file}", self._file)
+        app.router.add_post("/respond/{trigger}", self._respond)
         self._runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
         )
@@ -287,7 +290,10 @@ class SlackServer:
     def command(self, channel: str, text: str, user: str = "U0ANN") -> Json:
         """`/turnkeeper text`."""
         payload = {"command": "/turnkeeper", "text": text, "user_id": user, "channel_id": channel}
-        payload |= {"team_id": TEAM, "trigger_id": self.trigger(), "api_app_id": APP}
+        trigger = self.trigger()
+        payload |= {"team_id": TEAM, "trigger_id": trigger, "api_app_id": APP}
+        payload["response_url"] = f"http://{self._root}/respond/{trigger}"
+        self.responses[trigger] = {"channel": channel, "user": user}
         return self.push("slash_commands", payload)
 
     def event(self, event: Json) -> Json:
@@ -504,6 +510,14 @@ class SlackServer:
     def _on_agents_sessions_setstatus(self, given: Json) -> Json:
         self.sessions[given["channel_id"], given["thread_ts"]] = given["status"]
         return {"status": given["status"]}
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        """A word for who gave a command, by the address that came with it."""
+        said = await request.json()
+        assert said["response_type"] == "ephemeral"
+        self.ephemeral.append(self.responses[request.match_info["trigger"]] | said)
+        self._note()
+        return web.Response(text="ok")
 
     def _on_chat_postephemeral(self, given: Json) -> Json:
         self.ephemeral.append(given)

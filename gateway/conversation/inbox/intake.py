@@ -548,7 +548,8 @@ class Intake:
         state.language = command.sender.language or state.language
         role = self._context.services.access.role(command.sender)
         if role is None and not command.conversation.private:
-            state.submit(Changes(done=(row.seq,)))
+            word = say("not_allowed", command.sender.language) if command.press else ""
+            state.acknowledge(row.seq, command.press, word)
             return
         if role is None:
             state.notice(row.seq, await self._unknown(command), "warning")
@@ -563,7 +564,9 @@ class Intake:
         if not state.adapter.abilities.own_messages:
             self._show_said(row, command)
         text = await self._run_command(command, role, row.seq)
-        if text:
+        if text and command.press:
+            state.acknowledge(row.seq, command.press, text)
+        elif text:
             state.notice(row.seq, text)
 
     async def _run_command(self, given: CommandGiven, role: Role, seq: int) -> str:

@@ -167,6 +167,24 @@ async def test_a_slash_command_finds_the_thread_that_it_is_for(rig: SlackRig) ->
     assert "Nothing is running" not in str(rig.slack.channels[DEV])
 
 
+@BOTH
+async def test_what_a_slash_command_says_in_a_channel_is_for_who_gave_it(
+    rig: SlackRig, transport: str
+) -> None:
+    rig.transport = transport
+    await rig.start()
+    rig.slack.command(DEV, "status")
+    await rig.slack.wait(lambda: rig.slack.ephemeral)
+    rig.slack.command(DEV, "status", "U0EVE")
+    await rig.slack.wait(lambda: len(rig.slack.ephemeral) == 2)
+    await rig.quiet()
+    told, refused = rig.slack.ephemeral
+    assert (told["channel"], told["user"]) == (DEV, "U0ANN") and "Idle" in told["text"]
+    assert refused["user"] == "U0EVE" and refused["text"] == say("not_allowed")
+    assert rig.said(DEV) == [], "nobody else sees it"
+    assert not rig.slack.made("chat.postEphemeral"), "which wants the app to be a member"
+
+
 async def test_a_plan_ticks_in_one_message(rig: SlackRig) -> None:
     rig.model.script(
         plan("find: Find the hosts", "table < find: Write it"),
