@@ -242,7 +242,7 @@ class ConversationState:
         if self.row.offered is None:
             return ()
         made = await self.redraw(*self.row.offered, drop_buttons)
-        self.row = replace(self.row, offered=None)
+        self.row = replace(self.row, offered=None, edited=None)
         return made
 
     async def flush(self) -> None:

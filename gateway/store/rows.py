@@ -276,6 +276,13 @@ class ChainEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seal: str = ""
 
 
+class EditedWords(Struct, frozen=True, kw_only=True):
+    """What the person of the turn `turn` made of its message when it was answered already."""
+
+    turn: str
+    text: str
+
+
 class ConversationRow(Struct, frozen=True, kw_only=True):
     """A conversation's own state. `shows`: the part of the transcript that is sent to the model,
     `end`: how many rows there are; `settings` are chosen in the chat; `position` and `rev` are
@@ -302,6 +309,8 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     """What the last /resume found here, in the order it was listed."""
     offered: tuple[str, str] | None = None
     """The view, by its turn and name, that bears what can be done about the last turn."""
+    edited: EditedWords | None = None
+    """With what the last turn is asked again by its button; goes with `offered`."""
     audited: ChainEnd | None = None
     """Where its chain of audit lines ends."""
 

@@ -6,7 +6,7 @@ HistoryKey = Literal[
     "undone", "undone_files", "undone_not", "undone_left", "undone_stays", "undo_asks",
     "nothing_to_undo", "stop_first", "turn_retry", "turn_continue", "turn_go_on", "turn_over",
     "resume_list", "resume_recent", "resume_none", "resume_gone", "resumed", "compressed",
-    "command_undo", "command_retry", "command_resume",
+    "command_undo", "command_retry", "command_resume", "edited_after", "turn_again",
 ]  # fmt: skip
 
 ENGLISH: dict[HistoryKey, str] = {
@@ -23,6 +23,8 @@ ENGLISH: dict[HistoryKey, str] = {
     "turn_retry": "Retry",
     "turn_continue": "Continue",
     "turn_go_on": "Continue.",
+    "turn_again": "Answer again",
+    "edited_after": "You edited your message after I answered it.",
     "turn_over": "This was done already, or something newer has begun.",
     "resume_list": "Found in earlier conversations:\n{found}\n\nWrite {/resume …} and a number to "
     "continue from there.",
@@ -51,6 +53,8 @@ GERMAN: dict[HistoryKey, str] = {
     "turn_retry": "Nochmal",
     "turn_continue": "Weiter",
     "turn_go_on": "Mach weiter.",
+    "turn_again": "Neu antworten",
+    "edited_after": "Sie haben Ihre Nachricht geändert, nachdem ich geantwortet hatte.",
     "turn_over": "Das ist schon geschehen, oder etwas Neueres hat begonnen.",
     "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nSchreiben Sie {/resume …} und "
     "eine Nummer, um dort weiterzumachen.",

@@ -113,7 +113,7 @@ class Intake:
             case StopPressed():
                 await self._stop_pressed(row, inbound)
             case MessageEdited():
-                self._take_edit(row, inbound)
+                await self._take_edit(row, inbound)
             case MessageDeleted():
                 self._take_deletion(row, inbound)
             case _:
@@ -310,7 +310,7 @@ class Intake:
             if row not in state.queue:  # it was taken up meanwhile
                 self._take_mark(row.seq)
 
-    def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
+    async def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
         state = self._context.state
         for n, waiting in enumerate(state.queue):
             known = waiting.inbound
@@ -319,7 +319,8 @@ class Intake:
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
                 return  # a holder that takes up the queue after a crash applies the edit again
         said = say("edited", edit.sender.language, text=edit.text)
-        self._steer_or_drop(row, edit.message, edit.sender, said)
+        if not self._steer(row, edit.message, edit.sender, said):
+            await self._hand_over(row, edit)
 
     def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
         state = self._context.state
@@ -330,10 +331,11 @@ class Intake:
                 state.submit(Changes(done=(*self.with_edits(waiting.seq), row.seq)))
                 return
         said = say("deleted", deleted.sender.language)
-        self._steer_or_drop(row, deleted.message, deleted.sender, said)
+        if not self._steer(row, deleted.message, deleted.sender, said):
+            state.submit(Changes(done=(row.seq,)))  # an older one: it changes nothing
 
-    def _steer_or_drop(self, row: InboxRow, message: str, sender: Sender, text: str) -> None:
-        """A change of the running turn's message steers it; of an older one it changes nothing."""
+    def _steer(self, row: InboxRow, message: str, sender: Sender, text: str) -> bool:
+        """Steer the running turn by a change of its message; False if it is not its."""
         state = self._context.state
         active = state.active
         if active is not None and not active.closed and active.row.message == message:
@@ -342,8 +344,8 @@ class Intake:
                 conversation=where, sender=sender, event="", message="", text=text
             )
             active.steers.append(replace(row, inbound=said))
-            return
-        state.submit(Changes(done=(row.seq,)))
+            return True
+        return False
 
     def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
         """What the running turn is told between its rounds; each row is handed over once."""

@@ -17,11 +17,13 @@ from gateway.texts import say
 
 async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPress) -> None:
     """Carry it out once, for who may act for the person of the turn. Words that came with
-    `retry` are asked in place of the old ones."""
+    `retry`, or with an edit of the message, are asked in place of the old ones."""
     sender, state = pressed.sender, context.state
     role = context.services.access.role(sender) or "viewer"
     past = await last_turn(context, sender, role)
-    wish = _read(pressed, asked)
+    edited = state.row.edited
+    words = edited.text if edited is not None and edited.turn == asked.turn else ""
+    wish = _read(pressed, asked, pressed.text or words)
     bears = state.row.offered is not None and state.row.offered[0] == asked.turn
     if past == "not_yours" and bears:
         return state.acknowledge(row.seq, pressed.press, say(past, sender.language))
@@ -35,8 +37,8 @@ async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPr
     return None
 
 
-def _read(pressed: Pressed, asked: TurnPress) -> CommandGiven | MessageReceived | None:
-    """What the button stands for, None for one of another version."""
+def _read(pressed: Pressed, asked: TurnPress, words: str) -> CommandGiven | MessageReceived | None:
+    """What the button stands for, with other `words`; None for one of another version."""
     where, sender, event = pressed.conversation, pressed.sender, dedupe_keys(pressed)[0]
     if asked.action == "retry":
         return CommandGiven(
@@ -45,7 +47,7 @@ def _read(pressed: Pressed, asked: TurnPress) -> CommandGiven | MessageReceived 
             event=event,
             message="",
             name="retry",
-            arguments=pressed.text,
+            arguments=words,
         )
     if asked.action == "continue":
         text = say("turn_go_on", sender.language)

@@ -18,6 +18,7 @@ SURFACES: dict[str, type[Surface]] = {
 
 NOT_APPLICABLE = {
     ("withdraw_waiting", "telegram"): "Telegram tells bots of no deletion",
+    ("edit_answered", "web"): "the page edits and asks again in one step",
     ("group_with_strangers", "web"): "a conversation at the page has one person",
     ("voice", "web"): "the page records nothing; a sound that is uploaded is a file like others",
     ("very_long_answer", "web"): "the page has no longest message: as `long_answer`",
@@ -328,6 +329,20 @@ async def edit_waiting(s: Surface) -> None:
     await s.rest("edited", busy=True)
     s.mind.let_go()
     await s.shows("ack two")
+
+
+@story("answered", "offered", "answered again")
+async def edit_answered(s: Telegram | Discord | Slack) -> None:
+    said = await s.say("trains to Bern")
+    await s.shows("ack trains to Bern")
+    await s.rest("answered")
+    await s.change(said, "trains to Bergen")
+    await s.shows("You edited your message after I answered it.")
+    await s.rest("offered")
+    s.look("while it is offered")
+    await s.press("Answer again")
+    await s.shows("ack trains to Bergen")
+    await s.rest("answered again")
 
 
 @story("it waits", "withdrawn")

@@ -173,8 +173,12 @@ class Discord(Surface):
         await self.server.fill_in(self._bearing(label)[-1], label, text, PERSON)
 
     async def edit(self, message: str, text: str) -> None:
-        await self.server.change(self._mine[message], text)
+        await self.change(message, text)
         await self.rig.until(lambda: self._waits_with(text))
+
+    async def change(self, message: str, text: str) -> None:
+        """Edit a message that nothing is done about any more."""
+        await self.server.change(self._mine[message], text)
 
     async def withdraw(self, message: str) -> None:
         """Delete a message that waits."""

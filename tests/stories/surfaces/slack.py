@@ -135,9 +135,13 @@ class Slack(Surface):
         await self._write(text_of("your_answer", self.language), text)
 
     async def edit(self, message: str, text: str) -> None:
-        self.slack.edit(self._channel, message, text)
+        await self.change(message, text)
         sessions = self.rig.host.sessions
         await self.rig.until(lambda: any(text in str(one.state.queue) for one in sessions.values()))
+
+    async def change(self, message: str, text: str) -> None:
+        """Edit a message that nothing is done about any more."""
+        self.slack.edit(self._channel, message, text)
 
     async def withdraw(self, message: str) -> None:
         """Delete a message that waits."""

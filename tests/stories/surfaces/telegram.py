@@ -117,10 +117,14 @@ class Telegram(Surface):
         self._put(self.rig.telegram.say(self.chat, text, user=PERSON, reply_to=form["message_id"]))
 
     async def edit(self, message: str, text: str) -> None:
-        self.rig.telegram.edit(self.chat, int(message), text)
+        await self.change(message, text)
         await self.rig.until(
             lambda: (s := self.rig.session(self.chat)) is not None and text in str(s.state.queue)
         )
+
+    async def change(self, message: str, text: str) -> None:
+        """Edit a message that nothing is done about any more."""
+        self.rig.telegram.edit(self.chat, int(message), text)
 
     async def stop(self) -> None:
         """The button that Telegram shows while a draft grows."""
