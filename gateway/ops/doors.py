@@ -6,6 +6,7 @@ both, and where too many are open the oldest one without a request makes room.
 """
 
 import asyncio
+import math
 import resource
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -19,8 +20,14 @@ HEAD_SECONDS = 10.0
 IDLE_SECONDS = 75.0
 """Between two requests; a proxy in front keeps connections for a minute."""
 BODY_SECONDS, BODY_RATE = 20.0, 16_000
-"""For a request's body: so many seconds, and one more for each so many bytes that it announces."""
+"""For a request's body: so many seconds, and one more for each so many bytes that it announces. So
+many seconds without a byte end it too: of a body that it cannot read aiohttp tells nobody who
+waits for it."""
 MAX_ANNOUNCED = 32 << 20
+MAX_UNREAD, LAST_SECONDS = 128 << 10, 1.0
+"""Bytes of a body that are read and ignored after the answer, so that the connection can be used
+again; where more are to come nothing is read, and it is closed after so many seconds, in which the
+answer can be."""
 MAX_CONNECTIONS = 2_000
 
 
@@ -71,16 +78,18 @@ class Doors:
             return await handler(request)
         announced = min(request.content_length or MAX_ANNOUNCED, MAX_ANNOUNCED)
         seconds = BODY_SECONDS + announced / BODY_RATE
-        timer = None
+        body = None
         if request.can_read_body:
-            timer = door.loop.call_later(seconds, _cut, request, door)
+            body = _BodyWatch(request, door, seconds)
         door.busy += 1
         try:
             return await handler(request)
         finally:
-            if timer is not None:
-                timer.cancel()
+            if body is not None:
+                body.end()
             door.rest()
+            if _count_unread(request) > MAX_UNREAD:
+                door.refuse_rest()
 
 
 class _Door(asyncio.Protocol):
@@ -97,6 +106,7 @@ class _Door(asyncio.Protocol):
         self._limit = HEAD_SECONDS
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._refuses = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -110,6 +120,9 @@ class _Door(asyncio.Protocol):
         self._timer = self.loop.call_later(self._limit, self._check)
 
     def data_received(self, data: bytes) -> None:
+        if self._refuses:
+            self._pause()  # aiohttp may have resumed what it had paused
+            return
         if not self.busy and self._limit != HEAD_SECONDS:
             self.since, self._limit = self.loop.time(), HEAD_SECONDS
             self._arm(HEAD_SECONDS)
@@ -135,6 +148,17 @@ class _Door(asyncio.Protocol):
         self.busy -= 1
         self.since, self._limit = self.loop.time(), IDLE_SECONDS
 
+    def refuse_rest(self) -> None:
+        """Read no more of a body that nobody wants: to take it in and throw it away costs as much
+        as to use it. The connection is closed soon."""
+        self._refuses = True
+        self._pause()
+        self.loop.call_later(LAST_SECONDS, self.abort)
+
+    def _pause(self) -> None:
+        if self._transport is not None and self._transport.is_reading():
+            self._transport.pause_reading()
+
     def abort(self) -> None:
         """Close it at once, and count it no longer."""
         self._doors.leave(self)
@@ -157,9 +181,40 @@ class _Door(asyncio.Protocol):
         self._timer = self.loop.call_later(seconds, self._check)
 
 
-def _cut(request: web.Request, door: _Door) -> None:
-    if not request.content.is_eof():
-        door.abort()
+class _BodyWatch:
+    """Closes the connection when a body takes longer than `seconds`, or stands still."""
+
+    def __init__(self, request: web.Request, door: _Door, seconds: float) -> None:
+        self._content, self._door = request.content, door
+        self._until = door.loop.time() + seconds
+        self._seen = -1
+        self._timer = self._arm()
+
+    def end(self) -> None:
+        """The request is answered."""
+        self._timer.cancel()
+
+    def _arm(self) -> asyncio.TimerHandle:
+        self._seen = self._content.total_bytes
+        loop = self._door.loop
+        return loop.call_at(min(self._until, loop.time() + BODY_SECONDS), self._check)
+
+    def _check(self) -> None:
+        if self._content.is_eof():
+            return
+        still = self._content.total_bytes == self._seen
+        if still or self._door.loop.time() >= self._until:
+            self._door.abort()
+        else:
+            self._timer = self._arm()
+
+
+def _count_unread(request: web.Request) -> float:
+    """Bytes of the body that are still to come, as far as is known."""
+    if not request.can_read_body or request.content.is_eof():
+        return 0
+    announced = request.content_length
+    return math.inf if announced is None else announced - request.content.total_bytes
 
 
 def _room() -> int:

@@ -27,8 +27,12 @@ async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
         await response.write(b"slow")
         return response
 
+    async def refuse(request: web.Request) -> web.Response:
+        return web.Response(status=413, text="refused")
+
     app = web.Application(middlewares=[doors.watch])
     app.add_routes([web.get("/", echo), web.post("/", echo), web.get("/slow", slow)])
+    app.add_routes([web.post("/refused", refuse)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     make = runner.server

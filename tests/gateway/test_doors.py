@@ -1,6 +1,7 @@
 """Connections without a request take nobody else's place, and each has its time."""
 
 import asyncio
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -63,9 +64,56 @@ async def test_a_body_that_does_not_come_is_closed() -> None:
         for head in (b"Content-Length: 10", b"Transfer-Encoding: chunked"):
             reader, writer = await asyncio.open_connection(*address)
             writer.write(b"POST / HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n\r\n1")
-            if b"chunked" not in head:
-                assert await closed(reader) == b""
+            assert await closed(reader) == b""
             writer.close()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_body_that_cannot_be_read_is_closed_although_more_of_it_comes() -> None:
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+        ended = asyncio.create_task(closed(reader))
+        await asyncio.sleep(0.05)  # the request is under way
+        for _ in range(100):
+            if ended.done():
+                break
+            writer.write(b"no chunk\r\n" * 100)
+            await asyncio.sleep(0.02)
+        assert b"200" not in await ended
+        writer.close()
+
+
+async def test_of_a_body_that_nobody_wants_no_more_is_read() -> None:
+    size, piece, sent = 256 << 20, b"x" * (1 << 16), 0
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size)
+
+        async def send() -> None:
+            nonlocal sent
+            with contextlib.suppress(OSError):
+                while sent < size:
+                    writer.write(piece)
+                    sent += len(piece)
+                    await writer.drain()
+
+        sending = asyncio.create_task(send())
+        assert b"413" in await reader.readline()
+        async with asyncio.timeout(PATIENCE):
+            await sending
+        assert sent < size // 4, "the connection is closed, not drained"
+        writer.close()
+
+
+async def test_after_a_small_body_that_was_not_read_the_connection_goes_on() -> None:
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        for _ in range(3):
+            writer.write(b"POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n123456789")
+            async with asyncio.timeout(PATIENCE):
+                assert b"413" in await reader.readuntil(b"refused")
+        writer.close()
 
 
 @pytest.mark.usefixtures("quick")
