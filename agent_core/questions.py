@@ -114,7 +114,8 @@ class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approva
 class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
     """Which of these? `lead` and `hints`: what else is said above and below the text, in the
     person's language. `labels`: what options are called in it, where they are ours.
-    `first`: how the first option stands out, where it does something that the others do not."""
+    `first`: how the first option stands out, where it does something that the others do not.
+    `free`: words of one's own are an answer too."""
 
     text: str
     options: tuple[str, ...]
@@ -123,6 +124,7 @@ class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decisio
     first: Literal["plain", "good", "bad"] = "plain"
     lead: tuple[Phrase, ...] = ()
     labels: dict[str, Phrase] = {}
+    free: bool = False
 
 
 class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):

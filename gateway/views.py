@@ -125,7 +125,7 @@ class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app
 
 class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choice"):
     """Which of these? `heading`: the first line of `text` where that stays when the rest is drawn
-    anew."""
+    anew. `token`: comes back with words of one's own, "" where these are no answer."""
 
     question: str
     text: str
@@ -135,6 +135,7 @@ class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choic
     language: str = ""
     doubt: str = ""
     heading: str = ""
+    token: str = ""
 
 
 class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):

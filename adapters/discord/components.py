@@ -112,9 +112,12 @@ def choices(given: Sequence[Button]) -> tuple[Component, ...]:
     )
 
 
-def writer(label: str, token: str) -> tuple[Component, ...]:
-    """A button that opens a modal; what is written there comes with `token`."""
-    made = {"type": 2, "style": 1, "label": _label(label, LABEL), "custom_id": f"{WRITES}{token}"}
+def writer(label: str, token: str, *, plain: bool = False) -> tuple[Component, ...]:
+    """A button that opens a modal; what is written there comes with `token`. A `plain` one stands
+    behind others."""
+    style = STYLES["plain"] if plain else 1
+    name = f"{WRITES}{token}"
+    made = {"type": 2, "style": style, "label": _label(label, LABEL), "custom_id": name}
     return ({"type": 1, "components": [made]},)
 
 

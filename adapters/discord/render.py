@@ -86,7 +86,8 @@ def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes
         case ApprovalCard():
             return _approval(view)
         case ChoiceCard():
-            return _card(view, choices(view.buttons))
+            own = writer(say("something_else", view.language), view.token, plain=True)
+            return _card(view, choices(view.buttons) + (own if view.token else ()))
         case FormCard():
             return _card(view, writer(say("your_answer", view.language), view.token))
         case Media():

@@ -178,9 +178,10 @@ def chooser(title: str, given: Sequence[Button]) -> tuple[Block, ...]:
     )
 
 
-def writer(label: str, token: str) -> tuple[Block, ...]:
-    """A button that opens a modal."""
-    return _rows([_button(f"{WRITES}0", label, token) | {"style": "primary"}])
+def writer(label: str, token: str, *, plain: bool = False) -> tuple[Block, ...]:
+    """A button that opens a modal; a `plain` one stands behind others."""
+    style = {} if plain else {"style": "primary"}
+    return _rows([_button(f"{WRITES}0", label, token) | style])
 
 
 def stopper(language: str) -> tuple[Block, ...]:

@@ -110,7 +110,8 @@ def _payloads(view: View) -> tuple[bytes, ...]:
         case ApprovalCard():
             return _approval(view)
         case ChoiceCard():
-            return _card(view, choices(view.buttons, view.language))
+            own = writer(say("something_else", view.language), view.token, plain=True)
+            return _card(view, choices(view.buttons, view.language) + (own if view.token else ()))
         case FormCard():
             return _card(view, writer(say("your_answer", view.language), view.token))
         case Media():

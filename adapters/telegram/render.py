@@ -68,7 +68,9 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
             return messages(_approval(view), _keyboard(view.buttons, view.state))
         case ChoiceCard():
             card = cut(_card(view.text, view.state, view.outcome))
-            return messages(card, _keyboard(view.buttons, view.state))
+            own = Button(label=say("something_else", view.language), token=view.token)
+            buttons = (*view.buttons, own) if view.token else view.buttons
+            return messages(card, _keyboard(buttons, view.state))
         case FormCard():
             card = cut(_card(view.text, view.state, view.outcome))
             return messages(

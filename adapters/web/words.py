@@ -21,6 +21,7 @@ CARDS: tuple[Key, ...] = (
     "ask_one", "ask_many", "asked_by", "always_covers", "here_covers", "both_cover",
     "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "your_answer", "expired",
+    "something_else",
     "cancelled", "jobs_none", "jobs_never", "jobs_active", "jobs_paused", "jobs_ended", "jobs_next",
     "jobs_last", "jobs_run", "jobs_pause", "jobs_resume", "jobs_edit", "jobs_history",
     "jobs_delete", "jobs_delivered", "jobs_not_delivered", "jobs_tried",

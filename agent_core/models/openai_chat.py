@@ -75,6 +75,7 @@ class ChatClient:
         self._line = line
         self._endpoint = endpoint
         self._http = StreamingClient(f"{endpoint.base_url.rstrip('/')}/{path}", line.timeout)
+        self._more = _load_sdk_headers(endpoint) if self.own else {}
 
     @cached_property
     def _headers(self) -> dict[str, str]:
@@ -85,9 +86,7 @@ class ChatClient:
             "Content-Type": "application/json",
             "User-Agent": _AGENT,
         }
-        if self.own:
-            headers |= _load_sdk_headers(self._endpoint)
-        return dict(httpx2.Headers(headers).multi_items())
+        return dict(httpx2.Headers(headers | self._more).multi_items())
 
     async def post(self, body: bytes, retries: int) -> StreamedResponse:
         """Start a call, with as many more tries as `retries`; raises ModelFailed, and CallRefused

@@ -40,7 +40,8 @@ def ask_tool() -> Tool:
 def question(asked: Ask) -> Question:
     """A decision where there are options, else an input."""
     if asked.options and asked.kind != "input":
-        return Decision(text=asked.question, options=tuple(dict.fromkeys(asked.options)))
+        options = tuple(dict.fromkeys(asked.options))
+        return Decision(text=asked.question, options=options, free=True)
     return Input(text="\n- ".join((asked.question, *asked.options)))
 
 

@@ -58,6 +58,12 @@ MAX_CALLS = 3
 """Calls that a line names."""
 
 
+def _takes_words(question: QuestionRow, option: str) -> bool:
+    """The option of a choice that stands for words of one's own."""
+    asked = question.question
+    return isinstance(asked, Decision) and asked.free and option == "text"
+
+
 class Decisions:
     """The questions of one conversation."""
 
@@ -88,6 +94,11 @@ class Decisions:
         if not no and wishes and not press.text:
             state.acknowledge(row.seq, press.press, say("plan_wish", press.sender.language))
             return
+        if not no and not press.text and _takes_words(question, asked.option):
+            state.questions[question.id] = replace(question, writes=True)
+            state.submit(Changes(done=(row.seq,), questions=(state.questions[question.id],)))
+            state.tell(press.press, say("own_words", press.sender.language))
+            return
         answer = None if no else self._read(question, press, asked.option)
         if answer is None:
             key: Key = no or "unknown_button"
@@ -112,6 +123,8 @@ class Decisions:
                     return self.answer(press.sender, option, press.text)  # type: ignore[arg-type]
                 return None
             case Decision(options=options):
+                if _takes_words(question, option):
+                    return self.answer(press.sender, "once", press.text)
                 if option.isdecimal() and int(option) < len(options):
                     return self.answer(press.sender, "once", options[int(option)])
                 return None

@@ -330,6 +330,7 @@ class ViewFold:
                         for n, option in enumerate(question.options)
                     ),
                     language=self.language,
+                    token=button_token(record.id, "text") if question.free else "",
                 )
             case PlanReview():
                 self._cards[record.key] = "plan"

@@ -155,6 +155,8 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
     so was its end."""
     relayed: bool = False
     told: bool = False
+    writes: bool = False
+    """Who chooses has said that they write something else: their next plain words answer it."""
 
     @property
     def asker(self) -> str:

@@ -37,7 +37,8 @@ _Key = Literal[
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers",
     "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
-    "later_steps", "more_characters", "your_answer", "your_question", "not_in_here", "deny_reason",
+    "later_steps", "more_characters", "your_answer", "something_else", "own_words",
+    "your_question", "not_in_here", "deny_reason",
     "reason", "wishes", "send_off", "back", "arguments",
     "not_entitled", "who_asker", "who_admin", "who_user", "voted", "voted_before",
     "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
@@ -171,6 +172,8 @@ ENGLISH: dict[Key, str] = {
     "later_steps": "{n} more {n:step|steps}",
     "more_characters": "{n} more {n:character|characters}",
     "your_answer": "Your answer",
+    "something_else": "Something else",
+    "own_words": "Write your answer as a plain message; in a group reply to the question with it.",
     "your_question": "Your question",
     "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel "
     "first, or copy the message into our private chat.",
@@ -364,6 +367,8 @@ GERMAN: dict[Key, str] = {
     "later_steps": "{n} {n:weiterer Schritt|weitere Schritte}",
     "more_characters": "{n} {n:weiteres|weitere} Zeichen",
     "your_answer": "Ihre Antwort",
+    "something_else": "Etwas anderes",
+    "own_words": "Schreiben Sie einfach Ihre Antwort; in einer Gruppe als Antwort auf die Frage.",
     "your_question": "Ihre Frage",
     "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich "
     "erst in den Kanal ein, oder kopieren Sie die Nachricht in unseren eigenen Chat.",

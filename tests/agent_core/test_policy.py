@@ -300,7 +300,9 @@ def test_a_viewer_only_reads() -> None:
 
 
 def test_questions() -> None:
-    assert question(Ask(question="?", options=["a", "b"])) == Decision(text="?", options=("a", "b"))
+    assert question(Ask(question="?", options=["a", "b"])) == Decision(
+        text="?", options=("a", "b"), free=True
+    )
     assert question(Ask(question="?")) == Input(text="?")
 
 

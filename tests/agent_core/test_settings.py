@@ -192,6 +192,17 @@ def test_no_sdk_is_imported_before_it_is_needed() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_for_another_server_than_openais_its_sdk_is_not_imported() -> None:
+    code = (
+        "import sys; from agent_core.models.tiers import Models;"
+        "from agent_core.settings import ModelSettings;"
+        "keys = {'OPENAI_API_KEY': 'k', 'OPENAI_BASE_URL': 'http://127.0.0.1:1/v1'};"
+        "Models(ModelSettings.read(keys)).warm();"
+        "assert not {'openai', 'anthropic'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize(
     ("base_url", "api_mode", "mode", "reached"),
     [

@@ -22,7 +22,7 @@ const DRAW = {
     : card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
       view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, calls[index])),
       scope(view) && make("p", { class: "faint rule" }, scope(view)), ...buttons(view, true)),
-  choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false)),
+  choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false), view.state === "open" && view.token ? fold("own", say("something_else"), form(view)) : null),
   form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? form(view) : null),
   plan,
   media: (view, html) => make("figure", { class: "media" }, ...view.files.map(file), html && make("figcaption", {}, safe(html))),

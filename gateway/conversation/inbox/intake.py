@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
-from agent_core.questions import Choice, Input, PlanReview
+from agent_core.questions import Choice, Decision, Input, PlanReview
 from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
@@ -250,15 +250,18 @@ class Intake:
             state.submit(Changes(row=state.row))
 
     def _open_input(self, message: MessageReceived) -> QuestionRow | None:
-        """The open input question that this plain message answers: in private the oldest, in a
-        group the one it replies to; only the asked person's words count."""
+        """The open question that this plain message answers: in private the oldest that wants
+        words, in a group the one it replies to; only the asked person's words count."""
         for question in self._context.state.questions.values():
-            kinds = Input | PlanReview
-            if question.status != "open" or not isinstance(question.question, kinds):
+            asked = question.question
+            wants = isinstance(asked, Input | PlanReview) or question.writes
+            takes = wants or (isinstance(asked, Decision) and asked.free)
+            if question.status != "open" or not takes:
                 continue
             if message.sender.key not in question.entitled:
                 continue
-            if message.conversation.private or self._replies_to(message, question):
+            private = wants and message.conversation.private
+            if private or self._replies_to(message, question):
                 return question
         return None
 

@@ -188,6 +188,18 @@ async def choice(s: Surface) -> None:
 
 
 @story("asked", "answered")
+async def choice_of_ones_own(s: Surface) -> None:
+    s.answers(Book=[ask("Which **way**?", "Train", "Plane"), Say("By bicycle then.")])
+    await s.say("Book it")
+    await s.card("Which way?")
+    await s.rest("asked")
+    await s.write_own("By bicycle")
+    await s.shows("By bicycle then.")
+    assert s.rig.seen(role="tool") == ["By bicycle"]
+    await s.rest("answered")
+
+
+@story("asked", "answered")
 async def form(s: Surface) -> None:
     s.answers(Book=[ask("Which day?"), Say("On Monday then.")])
     await s.say("Book it")

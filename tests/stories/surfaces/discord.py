@@ -168,6 +168,9 @@ class Discord(Surface):
     async def fill_in(self, text: str) -> None:
         await self._write(text_of("your_answer", self.language), text)
 
+    async def write_own(self, text: str) -> None:
+        await self._write(text_of("something_else", self.language), text)
+
     async def _write(self, label: str, text: str) -> None:
         """Into the field that a button opens."""
         await self.server.fill_in(self._bearing(label)[-1], label, text, PERSON)

@@ -134,6 +134,9 @@ class Slack(Surface):
     async def fill_in(self, text: str) -> None:
         await self._write(text_of("your_answer", self.language), text)
 
+    async def write_own(self, text: str) -> None:
+        await self._write(text_of("something_else", self.language), text)
+
     async def edit(self, message: str, text: str) -> None:
         await self.change(message, text)
         sessions = self.rig.host.sessions

@@ -104,6 +104,10 @@ class Surface(abc.ABC):
         """Answer the open form."""
 
     @abc.abstractmethod
+    async def write_own(self, text: str) -> None:
+        """Answer the open choice with something else."""
+
+    @abc.abstractmethod
     async def edit(self, message: str, text: str) -> None:
         """Change a message that waits, until the gateway knows."""
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
+from gateway.texts import say as text_of
 from tests.fakes.telegram_wire import Json, bare, span
 from tests.stories.rig import (
     ADMIN,
@@ -115,6 +116,11 @@ class Telegram(Surface):
         *_, form = self._forms()
         self._note()
         self._put(self.rig.telegram.say(self.chat, text, user=PERSON, reply_to=form["message_id"]))
+
+    async def write_own(self, text: str) -> None:
+        word = await self.press_as(PERSON, text_of("something_else", self.language))
+        assert word == text_of("own_words", self.language)
+        await self.say(text)
 
     async def edit(self, message: str, text: str) -> None:
         await self.change(message, text)

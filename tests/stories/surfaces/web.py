@@ -123,6 +123,10 @@ class Web(Surface):
         (form,) = [view for view in self._cards() if view["kind"] == "form"]
         await self._post("answers", token=form["token"], text=text)
 
+    async def write_own(self, text: str) -> None:
+        (card,) = [view for view in self._cards() if view["kind"] == "choice"]
+        await self._post("answers", token=card["token"], text=text)
+
     async def edit(self, message: str, text: str) -> None:
         async with self._http.put(f"{CHAT}/messages/{message}", json={"text": text}) as answer:
             assert answer.status == 202, await answer.text()
