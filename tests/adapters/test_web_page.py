@@ -328,7 +328,7 @@ def test_the_page_is_small_and_has_nothing_inline() -> None:
     static = Path(__file__).parents[2] / "adapters" / "web" / "static"
     assets = [path for path in static.iterdir() if path.suffix in (".js", ".css")]
     index = words.page("de")
-    assert sum(path.stat().st_size for path in assets) + len(index.encode()) < 152_000
+    assert sum(path.stat().st_size for path in assets) + len(index.encode()) < 150_000
     assert "<style" not in index
     assert not re.search(r"\s(?:style|on\w+)=", index)
     assert index.count("<script") == index.count("<script src=") == 2
