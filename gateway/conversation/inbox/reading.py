@@ -17,7 +17,14 @@ from agent_core.text import file_name
 from agent_core.tools import paths
 from gateway.conversation.inbox.parts import is_forwarded, render_quote, render_words
 from gateway.conversation.services import Services
-from gateway.errors import Ambiguous, DeliveryError, RateLimited, TokenRefused, Unsent
+from gateway.errors import (
+    Ambiguous,
+    DeliveryError,
+    RateLimited,
+    Rejected,
+    TokenRefused,
+    Unsent,
+)
 from gateway.messages import (
     Attachment,
     Conversation,
@@ -211,6 +218,12 @@ class MessageReader:
                 if not tries_left or ambient.monotonic() + wait > until:
                     raise
                 log.info("fetched_again", extra={"why": str(error)})
+            except (DeliveryError, OSError):
+                raise
+            except Exception as error:
+                # a border: what an adapter meets costs the file, not the message
+                log.exception("fetch_failed")
+                raise Rejected(f"the gateway met {type(error).__name__}") from error
             await ambient.wait(wait)
             pause *= 2
             file.seek(0)

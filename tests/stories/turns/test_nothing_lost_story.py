@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from adapters.telegram.adapter import TelegramAdapter
 from gateway.conversation.inbox import reading
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
@@ -194,6 +195,22 @@ async def test_a_person_is_told_of_a_file_that_is_lost(rig: Rig) -> None:
     await rig.shows("The file data.csv could not be downloaded")
     await rig.quiet()
     assert "could not be downloaded" in rig.seen(role="user")[-1]
+
+
+@pytest.mark.bugs_are_told
+async def test_an_error_of_the_adapter_costs_the_file_and_not_the_message(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*given: object) -> None:
+        raise RuntimeError("out of the blue")
+
+    monkeypatch.setattr(TelegramAdapter, "fetch", fail)
+    await rig.start()
+    rig.telegram.say(PERSON, "", caption="read", **document(rig, "data.csv"))
+    await rig.shows("ack")
+    await rig.shows("The file data.csv could not be downloaded")
+    await rig.quiet()
+    assert len(rig.model.requests) == 1 and "out of the blue" not in str(rig.said())
 
 
 # ---- floods --------------------------------------------------------------------------------
