@@ -506,10 +506,11 @@ class SqliteStore:
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // size}").fetchall()
         read_layout(connection)  # refused before anything is made in it
         known = connection.execute("PRAGMA schema_version").fetchone()[0]
-        connection.executescript(SCHEMA.read_text())
+        with connection:  # in one commit, or not at all
+            connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA.read_text()}")
+            if not known:
+                statements.put(connection, CREATED, str(ambient.now()).encode(), b"")
         upgrade(connection)
-        if not known:
-            statements.put(connection, CREATED, str(ambient.now()).encode(), b"")
         adopt_dead_rows(connection)
         return connection
 

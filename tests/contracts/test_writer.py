@@ -1,6 +1,7 @@
 """The embedded store's connections when the disk fails under them."""
 
 import asyncio
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from gateway.errors import StoreFailed
 from gateway.store import sqlite, writer
+from gateway.store.removal.periods import CREATED
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import outcome, place, said
 from tests.fakes.waiting import PATIENCE
@@ -113,4 +115,37 @@ async def test_what_took_the_transaction_back_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="the disk is full"):
         await store.write(fill)
     assert (await store.accept([said(1)]))[0].fresh
+    await store.close()
+
+
+def count_commits(log: Path) -> int:
+    """Commits in SQLite's write-ahead log: frames that tell the size of the file."""
+    data = log.read_bytes()
+    size = 24 + int.from_bytes(data[8:12], "big")
+    return sum(data[at + 4 : at + 8] != bytes(4) for at in range(32, len(data), size))
+
+
+async def test_a_new_file_is_made_in_a_commit_and_numbered_in_another(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await SqliteStore.open(file)
+    assert count_commits(file.with_name("store.db-wal")) == 2
+    await store.accept([said(1)])
+    assert count_commits(file.with_name("store.db-wal")) == 3
+    await store.close()
+
+
+async def test_a_file_that_could_not_be_made_whole_is_made_anew(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, damaged = tmp_path / "store.db", tmp_path / "schema.sql"
+    damaged.write_text(sqlite.SCHEMA.read_text() + "CREATE TABLE letters(id);")
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "SCHEMA", damaged)
+        with pytest.raises(StoreFailed, match="already exists"):
+            await SqliteStore.open(file)
+    with contextlib.closing(sqlite3.connect(file)) as plain:
+        assert plain.execute("SELECT name FROM sqlite_master").fetchall() == []
+    store = await SqliteStore.open(file)
+    (row,) = await store.accept([said(1)])
+    assert row.fresh and await store.get(CREATED)
     await store.close()
