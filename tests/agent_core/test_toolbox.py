@@ -134,3 +134,9 @@ async def test_an_approved_call_runs_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "x.sh").write_text("echo bad")
     with pytest.raises(ToolFailed, match="changed after"):
         await run(command("bash x.sh"), context(tmp_path), approved)
+
+
+def test_arguments_are_described_once_for_all_toolboxes() -> None:
+    first, again = (Toolbox(file_tools()) for _ in range(2))
+    for one, other in zip(first.specs(first.names), again.specs(again.names), strict=True):
+        assert one == other and one.parameters is other.parameters
