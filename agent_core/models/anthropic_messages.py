@@ -17,6 +17,7 @@ from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
+from agent_core.models.trust import load_trust
 from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, raw
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -45,7 +46,7 @@ class AnthropicMessages:
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
             timeout=self._line.timeout,
-            http_client=anthropic.DefaultAioHttpClient(),
+            http_client=anthropic.DefaultAioHttpClient(verify=load_trust()),
             open_telemetry=False,
         )
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import aiohttp
 import httpx2
 
+from agent_core.models.trust import load_trust
+
 MAX_CONNECTIONS = 1_000
 """As many as the SDKs allow."""
 _DECODED = ("content-encoding", "content-length", "transfer-encoding")
@@ -103,7 +105,7 @@ class StreamingClient:
 
     def _open(self) -> aiohttp.ClientSession:
         url = httpx2.URL(self._url)
-        trusted = httpx2.create_ssl_context() if url.scheme == "https" else True
+        trusted = load_trust() if url.scheme == "https" else True
         self._proxy = _find_proxy(url)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=trusted),

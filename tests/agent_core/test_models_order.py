@@ -2,6 +2,8 @@
 form that its SDK publishes."""
 
 import json
+import ssl
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -14,8 +16,11 @@ from pydantic import TypeAdapter
 
 from agent_core.messages import Message, Text, Thinking, ToolCall, user
 from agent_core.models.anthropic_messages import AnthropicMessages
+from agent_core.models.google.client import Gemini
 from agent_core.models.openai_chat import OpenAIChat
 from agent_core.models.openai_responses import OpenAIResponses
+from agent_core.models.transcription import Transcriber
+from agent_core.models.trust import load_trust
 from agent_core.models.wire import UNSIGNED
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import ask, assistant
@@ -175,3 +180,17 @@ def test_gemini_takes_calls_that_another_model_made() -> None:
     assert "extra_content" not in older["messages"][2]["tool_calls"][0]
     other = json.loads(openai("house")._body(ask(*history, pictures=PICTURES)))
     assert "extra_content" not in other["messages"][2]["tool_calls"][0]
+
+
+@pytest.mark.parametrize("make", [AnthropicMessages, Gemini, lambda e: Transcriber(e, "w")])
+def test_the_authorities_are_read_once_for_all_clients(
+    make: Callable[[Endpoint], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_trust()
+
+    def read_again(*_: object) -> None:
+        raise AssertionError("the authorities were read again")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read_again)
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", read_again)
+    assert make(endpoint("any"))

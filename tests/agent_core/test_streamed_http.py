@@ -1,6 +1,7 @@
 """Calls to a model's server by aiohttp itself: proxies, refusals, answers that break."""
 
 import gzip
+import ssl
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -9,6 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agent_core.models.streamed_http import StreamedResponse, StreamingClient
+from agent_core.models.trust import load_trust
 
 TIMEOUT = httpx2.Timeout(30.0)
 
@@ -96,4 +98,19 @@ async def test_the_proxy_of_the_environment_is_used(
     else:
         with pytest.raises(httpx2.RequestError):
             await client.post({}, b"{}")
+    await client.close()
+
+
+async def test_the_authorities_are_read_once_for_all_connections(
+    heard: tuple[str, list[web.Request]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_trust()
+
+    def read_again(*_: object) -> None:
+        raise AssertionError("the authorities were read again")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read_again)
+    client = StreamingClient(heard[0].replace("http", "https"), TIMEOUT)
+    with pytest.raises(httpx2.ConnectError):  # what answers there speaks no TLS
+        await client.post({}, b"{}")
     await client.close()

@@ -18,6 +18,7 @@ from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.models.providers import Effort
+from agent_core.models.trust import load_trust
 from agent_core.models.wire import Broken, Line
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -38,12 +39,14 @@ class Gemini:
         self._thinking = endpoint.thinking
         self._line = Line(endpoint)
         self._refused: set[tuple[str, Effort | None]] = set()
-        self._http = httpx2.AsyncClient(timeout=self._line.timeout)
+        self._http = httpx2.AsyncClient(timeout=self._line.timeout, verify=load_trust())
         options = types.HttpOptions(
             base_url=endpoint.base_url,
             api_version="v1beta",  # thoughts and their signatures are there for sure
             timeout=int(endpoint.timeout * 1000),
             httpx_async_client=self._http,
+            client_args={"verify": load_trust()},
+            async_client_args={"ssl": load_trust()},
             retry_options=types.HttpRetryOptions(attempts=1),
         )
         self._client = genai.Client(api_key=endpoint.api_key, http_options=options)

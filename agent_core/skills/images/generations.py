@@ -10,6 +10,7 @@ import msgspec
 import openai
 
 from agent_core.errors import ModelFailed
+from agent_core.models.trust import load_trust
 from agent_core.models.wire import Line
 from agent_core.settings import Endpoint
 
@@ -37,7 +38,7 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
         base_url=endpoint.base_url,
         timeout=line.timeout,
         max_retries=0,
-        http_client=openai.DefaultAioHttpClient(),
+        http_client=openai.DefaultAioHttpClient(verify=load_trust()),
     )
     content = bytearray()
     try:
