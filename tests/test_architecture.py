@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "gateway", "adapters", "cron")
 MAX_LINES = 600
@@ -225,6 +227,8 @@ EXAMPLES = {"agent_core/tools/tell_time.py"}
 """Paths that the documentation makes up."""
 TYPE_ONLY_LEFT = ("agent_core/__init__.py", "agent_core/agent.py")
 """The library's front door, which loads nothing that an import of it does not need."""
+MAY_IMPORT_TEST = re.compile(r"^\s*(?:from|import)\s[^(\n]*(?:\([^)]*)?\btest_", re.MULTILINE)
+"""What is worth parsing: it takes seconds to parse all tests."""
 ROOTS = ("gateway/__main__.py", "gateway/wiring/")
 """The composition root: it imports late what it wires."""
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -241,9 +245,16 @@ def modules() -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def parse(text: str) -> ast.Module:
-    """The tree of a module, parsed once for all checks."""
-    return ast.parse(text)
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of a module, the module itself first; found once for all checks."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_nodes() -> Iterator[None]:
+    """They are a million objects, which all later tests of this process would drag along."""
+    yield
+    nodes.cache_clear()
 
 
 def tracked() -> list[Path]:
@@ -272,7 +283,7 @@ def test_modules_are_short() -> None:
 def test_functions_are_short() -> None:
     long = []
     for path, text in modules():
-        for node in ast.walk(parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 size = _body_size(node)
                 if size > MAX_BODY:
@@ -298,7 +309,7 @@ def test_names_say_what_a_thing_is() -> None:
     classes = [
         f"{path}:{node.lineno} {node.name}"
         for path, text in modules()
-        for node in ast.walk(parse(text))
+        for node in nodes(text)
         if isinstance(node, ast.ClassDef) and BAD_CLASS.search(node.name)
     ]
     assert not files, f"rename these files by what they own: {files}"
@@ -310,7 +321,7 @@ def test_functions_are_named_by_what_they_do() -> None:
     found = {
         node.name: f"{path}:{node.lineno}"
         for path, text in modules()
-        for node in ast.walk(parse(text))
+        for node in nodes(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and not node.name.startswith("__")
         and _is_participle(node.name.strip("_").partition("_")[0])
@@ -330,7 +341,7 @@ def _is_participle(word: str) -> bool:
 def test_a_public_class_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
     for path, text in modules():
-        for node in ast.walk(parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(path)
     twice = {name: where for name, where in places.items() if len(where) > 1}
@@ -341,7 +352,7 @@ def test_every_module_says_what_it_owns() -> None:
     silent = [
         path
         for path, text in modules()
-        if not path.endswith("__init__.py") and not ast.get_docstring(parse(text))
+        if not path.endswith("__init__.py") and not ast.get_docstring(nodes(text)[0])
     ]
     assert not silent, f"no docstring: {silent}"
 
@@ -364,7 +375,7 @@ def test_no_module_of_ours_is_imported_for_its_types_alone() -> None:
 
 def _type_only(text: str) -> Iterator[tuple[int, str]]:
     """(line, module) of own modules that are imported under TYPE_CHECKING."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text) if "TYPE_CHECKING" in text else ():
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             for inner in node.body:
                 for name in _imported(inner):
@@ -388,7 +399,7 @@ def _imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path, text in modules():
         name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        found[name] = {one for node in ast.walk(ast.parse(text)) for one in _imported(node)}
+        found[name] = {one for node in nodes(text) for one in _imported(node)}
     for name, imported in found.items():
         own = {one if one in found else one.rpartition(".")[0] for one in imported}
         found[name] = {one for one in own if one in found and one != name}
@@ -437,8 +448,8 @@ def test_a_session_is_handed_to_nobody() -> None:
     given = [
         f"{path}:{node.lineno} {node.name}"
         for path, text in modules()
-        if path.startswith("gateway/") and path not in own
-        for node in ast.walk(ast.parse(text))
+        if path.startswith("gateway/") and path not in own and "Session" in text
+        for node in nodes(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for one in (*node.args.args, *node.args.kwonlyargs)
         if one.annotation is not None and re.search(r"\bSession\b", ast.unparse(one.annotation))
@@ -451,7 +462,7 @@ def test_only_settings_read_the_environment() -> None:
         f"{path}:{node.lineno}"
         for path, text in modules()
         if path not in ENVIRONMENT
-        for node in ast.walk(parse(text))
+        for node in nodes(text)
         if _reads_environment(node)
     ]
     assert not readers, f"take these from the settings: {readers}"
@@ -474,7 +485,7 @@ def test_no_path_of_a_workspace_is_used_by_its_name() -> None:
         for path, text in modules()
         if path.startswith(("agent_core/", "gateway/")) and not path.startswith(own)
         if path not in NOT_IN_WORKSPACES
-        for node in ast.walk(parse(text))
+        for node in nodes(text)
         if isinstance(node, ast.Call) and _uses_path(node)
     ]
     assert not users, f"go through agent_core.tools.paths: {users}"
@@ -517,7 +528,7 @@ def test_only_the_command_line_prints() -> None:
         f"{path}:{node.lineno}"
         for path, text in modules()
         if not path.startswith(PRINTS)
-        for node in ast.walk(parse(text))
+        for node in nodes(text)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("print", "input")
@@ -571,10 +582,21 @@ def test_no_test_imports_another_test() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        if MAY_IMPORT_TEST.search(text := path.read_text())
+        for node in nodes(text)
         if isinstance(node, ast.Import | ast.ImportFrom) and _imports_test(node)
     ]
     assert not found, f"move what these share: {found}"
+
+
+def test_no_way_to_import_a_test_is_overlooked() -> None:
+    for source in (
+        "import tests.test_a\n",
+        "    from tests.gateway.test_a import b\n",
+        "from tests import a, test_b as c\n",
+        "from tests.gateway import (\n    a,\n    test_b,\n)\n",
+    ):
+        assert MAY_IMPORT_TEST.search(source), source
 
 
 def _imports_test(node: ast.Import | ast.ImportFrom) -> bool:
