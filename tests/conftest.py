@@ -1,5 +1,6 @@
 """Tests run on the event loop that the gateway runs on, and examples take as long as they take."""
 
+import gc
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from contextlib import ExitStack
@@ -33,6 +34,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_sessionfinish() -> None:
     """End what all tests of this process shared."""
     chromium.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: the garbage collector need not look at it
+    again and again, neither here nor in processes that are forked off."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
